@@ -53,8 +53,8 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
+from skcal.report.order import are_reversed
 from skcal.report.views import as_data
-from skcal.report.words import are_reversed
 from skcal.sample import read_sample
 
 _FIGURES = (".png", ".svg", ".pdf")

@@ -375,7 +375,7 @@ class ReliabilityDisplay(Display):
         points, intervals = _draw_points(ax, panel, colours)
         self.points_.append(points)
         self.intervals_.append(intervals)
-        most = max(panel.histogram.max() for panel in self.panels)
+        most = max(max(one.most, one.histogram.max()) for one in self.panels)
         counts = panel.histogram_edges, panel.histogram
         self.histograms_.append(draw_histogram(ax, *counts, panel.sides, colour, most))
         ax._skcal_labels = [*others, (line, _line_label(panel))]
@@ -407,14 +407,16 @@ class ReliabilityDisplay(Display):
         return parts
 
     def _finish(self, figure):
+        """Explain all panels below them, where a legend hides no point."""
         super()._finish(figure)
-        if len(self.panels) > 1:
-            parts: dict[str, Any] = {}
-            for panel, line in zip(self.panels, self.lines_, strict=True):
-                parts |= {label: handle for handle, label in self._key(panel, line)}
-            labels, handles = list(parts), list(parts.values())
-            place = {"loc": "outside lower center", "ncols": 3, **LEGEND}
-            self.legends_.append(figure.legend(handles, labels, **place))
+        for legend in self.legends_:
+            legend.remove()
+        parts: dict[str, Any] = {}
+        for panel, line in zip(self.panels, self.lines_, strict=True):
+            parts |= {label: handle for handle, label in self._key(panel, line)}
+        n_columns = 3 if len(self.panels) > 1 else 2
+        place = {"loc": "outside lower center", "ncols": n_columns, **LEGEND}
+        self.legends_ = [figure.legend(list(parts.values()), list(parts), **place)]
 
 
 def _require_scalar(sample: Sample):
@@ -529,12 +531,13 @@ def _draw_points(ax, panel, colours):
 def _heading(panel) -> str:
     """What is predicted, how often it happened, and the calibration error with its limits."""
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
-    lines = [f"{panel.label}: n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"]
+    facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
+    lines = [panel.label, facts] if panel.label else [facts]
     if panel.n_above:
         lines.append(f"{panel.n_above:,} predictions above {panel.axis.high:g}")
     if panel.number is not None:
         error, _, limits = panel.number.sentence().partition(" (")
-        lines += [error, *re.split("; |, (?=each)", limits.removesuffix(")"))]
+        lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]
     return "\n".join(lines)
 
 
@@ -550,7 +553,6 @@ def _line_label(panel) -> str:
 def _free_corner(panel) -> str:
     """The corner beside the diagonal in which less is drawn."""
     x, low, high = map(panel.axis.place, (panel.prediction, panel.low, panel.high))
-    upper = np.count_nonzero((x < 0.6) & (high > 0.75))
-    lower = np.count_nonzero((x > 0.4) & (low < 0.25))
-    below = (panel.axis.place(panel.frequency) - x).mean() < 0
-    return "upper left" if upper < lower or (upper == lower and below) else "lower right"
+    upper = np.count_nonzero((x < 0.8) & (high > 0.75))
+    lower = np.count_nonzero((x > 0.2) & (low < 0.25))
+    return "upper left" if upper <= lower else "lower right"

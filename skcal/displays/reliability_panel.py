@@ -77,6 +77,8 @@ class ReliabilityPanel:
         Where both axes begin and end.
     n_above : int
         Predictions beyond a linear axis. One of logits has those beyond it at its ends.
+    most : float
+        A count for which the histogram has room, such as the largest one of another panel.
     """
 
     label: str
@@ -100,6 +102,7 @@ class ReliabilityPanel:
     ranges: list[ScanRange] = field(default_factory=list)
     axis: ProbabilityAxis = UNIT
     n_above: int = 0
+    most: float = 0
 
     @property
     def significant(self) -> np.ndarray:

@@ -46,6 +46,9 @@ def answer_of(found: Findings) -> Answer:
     if not found.is_significant:
         return _no_evidence(found)
     size, grade = _size(found.error.estimate, min(found.tolerance, found.usual_tolerance))
+    if found.doubt is not None:
+        advice = "Recalibration does not fix this. Run this report again on the right columns."
+        return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
     sentences = [what_is_wrong(found), how_sure(found), _what_to_do(found), *_large_limit(found)]
     return Answer(f"{side_of(found)}: {size}", grade, sentences)
 

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 import base64
 from copy import copy
+from dataclasses import replace
+from functools import reduce
 from math import ceil
 
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
+from skcal.displays.axis import ProbabilityAxis
 from skcal.displays.base import MAX_PANELS
 from skcal.displays.files import rendered
 from skcal.report.measure import Measures
 
-_SIZE = (3.6, 4.7)  # at its own size, and on a telephone, text has at least 9 points
+_SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
 _LINES = 0.6  # of that height are for the error in the title
+_WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
@@ -34,10 +38,13 @@ def _error_of(panel) -> float:
     return 0.0 if panel.number is None else panel.number.estimate
 
 
-def single_panels(display: ReliabilityDisplay) -> list[ReliabilityDisplay]:
-    """The panels one by one."""
+def single_panels(display: ReliabilityDisplay, same_counts: bool) -> list[ReliabilityDisplay]:
+    """The panels one by one on the same axes, those of histograms too if that is asked for."""
     options = {name: getattr(display, name) for name in ("notion", "method", "confidence_level")}
-    return [ReliabilityDisplay([panel], **options) for panel in display.panels]
+    shared = {"axis": reduce(ProbabilityAxis.joined, (panel.axis for panel in display.panels))}
+    if same_counts:
+        shared["most"] = max(panel.histogram.max() for panel in display.panels)
+    return [ReliabilityDisplay([replace(one, **shared)], **options) for one in display.panels]
 
 
 def draw(display: ReliabilityDisplay):
@@ -47,19 +54,24 @@ def draw(display: ReliabilityDisplay):
     figure, axes = _new_figure(n, _SIZE[1] - _LINES * without)
     for unused in axes[n:]:
         figure.delaxes(unused)
-    return display.plot(ax=axes[:n]).figure_
+    display.plot(ax=axes[:n])
+    for legend in display.legends_:
+        legend.remove()  # pages explain what is drawn, and legends would hide points
+    return display.figure_
 
 
 def draw_curve(display: CalibrationCurveDisplay):
     """Plot a calibration curve on a figure that pyplot does not know of."""
     figure, [axis] = _new_figure()
     copy(display).plot(ax=axis)  # plotting keeps the axes
+    if axis.get_legend() is not None:
+        axis.get_legend().remove()
     return figure
 
 
 def draw_decisions(measures: list[Measures]):
     """Plot the decision curves of some models on axes that they share."""
-    figure, [axis] = _new_figure()
+    figure, [axis] = _new_figure(height=_WITHOUT_STRIP)
     for part in measures:
         if part.decision is not None:
             DecisionCurveDisplay(part.decision, name=part.name).plot(ax=axis)

@@ -17,6 +17,7 @@ from skcal.hypothesis_tests.scan import ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
+from skcal.report.order import doubt_about_order
 from skcal.sample import Sample
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
@@ -78,6 +79,8 @@ class Findings:
         What recalibration leaves of an error that is significant.
     scan : ScanTestResult or None
         Where predictions are miscalibrated.
+    doubt : str or None
+        Why the columns seem to be in another order than the labels.
     """
 
     name: str
@@ -90,6 +93,7 @@ class Findings:
     gate: EquivalenceTestResult | None
     gain: Gain | None
     scan: ScanTestResult | None
+    doubt: str | None
 
     @property
     def is_significant(self) -> bool:
@@ -151,6 +155,7 @@ def find(
         "gate": None,
         "gain": None,
         "scan": None,
+        "doubt": doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
     }
     if sample.notion.single:
         found["scan"] = attempt("ranges", _scanned, sample, confidence_level, n_jobs)

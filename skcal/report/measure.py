@@ -183,7 +183,7 @@ def measure(
         tuned=[tuned_error(search, settings, refuted) for search in searches.values()],
         diagram=diagram,
         cautions=[
-            *cautions(two_columns(sample.proba), sample.happened, findings.overview),
+            *cautions(two_columns(sample.proba), sample.happened, findings),
             *rounding(findings.test),
         ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],

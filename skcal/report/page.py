@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from skcal._show import html_list, html_text, percent, style
+from skcal.report.answer import answer_of
 from skcal.report.figure import (
     draw,
     draw_curve,
@@ -19,19 +20,20 @@ from skcal.report.rows import (
     classes_table,
     comparison_table,
     measures_table,
-    outcomes_table,
     segments_table,
+    side_by_side,
     subgroups_table,
 )
 from skcal.report.views import title_of
-from skcal.report.words import all_warnings, by_kind, heading, how_made
+from skcal.report.words import all_warnings, answer_of_comparison, by_kind, headings, how_made
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
-    "Points are bins of predictions, each with its own {level} interval. On the dashed line they "
-    "are calibrated. Shaded: ranges with statistically significant miscalibration. Below: how many "
-    "samples have each prediction, by outcome; heights are square roots of counts."
+    "Points are bins of predictions with {level} intervals. They lie on the dashed line if the "
+    "predictions are calibrated. {ranges}Below: the samples of each outcome by prediction; heights "
+    "are square roots of counts."
 )
+_RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
 _CURVE_READING = (
     "Curves are regressions on splines. The darker band holds the curve at each single point, the "
     "paler one holds the whole curve. Below: how many samples have each prediction, by outcome."
@@ -58,10 +60,10 @@ _RULES = """
 & summary :is(h2, h4) { display: inline; margin: 0; font-size: 1.15rem; }
 & aside { padding: .75rem 1rem; border-left: .25rem solid var(--edge);
   background: var(--mind); }
-& .skcal-first { display: grid; grid-template-columns: minmax(18rem, 26rem) minmax(20rem, 1fr);
-  gap: 0 1.5rem; align-items: center; }
+& .skcal-first { display: grid; grid-template-columns: minmax(18rem, 24rem) minmax(20rem, 1fr);
+  gap: 0 2rem; align-items: start; margin-top: 1rem; }
 & .skcal-first:not(:has(figure)), & .skcal-first:has(img + img) { display: block; }
-& .skcal-first :is(td, th) { font-size: .875rem; overflow-wrap: normal; }
+& .skcal-first figure { margin: 0 0 1rem; }
 & figure { margin: 1rem auto; }
 & img { display: block; height: auto; filter: var(--image); }
 & .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
@@ -71,12 +73,19 @@ _RULES = """
 & .skcal-many img { flex: none; width: 21.6rem; max-width: 100%; }
 & details .skcal-many { flex-direction: row; }
 & figcaption { color: var(--soft); font-size: .875rem; }
-& .skcal-measures th { width: 22%; font-weight: 600; }
-& .skcal-measures td:nth-child(3) { white-space: nowrap; }
-& .skcal-measures td:nth-child(2) { font-weight: 600; text-align: right; white-space: nowrap; }
-& .skcal-measures td:last-child { width: 50%; color: var(--soft); }
-& .skcal-part th { padding-left: 1.25rem; font-weight: normal; }
-& .skcal-part td:nth-child(2) { font-weight: normal; }
+& .skcal-measures thead { display: none; }
+& .skcal-measures :is(table, tbody) { display: block; }
+& .skcal-measures tr { display: grid; grid-template-columns: 1fr 5rem 8.5rem; gap: 0 .75rem;
+  padding: .35rem 0; border-bottom: 1px solid var(--line); break-inside: avoid; }
+& .skcal-measures :is(td, th) { padding: 0; border: 0; font-weight: 600; }
+& .skcal-measures td:nth-child(2) { text-align: right; }
+& .skcal-measures td:nth-child(3) { font-weight: normal; }
+& .skcal-measures td:last-child { grid-column: 1 / -1; color: var(--soft); font-size: .875rem;
+  font-weight: normal; }
+& .skcal-measures .skcal-part :is(td, th) { font-weight: normal; }
+& .skcal-part :is(th, td:last-child) { padding-left: 1.25rem; }
+& details .skcal-measures tbody { columns: 26rem; column-gap: 2rem; }
+& .skcal-number { text-align: right; }
 & .skcal-long { max-height: 26rem; }
 & .skcal-scroll table { overflow-wrap: break-word; }
 & .skcal-scroll th { min-width: 4.5rem; max-width: 18rem; overflow-wrap: anywhere; }
@@ -89,13 +98,9 @@ _RULES = """
 @media (max-width: 40rem) {
   & { padding: 1rem; }
   & .skcal-first { display: block; }
-  & .skcal-measures thead { display: none; }
-  & .skcal-measures tr { display: grid; grid-template-columns: 1fr auto auto; gap: .5rem;
-    padding: .35rem 0; border-bottom: 1px solid var(--line); }
-  & .skcal-measures :is(td, th) { width: auto; padding-top: 0; padding-bottom: 0;
-    padding-right: 0; border: 0; }
-  & .skcal-measures td:last-child { grid-column: 1 / -1; width: auto; font-size: .875rem; }
-  & .skcal-part td:last-child { padding-left: 1.25rem; }
+  & .skcal-measures tr { grid-template-columns: 1fr auto auto; }
+  & .skcal-scroll :is(td, th) { padding-right: .4rem; font-size: .75rem; }
+  & .skcal-scroll :is(th, tbody th) { min-width: 0; }
 }
 @media screen and (prefers-color-scheme: dark) {
   .skcal-page { background: #141414; }
@@ -104,18 +109,28 @@ _RULES = """
   & .skcal-bad { color: #ff8a5c; }
 }
 @media print {
-  & { max-width: none; padding: 0; font-size: 9pt; }
-  & :is(table, figcaption, footer) { font-size: 8pt; }
-  & thead th { font-size: 7.5pt; }
-  & .skcal-verdict { font-size: 11pt; }
-  & :is(td, th) { padding-top: .15rem; padding-bottom: .15rem; }
+  & { max-width: none; padding: 0; font-size: 8.5pt; line-height: 1.35; }
+  & :is(table, small, figcaption, footer, td, th, li) { font-size: 8pt; }
+  & header :is(h1, h3) { font-size: 16pt; }
+  & :is(section, aside) > :is(h2, h4), & summary :is(h2, h4) { font-size: 11pt; }
+  & .skcal-verdict { font-size: 10pt; margin-top: .5rem; }
+  & .skcal-verdict strong { font-size: 13pt; }
+  & .skcal-measures td:last-child { font-size: 7.5pt; }
+  & .skcal-measures tr { padding: .15rem 0; }
+  & details .skcal-measures tbody { columns: 2; }
+  & :is(td, th) { padding-top: .08rem; padding-bottom: .08rem; }
+  & details :is(td, th) { font-size: 7.5pt; line-height: 1.2; }
+  & aside { padding: .4rem .75rem; }
+  & section, & footer { margin-top: .4rem; }
+  & figure { margin: .5rem auto; }
   & .skcal-scroll { max-height: none; overflow: visible; }
   & .skcal-scroll thead th { position: static; }
   & :is(tr, img, aside) { break-inside: avoid; }
   & section:has(details:not([open])) { display: none; }
   & :is(h2, h4, summary) { break-after: avoid; }
-  & .skcal-panels img { max-width: 8.5cm; }
-  & .skcal-first { grid-template-columns: 8.5cm 1fr; }
+  & .skcal-panels, & details .skcal-panels { flex-direction: row; }
+  & .skcal-panels img, & details .skcal-panels img { flex: none; width: 7.9cm; }
+  & .skcal-first { grid-template-columns: 7.9cm 1fr; }
 }
 """
 _PAGE_STYLE = style("skcal-report", _RULES, of_page=True)
@@ -155,13 +170,13 @@ def _article(report, title, section, full) -> str:
         table = replace(comparison_table(report), title="").html()
     shown = "".join(
         f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
-        for name, body in _evidence(report, figures)
+        for name, body in _evidence(report, figures, full)
     )
     opened = " open" if full else ""
     folded = "".join(
         f"<section>\n<details{opened}>\n<summary><{section}>{name}</{section}></summary>\n{body}"
         "</details>\n</section>\n"
-        for name, body in _details(report, models, figures)
+        for name, body in _details(report, models, figures, full)
     )
     caveats = html_list(all_warnings(report, subgroups=False, full=full))
     parts = [
@@ -175,55 +190,62 @@ def _article(report, title, section, full) -> str:
     return f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
 
 
-def _evidence(report, figures):
+def _evidence(report, figures, full):
     """Names and contents of what the verdict rests on, which is always shown and printed."""
     if report.subgroups:
-        outcomes = outcomes_table(report)
-        tables = subgroups_table(report).html() + (outcomes.html() if outcomes.rows else "")
-        warnings = html_list(by_kind(report.subgroups))
-        yield "Subgroups", tables + warnings + figures(report, report.subgroups)
+        table, caveats = subgroups_table(report).html(), html_list(by_kind(report.subgroups, full))
+        yield "Subgroups", table + caveats + figures(report, report.subgroups)
     if report.segments is not None:
         yield "Segments", segments_table(report.segments, report.settings).html()
 
 
-def _details(report, models, figures):
-    """Names and contents of what is folded."""
+def _details(report, models, figures, full):
+    """Names and contents of what is folded; the caveats of a full page have all warnings."""
     for part in models:
         name = "All numbers"
         if report.comparison is not None:
             name += f": <bdi>{html_text(part.name)}</bdi>"
-        notes = html_list([*part.cautions, *part.warnings])
+        notes = "" if full else html_list(part.warnings)
         yield name, measures_table(part, report.settings).html("skcal-measures") + notes
+    if report.subgroups:
+        tables = side_by_side(report.subgroups, report.settings)
+        notes = "" if full else html_list(by_kind(report.subgroups))
+        yield "All numbers of subgroups", "".join(table.html() for table in tables) + notes
+    panel = report.overall.diagram
+    yield "Bins", "<p>none</p>\n" if panel is None else bins_table(panel).html()
+    if len(report.overall.overview.classes) > 2:
+        yield "Classes", classes_table(report.overall).html()
     curves = [part for part in models if part.curve is not None]
     if curves and figures is _figures:
         yield "Curves", _curves(curves)
-    for part in report.subgroups:
-        table = measures_table(part, report.settings).html("skcal-measures")
-        yield f"Subgroup <bdi>{html_text(part.name)}</bdi>", table
-    panel = report.overall.diagram
-    yield "Bins", "<p>none</p>\n" if panel is None else bins_table(panel).html()
-    yield "Classes", classes_table(report.overall).html()
 
 
 def _head(report, tag) -> str:
     kind, _, names = title_of(report).partition(": ")
+    lines = [f"<p>{html_text(line)}</p>\n" for line in headings(report)]
     return (
         f"<header>\n<p>{kind}</p>\n"
-        f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n"
-        f"<p>{html_text(heading(report.overall))}</p>\n</header>\n"
-        f"{_answer(report)}"
+        f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n{''.join(lines)}</header>\n"
+        f"{_answers(report)}"
     )
 
 
-def _answer(report) -> str:
-    """The title in its colour and the sentences; of two models, what tells them apart first."""
-    if report.comparison is not None:
-        return f'<p class="skcal-verdict">{html_text(report.verdict)}</p>\n'
-    answer = report.answer
+def _answers(report) -> str:
+    """Each title in its colour and its sentences, those of two models below their difference."""
+    further = f"<p>{html_text(' '.join(report.further))}</p>\n" if report.further else ""
+    if report.comparison is None:
+        return f'<div class="skcal-verdict">{_answer(report.answer)}</div>\n{further}'
+    parts = [
+        f"<p><b>{html_text(part.name)}:</b> {html_text(answer_of(part))}</p>\n"
+        for part in (report.overall, report.comparison.second)
+    ]
+    first = _answer(answer_of_comparison(report))
+    return f'<div class="skcal-verdict">{first}</div>\n{"".join(parts)}{further}'
+
+
+def _answer(answer) -> str:
     title = f'<strong class="skcal-{answer.grade}">{html_text(answer.title)}.</strong>'
-    text, more = (html_text(" ".join(part)) for part in (answer.sentences, report.further))
-    further = f"<p>{more}</p>\n" if more else ""
-    return f'<p class="skcal-verdict">{title} {text}</p>\n{further}'
+    return f"{title} {html_text(' '.join(answer.sentences))}"
 
 
 def _no_figures(report, parts) -> str:
@@ -234,25 +256,26 @@ def _no_figures(report, parts) -> str:
 
 
 def _figures(report, parts) -> str:
-    """A diagram for each set of predictions, one below the other on narrow screens.
-
-    That of a single model stands beside the answer and does not repeat the error.
-    """
+    """A diagram for each set of predictions, one below the other on narrow screens."""
     if all(part.diagram is None for part in parts):
         return ""
     display = reliability(parts, report.notion, report.settings)
-    if parts == [report.overall]:
-        [panel] = display.panels
-        display.panels = [replace(panel, label=panel.label.split("\n")[-1], number=None)]
+    names = [panel.label.split("\n")[0] for panel in display.panels]
+    for k, panel in enumerate(display.panels):  # heading and table say the rest
+        display.panels[k] = replace(panel, label=names[k] * (len(parts) > 1), number=None)
+    singles = single_panels(display, same_counts=report.overall in parts)
     images = [
-        _image(f"Reliability diagram: {panel.label}", draw(single))
-        for panel, single in zip(display.panels, single_panels(display), strict=True)
+        _image(f"Reliability diagram: {name}", draw(single))
+        for name, single in zip(names, singles, strict=True)
     ]
-    left_out = ""
+    reading = ""
     if display.n_panels_left_out:
-        left_out = f"The {len(display.panels)} with the largest calibration error of {len(parts)}. "
-    reading = _READING.format(level=percent(report.settings["confidence_level"]))
-    return _figure(images, left_out + reading)
+        reading = f"The {len(display.panels)} with the largest calibration error of {len(parts)}. "
+    if report.overall in parts:  # once a page
+        shaded = any(panel.ranges for panel in display.panels)
+        level = percent(report.settings["confidence_level"])
+        reading += _READING.format(level=level, ranges=_RANGES * shaded)
+    return _figure(images, reading)
 
 
 def _curves(parts) -> str:
@@ -267,9 +290,9 @@ def _curves(parts) -> str:
 
 def _figure(images, reading) -> str:
     many = " skcal-many" * (len(images) > 2)
+    caption = f"<figcaption>{html_text(reading)}</figcaption>\n" if reading else ""
     return (
-        f'<figure>\n<div class="skcal-panels{many}">\n{"".join(images)}</div>\n'
-        f"<figcaption>{html_text(reading)}</figcaption>\n</figure>\n"
+        f'<figure>\n<div class="skcal-panels{many}">\n{"".join(images)}</div>\n{caption}</figure>\n'
     )
 
 

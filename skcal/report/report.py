@@ -45,9 +45,9 @@ from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
 from skcal.report.words import (
     all_warnings,
-    comparison_verdict,
+    answer_of_comparison,
+    answer_of_subgroups,
     n_different,
-    wrong_subgroups,
 )
 from skcal.sample import Sample, is_of_labels, read_sample
 
@@ -86,6 +86,8 @@ class CalibrationReport:
         The options that made the report, with the seed.
     version : str
         The version of skcal that made the report.
+    description : str
+        A line about data, model and date.
 
     See Also
     --------
@@ -114,6 +116,7 @@ class CalibrationReport:
     n_searched: int
     settings: dict
     version: str
+    description: str = ""
 
     def __str__(self):
         return self.summary()
@@ -151,13 +154,13 @@ class CalibrationReport:
         if self.comparison is not None:
             others = answer_of(self.comparison.second)
             names = self.overall.name, self.comparison.second.name
-            text = f"{comparison_verdict(self)} {names[0]}: {text} {names[1]}: {others}"
+            text = f"{answer_of_comparison(self)} {names[0]}: {text} {names[1]}: {others}"
         return " ".join([text, *self.further])
 
     @property
     def further(self) -> list[str]:
         """What subgroups, segments and a target add to the answer, a sentence each."""
-        sentences = [wrong_subgroups(self)] if self.subgroups else []
+        sentences = [answer_of_subgroups(self)] if self.subgroups else []
         level = 1 - self.settings["confidence_level"]
         if self.segments is not None and self.segments.pvalue <= level:
             n_segments, first = len(self.segments.segments), self.segments.segments[0].name
@@ -230,8 +233,8 @@ class CalibrationReport:
             The same report gives the same bytes. A file of this name is replaced as a whole, or
             stays as it is if that fails.
         detail : {"short", "full"}, default="short"
-            Of HTML, text and LaTeX: "short" is one page, in HTML with the rest folded, which is
-            not printed; "full" shows and prints all. The other files hold everything.
+            "short": one page; in HTML the other sections are collapsed and not printed. "full":
+            everything. This applies to HTML, text and LaTeX; other files always hold everything.
 
         Raises
         ------
@@ -272,6 +275,7 @@ class CalibrationReport:
         "outer_cv": ["cv_object", None],
         "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
         "name": [str],
+        "description": [str],
         "compare_name": [str],
         "random_state": ["random_state"],
         "n_jobs": [Integral, None],
@@ -306,6 +310,7 @@ def calibration_report(
     pos_label=None,
     from_logits=False,
     name="classifier",
+    description="",
     compare_name="second classifier",
     random_state=0,
     n_jobs=None,
@@ -389,6 +394,8 @@ def calibration_report(
         without loss of precision.
     name, compare_name : str, default="classifier" and "second classifier"
         The names of the models, for titles.
+    description : str, default=""
+        A line about data, model and date, which the report shows below its title.
     random_state : int, RandomState instance or None, default=0
         The seed. An int goes to every function as it is; otherwise one is drawn and kept in
         ``settings``.
@@ -520,6 +527,7 @@ def calibration_report(
         n_searched=settings.n_searched(n_samples),
         settings=described,
         version=_version(),
+        description=" ".join(description.split()),
     )
 
 

@@ -13,26 +13,16 @@ from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
 from skcal.report.words import (
     UNADJUSTED,
-    comparison_verdict,
+    answer_of_comparison,
     how_tested,
     paired_lines,
-    powerless,
     segment_verdict,
 )
 
 N_WORST = 10  # segments that are shown
-_NO_POWER = "too few samples to show an error as large as that of all"
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
-_OUTCOMES = (
-    "subgroup",
-    "n",
-    "events",
-    "expected",
-    "O/E ratio",
-    "calibration slope",
-    "C-statistic",
-)
+_OUTCOMES = ("subgroup", "n", "events", "O/E ratio", "calibration error", "p (Holm)")
 _BINS = (
     "samples",
     "mean prediction",
@@ -127,10 +117,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     rows = headline_rows(measures, settings)
     rows = rows[: len(rows) - n_scores]
     rows += _test_rows(measures.test)
-    rows += [
-        Row("samples", measures.overview.n_samples),
-        Row("classes", len(measures.overview.classes)),
-    ]
+    rows.append(Row("samples", measures.overview.n_samples))
     if measures.ece is not None:
         rows += _ece_rows(measures.ece, level)
     rows += [_score_row(score) for score in measures.scores]
@@ -315,43 +302,45 @@ def bins_table(panel) -> Table:
 
 
 def subgroups_table(report) -> Table:
-    """A row for each subgroup."""
-    rows, remarks = [], {}
-    for k, part in enumerate(report.subgroups):
-        view, error = part.overview, part.error
-        ece = "–"
-        if error is not None:
-            ends = plain_number(error.low), plain_number(error.high)
-            ece = f"{plain_number(error.estimate)} ({ends[0]} to {ends[1]})"
-        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
-        right = view.base_rates[-1] if report.notion.of_positive_class else view.accuracy
-        rows.append((part.name, f"{view.n_samples:,}", plain_number(right), ece, pvalue))
-        if powerless(part, report.overall, report.settings):
-            remarks[k] = _NO_POWER
-    level = percent(report.settings["confidence_level"])
-    notes = [f"Limits in parentheses hold with {level} confidence each, {UNADJUSTED}."]
-    columns = list(_SUBGROUPS)
-    if report.notion.of_positive_class:
-        columns[2] = "prevalence"
-    return Table(columns, rows, "lrrrr", remarks=remarks, notes=notes)
-
-
-def outcomes_table(report) -> Table:
-    """What medicine reports of each subgroup; without rows where there are many classes."""
+    """A row for each subgroup: of events their number and O/E, otherwise the accuracy."""
+    of_events = any(part.validation is not None for part in report.subgroups)
     rows = []
     for part in report.subgroups:
-        if part.validation is not None:
-            n, measures = part.overview.n_samples, part.validation
-            events = n * measures.prevalence.estimate, n * measures.mean_prediction.estimate
-            names = "observed_expected_ratio", "slope", "c_statistic"
-            ends = [_range_text(getattr(measures, name), "{:.2f}".format) for name in names]
-            rows.append((part.name, f"{n:,}", f"{events[0]:,.0f}", f"{events[1]:,.1f}", *ends))
-    return Table(_OUTCOMES, rows, "lrrrrrr")
+        view, error = part.overview, "–"
+        if part.error is not None:
+            [row] = _error_rows(part.error)
+            error = _with_limits(row)
+        cells = [plain_number(view.accuracy)]
+        if of_events:
+            cells = [f"{view.n_samples * view.base_rates[-1]:,.0f}", _ratio(part.validation)]
+        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
+        rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
+    level = percent(report.settings["confidence_level"])
+    note = f"Limits hold with {level} confidence for each subgroup; p-values are adjusted for all."
+    columns = _OUTCOMES if of_events else _SUBGROUPS
+    return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=[note])
 
 
-def _range_text(measure, shown) -> str:
-    value, low, high = (shown(x) if math.isfinite(x) else "–" for x in measure)
-    return f"{value} ({low} to {high})"
+def _ratio(validation) -> str:
+    """O/E with its interval."""
+    if validation is None:
+        return "–"
+    ends = (f"{x:.2f}" if math.isfinite(x) else "–" for x in validation.observed_expected_ratio)
+    return "{} ({} to {})".format(*ends)
+
+
+def side_by_side(parts, settings, most=4) -> list[Table]:
+    """All numbers of some sets of predictions, a column for each, so many in a table."""
+    tables = []
+    for first in range(0, len(parts), most):
+        shown = parts[first : first + most]
+        columns = [measure_rows(part, settings) for part in shown]
+        names = list(dict.fromkeys(row.quantity for rows in columns for row in rows))
+        cells: list[dict] = [{row.quantity: _with_limits(row) for row in rows} for rows in columns]
+        lines = [(name, *(of_part.get(name, "–") for of_part in cells)) for name in names]
+        head = ("", *(part.name for part in shown))
+        tables.append(Table(head, lines, "l" + "r" * len(shown)))
+    return tables
 
 
 def segments_table(test, settings) -> Table:
@@ -378,7 +367,7 @@ def comparison_table(report) -> Table:
         ("", first.name, second.name, ""),
         rows,
         "lrrp",
-        comparison_verdict(report),
+        str(answer_of_comparison(report)),
         paired_lines(report),
     )
 

@@ -24,11 +24,11 @@ from skcal.report.rows import (
     classes_table,
     comparison_table,
     measures_table,
-    outcomes_table,
     segments_table,
+    side_by_side,
     subgroups_table,
 )
-from skcal.report.words import all_warnings, heading, how_made
+from skcal.report.words import all_warnings, headings, how_made
 
 _CLASSES = 12  # that text shows
 
@@ -45,9 +45,9 @@ def as_text(report, full: bool = False) -> str:
         parts += ["", "\n".join(measures_table(report.overall, report.settings, full).lines())]
     if report.subgroups:
         parts += ["", _short_names(subgroups_table(report), 24).text()]
-        outcomes = outcomes_table(report)
-        if outcomes.rows:
-            parts += ["", _short_names(outcomes, 24).text()]
+        if full:
+            tables = side_by_side(report.subgroups, report.settings, 2)
+            parts += [text for table in tables for text in ("", table.text())]
     if report.segments is not None:
         segments = segments_table(report.segments, report.settings)
         parts += ["", _short_names(segments, 40).text()]
@@ -68,7 +68,7 @@ def title_of(report, width: int | None = None) -> str:
 def _framed(report, title, parts, full) -> str:
     """The parts between what every report begins and ends with."""
     caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report, full=full)]
-    begin = [title, "=" * len(title), heading(report.overall), ""]
+    begin = [title, "=" * len(title), *headings(report), ""]
     end = ["", "Caveats:", *caveats, "", wrapped(how_made(report))]
     return printable("\n".join([*begin, *parts, *end]))
 
@@ -104,9 +104,9 @@ def as_latex(report, full: bool = False) -> str:
     tables = [measures]
     if report.subgroups:
         tables.append(replace(subgroups_table(report), title=f"{title}, subgroups"))
-        outcomes = outcomes_table(report)
-        if outcomes.rows:
-            tables.append(replace(outcomes, title=f"{title}, subgroups"))
+        if full:
+            numbers = side_by_side(report.subgroups, report.settings)
+            tables += [replace(table, title=f"{title}, numbers of subgroups") for table in numbers]
     if report.comparison is not None:
         table = comparison_table(report)
         columns = ("quantity", *table.columns[1:])

@@ -6,18 +6,13 @@ import math
 import re
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
 
 from skcal._scores import of_outcomes
-from skcal._show import percent, pvalue_text, share
+from skcal._show import percent, plain_number, pvalue_text, share
 from skcal.hypothesis_tests import adjust_pvalues
+from skcal.report.answer import Answer
 
 MEDIAN_WIDTH = "the median width"
-_REVERSED = (
-    "What happened had lower probabilities than shuffled labels would have: the columns may be in "
-    "another order than the labels, or the positive class be the other one. Check labels= and "
-    "pos_label=."
-)
 UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
@@ -29,8 +24,11 @@ _FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
 _RANGES = 3
 _NAMES = 3
-_MOST_ORDERED = 100  # classes
-_SURE = 4.0  # standard errors
+
+
+def headings(report) -> list[str]:
+    """What a report is about: its samples, and what its maker says of data, model and date."""
+    return [heading(report.overall), *filter(None, [report.description])]
 
 
 def heading(found) -> str:
@@ -79,40 +77,47 @@ def how_made(report) -> str:
 # Subgroups, segments, two models
 
 
-def powerless(measures, overall, settings) -> bool:
-    """Whether a group shows nothing, but could not have shown the error of all samples either."""
-    if measures.ece is None or overall.error is None or measures.is_significant:
-        return False
-    # Errors of bins and noise add up about as squares.
-    error = math.hypot(overall.error.estimate, measures.ece.null_mean)
-    return error <= measures.ece.null_limit
-
-
-def wrong_subgroups(report) -> str:
-    """A sentence that names the subgroups that are miscalibrated, for what follows another."""
-    parts = [part for part in report.subgroups if part.is_significant]
-    if not parts:
+def answer_of_subgroups(report) -> str:
+    """How many subgroups are miscalibrated, and how large the errors of the others may be."""
+    tested = [part for part in report.subgroups if part.error is not None]
+    if not tested:
         return ""
-    parts.sort(key=lambda part: part.test.pvalue)
-    more = f", … {len(parts) - _NAMES} more" if len(parts) > _NAMES else ""
-    names = ", ".join(part.name for part in parts[:_NAMES]) + more
+    wrong = sorted((one for one in tested if one.is_significant), key=lambda one: one.test.pvalue)
+    others = [part for part in tested if not part.is_significant]
     of = "" if report.comparison is None else f" of {report.overall.name}"
-    verb = "is" if len(parts) == 1 else "are"
-    return (
-        f"{len(parts):,} of {len(report.subgroups):,} subgroups{of} {verb} significantly "
-        f"miscalibrated (tests adjusted for all of them): {names}."
-    )
+    more = f", … {len(wrong) - _NAMES} more" if len(wrong) > _NAMES else ""
+    names = ", ".join(part.name for part in wrong[:_NAMES]) + more
+    text = f"Subgroups{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
+    text += f": {names}."
+    if not others:
+        return text
+    worst = max(others, key=lambda part: part.error.high)
+    limit = f"the error may be up to {plain_number(worst.error.high)} ({worst.name})"
+    if not wrong:
+        text = f"Subgroups{of}: no evidence of miscalibration in any of {len(others):,}"
+        return f"{text}, but {limit}."
+    which = "the other" if len(others) == 1 else f"the other {len(others):,}"
+    return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
 
 
-def comparison_verdict(report) -> str:
-    """The difference of the calibration errors, then what the paired tests say together."""
+def answer_of_comparison(report) -> Answer:
+    """Which model is better calibrated and by how much.
+
+    Tests of other errors are named only where they are significant and do not say the same.
+    """
     difference = report.comparison.error_difference
+    names = report.overall.name, report.comparison.second.name
     if difference is None:
-        return paired_verdict(report)
-    sentence = difference.sentence(report.overall.name, report.comparison.second.name)
-    text = f"{sentence[0].upper()}{sentence[1:]}."
-    # Tests of other errors are named where they are significant, and listed in any case.
-    return f"{text} {paired_verdict(report)}" if _tests_differ(report) else text
+        return Answer("Comparison", "unknown", [paired_verdict(report)])
+    sentence = difference.sentence(*names)
+    sentences = [f"{sentence[0].upper()}{sentence[1:]}."]
+    if not difference.is_significant:
+        other = [paired_verdict(report)] if _tests_differ(report) else []
+        return Answer("No significant difference", "unknown", sentences + other)
+    better = int(difference.estimate > 0)
+    agree = all((test.estimate > 0) == better for test in report.comparison.tests)
+    other = [paired_verdict(report)] if _tests_differ(report) and not agree else []
+    return Answer(f"{names[better]} is better calibrated", "good", sentences + other)
 
 
 def _tests_differ(report) -> bool:
@@ -232,7 +237,7 @@ def by_kind(parts, full: bool = True) -> list[str]:
     return texts
 
 
-def cautions(rows: np.ndarray, happened: np.ndarray, overview) -> list[str]:
+def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
     """Warnings about samples and predictions, from which every number suffers.
 
     Parameters
@@ -241,10 +246,10 @@ def cautions(rows: np.ndarray, happened: np.ndarray, overview) -> list[str]:
         The predictions, with a column for each class.
     happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The column of each label, or how much of each class happened.
-    overview : skcal.report.measure.Overview
+    found : skcal.report.findings.Findings
     """
-    texts = [_few_samples(overview), *_rare_classes(overview)]
-    texts += [_REVERSED if are_reversed(rows, happened) else _other_order(rows, happened, overview)]
+    texts = [_few_samples(found.overview), *_rare_classes(found.overview)]
+    texts += [] if found.is_significant else [found.doubt]  # else the answer says it
     texts += _extreme_predictions(rows, happened)
     return [text for text in texts if text]
 
@@ -255,9 +260,8 @@ def rounding(test) -> list[str]:
         return []
     n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
     return [
-        f"Predictions are rounded to {test.resolution:g}: 0 and 100 % are read as within half a "
-        f"step, so that {n:,} that {were} wrong cannot decide the verdict alone."
-        " Log losses and slopes take 0 and 100 % as they are."
+        f"Predictions are rounded to {test.resolution:g}, so 0 and 100 % mean within half a step: "
+        f"the {n:,} that {were} wrong cannot decide the verdict alone."
     ]
 
 
@@ -301,33 +305,6 @@ def sparse_bins(ece) -> str | None:
     return (
         f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}: their "
         "gaps are mostly noise. Use fewer bins or strategy='quantile'."
-    )
-
-
-def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
-    """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
-    n, n_classes = rows.shape
-    codes = happened.ndim == 1
-    rates = np.bincount(happened, minlength=n_classes) / n if codes else happened.mean(axis=0)
-    gain = of_outcomes(rows, happened) - rows @ rates
-    return bool(gain.mean() < -_SURE * max(gain.std() / math.sqrt(n), 1e-9))
-
-
-def _other_order(rows: np.ndarray, happened: np.ndarray, overview) -> str | None:
-    """A warning where columns in another order give what happened much higher probabilities."""
-    n, n_classes = rows.shape
-    if happened.ndim > 1 or not 2 < n_classes <= _MOST_ORDERED:
-        return None
-    sums = np.zeros((n_classes, n_classes))
-    np.add.at(sums, happened, rows)
-    order = linear_sum_assignment(sums, maximize=True)[1]
-    gain = rows[np.arange(n), order[happened]] - of_outcomes(rows, happened)
-    if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
-        return None
-    names = ", ".join(str(overview.classes[k]) for k in np.argsort(order))
-    return (
-        f"Columns in the order {names} would give what happened much higher probabilities. Check "
-        "the order of the columns, and pass labels= if they are not in that of the sorted labels."
     )
 
 

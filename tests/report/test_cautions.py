@@ -1,20 +1,20 @@
 """What a report warns of before its numbers are read."""
 
-from types import SimpleNamespace
-
 import numpy as np
 import pytest
 
 from skcal import Zero, calibration_report
 from skcal.datasets import make_tempered
-from skcal.report.words import _other_order
+from skcal.report.order import _other_order
 
 OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
 
 def is_warned_of(y, proba):
     report = calibration_report(y, proba, **OPTIONS)
-    return any("columns may be in another order" in text for text in report.warnings)
+    doubted = any("columns may be in another order" in text for text in report.answer.sentences)
+    assert doubted == (report.overall.doubt is not None)
+    return doubted
 
 
 @pytest.mark.parametrize("n_classes", [2, 3])
@@ -35,11 +35,11 @@ def test_text_labels_whose_columns_are_in_another_order_are_suspected():
     data = make_tempered(400, n_classes=4, temperature=1.0, n_truth_draws=0, random_state=0)
     names = np.array(["low", "mid", "high", "top"])
     wrong = calibration_report(names[data.labels], data.proba, **OPTIONS)
-    said = [text for text in wrong.warnings if text.startswith("Columns in the order ")]
-    assert said
-    assert "low, mid, high, top" in said[0]
+    assert "wrong order: low, mid, high, top would fit" in wrong.answer.sentences[0]
+    assert "Recalibration does not fix this." in wrong.answer.sentences[-1]
+    assert wrong.answer.title == "Miscalibrated: large"
     right = calibration_report(names[data.labels], data.proba, labels=names, **OPTIONS)
-    assert not any(text.startswith("Columns in the order ") for text in right.warnings)
+    assert right.overall.doubt is None
 
 
 def test_poor_classifiers_are_not_suspected_of_another_order():
@@ -47,5 +47,4 @@ def test_poor_classifiers_are_not_suspected_of_another_order():
     rng = np.random.default_rng(0)
     for _ in range(100):
         proba = rng.dirichlet(np.ones(4), 200)
-        overview = SimpleNamespace(classes=list(range(4)))
-        assert _other_order(proba, rng.integers(4, size=200), overview) is None
+        assert _other_order(proba, rng.integers(4, size=200), range(4)) is None

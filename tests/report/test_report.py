@@ -24,7 +24,7 @@ from scipy.special import expit
 from scipy.stats import norm, sem, ttest_1samp
 from sklearn.metrics import brier_score_loss, log_loss
 
-from skcal import CalibrationErrorSearchCV
+from skcal import CalibrationErrorSearchCV, Zero
 from skcal._show import Table
 from skcal.hypothesis_tests import (
     compare_calibration,
@@ -39,7 +39,7 @@ from skcal.metrics import (
 )
 from skcal.report import calibration_report
 from skcal.report.rows import comparison_table
-from skcal.report.words import comparison_verdict, paired_verdict
+from skcal.report.words import answer_of_comparison, paired_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 
@@ -362,8 +362,19 @@ def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
     assert found == expected
     errors = report.overall.error.estimate, report.comparison.second.error.estimate
     assert found.estimate == pytest.approx(errors[0] - errors[1], rel=1e-12)
-    assert comparison_verdict(report).startswith("The calibration error")
-    assert "smaller than that of" in comparison_verdict(report) or not found.is_significant
+    answer = answer_of_comparison(report)
+    assert answer.sentences[0].startswith("The calibration error")
+    assert ("is better calibrated" in answer.title) == found.is_significant
+    assert ("smaller than that of" in answer.sentences[0]) == found.is_significant
+
+
+def test_a_line_of_data_model_and_date_stands_below_the_title():
+    labels, proba = predictions()
+    few = {"candidates": [Zero()], "n_resamples": 19}
+    report = calibration_report(labels, proba, description="hold-out 7, <v3>,\n2026-05-01", **few)
+    assert str(report).splitlines()[3] == "hold-out 7, <v3>, 2026-05-01"
+    assert "<p>hold-out 7, &lt;v3&gt;, 2026-05-01</p>" in report._repr_html_()
+    assert report.to_dict()["description"] == "hold-out 7, <v3>, 2026-05-01"
 
 
 def test_a_comparison_begins_with_the_rows_of_a_report():

@@ -60,8 +60,8 @@ def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
 
 
 def test_the_verdict_names_the_labels_that_are_off(report):
-    said = "1 of 3 subgroups is significantly miscalibrated (tests adjusted for all of them): "
-    assert f"{said}label = trade." in report.verdict
+    said = "Subgroups: 1 of 3 significantly miscalibrated: label = trade. "
+    assert f"{said}There is no evidence of miscalibration in the other 2" in report.verdict
 
 
 def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):

@@ -55,8 +55,7 @@ def test_groups_have_numbers_but_no_figure_of_decisions(report, page, tmp_path):
     odd = np.arange(400) % 2 == 1
     found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
     ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)
-    cells = ["200", str(y[odd].sum()), f"{p[odd].sum():.1f}", ratio]
-    assert "Limits in parentheses hold with 95 % confidence each" in str(report)
+    cells = ["200", str(y[odd].sum()), ratio]
     [line] = [line for line in str(report).splitlines() if ratio in line]
     assert line.split("  ")[0] == "1"
     assert all(cell in line for cell in cells)

@@ -34,7 +34,7 @@ from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure
 from skcal.report.rows import headline_rows, measure_rows, records_table, subgroups_table
-from skcal.report.words import UNADJUSTED, all_warnings, by_kind, powerless
+from skcal.report.words import UNADJUSTED, all_warnings, answer_of_subgroups, by_kind
 from skcal.sample import read_sample
 
 FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 39}
@@ -227,7 +227,7 @@ def test_short_is_one_screen_and_full_is_everything():
     assert len(str(report).splitlines()) < 40
     assert str(report) == report.summary()
     assert len(report.summary("full").splitlines()) > 50
-    assert report._repr_html_().count("<details>") >= 4
+    assert report._repr_html_().count("<details>") >= 3
     with pytest.raises(ValueError, match="detail='all' is unknown"):
         report.summary("all")
 
@@ -244,7 +244,7 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
 
-def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
+def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_large_it_may_be():
     labels, proba = predictions()
     by = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
     report = calibration_report(labels, proba, by=by, **FAST)
@@ -257,15 +257,19 @@ def test_caveats_of_subgroups_stand_once_and_powerless_ones_say_so():
     assert few[0].startswith("1 (and 2, 3, 4, … 3 more, with other numbers): 20 samples are few")
     table = subgroups_table(report)
     for row, part in zip(table.rows, report.subgroups, strict=True):
-        ends = map(plain_number, (part.error.estimate, part.error.low, part.error.high))
-        assert row[3] == "{} ({} to {})".format(*ends)
-    assert str(report).count("confidence each, by itself, not adjusted") == 1
-    remarks = table.remarks
-    assert 0 not in remarks
-    assert set(remarks.values()) == {"too few samples to show an error as large as that of all"}
-    assert powerless(report.subgroups[1], report.overall, report.settings) == (1 in remarks)
-    assert str(report).count("  *\n") == len(remarks)
-    assert str(report).count("* too few samples to show an error") == 1
+        estimate, low, high = map(
+            plain_number, (part.error.estimate, part.error.low, part.error.high)
+        )
+        assert row[3] == f"{estimate} " + (
+            f"({low} to {high})" if part.error.low else f"(≤ {high})"
+        )
+    assert str(report).count("Limits hold with 95 % confidence for each subgroup") == 1
+    wrong = [part for part in report.subgroups if part.is_significant]
+    others = [part for part in report.subgroups if not part.is_significant]
+    highest = max(others, key=lambda part: part.error.high)
+    said = answer_of_subgroups(report)
+    assert said.startswith(f"Subgroups: {len(wrong)} of 5 significantly miscalibrated: 0")
+    assert said.endswith(f"may be up to {plain_number(highest.error.high)} ({highest.name}).")
 
 
 def test_subgroups_may_be_several_columns():
