@@ -7,6 +7,7 @@ from copy import copy
 from dataclasses import replace
 from functools import reduce
 from math import ceil
+from typing import Any
 
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
 from skcal.displays.axis import ProbabilityAxis
@@ -41,7 +42,9 @@ def _error_of(panel) -> float:
 def single_panels(display: ReliabilityDisplay, same_counts: bool) -> list[ReliabilityDisplay]:
     """The panels one by one on the same axes, those of histograms too if that is asked for."""
     options = {name: getattr(display, name) for name in ("notion", "method", "confidence_level")}
-    shared = {"axis": reduce(ProbabilityAxis.joined, (panel.axis for panel in display.panels))}
+    shared: dict[str, Any] = {
+        "axis": reduce(ProbabilityAxis.joined, (panel.axis for panel in display.panels))
+    }
     if same_counts:
         shared["most"] = max(panel.histogram.max() for panel in display.panels)
     return [ReliabilityDisplay([replace(one, **shared)], **options) for one in display.panels]
