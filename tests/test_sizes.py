@@ -140,10 +140,10 @@ OTHERS = {
         "cli.gates._LARGE_SHARE",
         "hypothesis_tests.result._LARGE",
         "metrics.validation._FEW",
+        "report.order._MOST_CLASSES",
         "report.words._FEW_OF_A_CLASS",
         "report.words._FEW_OUTCOMES",
         "report.words._FEW_SAMPLES",
-        "report.words._MOST_ORDERED",
     },
     "limits of numbers": {
         "hypothesis_tests.needed_samples._MOST_SAMPLES",
