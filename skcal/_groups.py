@@ -16,7 +16,7 @@ from scipy.optimize import brentq, minimize_scalar
 from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from scipy.stats import norm, t
-from sklearn.model_selection import GroupKFold
+from sklearn.model_selection import GroupKFold, KFold
 
 from skcal._labels import sorted_labels
 from skcal._validation import InputError
@@ -320,6 +320,26 @@ def _steps_of_shared(values, chance, codes):
     return first, step, above, np.add.reduceat((p * values.T).T, first, axis=0)
 
 
+def groups_of_rows(groups: Groups | None, rows: slice | np.ndarray) -> Groups | None:
+    """The groups of some of the samples, where there are any."""
+    return None if groups is None else groups.take(rows)
+
+
+def codes_of_groups(groups: Groups | None) -> np.ndarray | None:
+    """The group of each sample as public functions take it, where there are any."""
+    return None if groups is None else groups.codes
+
+
+def units_of(groups: Groups | None, n_samples: int) -> np.ndarray:
+    """The number of the group of each sample, of independent ones its own."""
+    return np.arange(n_samples) if groups is None else groups.codes
+
+
+def effect_of(groups: Groups | None, weight: np.ndarray) -> float:
+    """The design effect of groups; 1 of independent samples."""
+    return 1.0 if groups is None else groups.design_effect(weight)
+
+
 def groups_or_singles(groups: Groups | None, weight: np.ndarray) -> Groups | None:
     """The groups; where there are none and weights of mean 1 differ, each sample by itself.
 
@@ -391,6 +411,13 @@ def refuse_shared_groups(groups: Any, weight: np.ndarray, who: str, remedy: str)
     if shared.any():
         reason = f"puts sample {int(np.argmax(shared))} and others into one group, and {who}."
         raise InputError("groups", reason, remedy)
+
+
+def shuffled_blocks(n_splits: int, seed: int, groups: Groups | None) -> KFold | GroupBlocks:
+    """A splitter into shuffled blocks, which hold whole groups where there are any."""
+    if groups is None:
+        return KFold(n_splits, shuffle=True, random_state=seed)
+    return GroupBlocks(int(n_splits), seed)
 
 
 class GroupBlocks:
@@ -498,6 +525,27 @@ def variance_of_sums(values: np.ndarray, groups: Groups) -> np.ndarray:
     """Variance of Σ_i values_i with mean 0, G / (G - 1) Σ_g (Σ_{i∈g} values_i)²; one a column."""
     n = groups.n_groups
     return n / (n - 1) * (groups.sums(values) ** 2).sum(axis=0)
+
+
+def larger_variance(
+    variance: float, terms: np.ndarray, groups: Groups | None, law: Any = None
+) -> float:
+    """Variance of Σ_i terms_i with mean 0: that of independent samples, or a larger one of groups.
+
+    Parameters
+    ----------
+    variance : float
+        That of independent samples.
+    terms : ndarray of shape (n_samples,)
+    groups : Groups or None
+    law : tuple of two ndarray of shape (n_samples,), default=None
+        By how much an event changes each term, and the chance of it. The variance is then no
+        smaller than by the law of :class:`Dependence`, either.
+    """
+    if groups is None:
+        return variance
+    seen = float(variance_of_sums(terms, groups))
+    return max(variance, seen, 0.0 if law is None else float(groups.covariance(*law)))
 
 
 def covariance_of_sums(values: np.ndarray, groups: Groups) -> np.ndarray:

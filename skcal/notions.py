@@ -43,6 +43,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
+from skcal._groups import groups_of_rows
 from skcal._matrices import hits, one_hot, two_columns
 from skcal._validation import InputError
 
@@ -109,7 +110,7 @@ class Problem(NamedTuple):
         residuals = None if self.residuals is None else self.residuals[places]
         logits = None if self.logits is None else self.logits[places]
         problem = _problem(self.features[places], residuals, weight, logits, rows)
-        return problem._replace(groups=None if self.groups is None else self.groups.take(places))
+        return problem._replace(groups=groups_of_rows(self.groups, places))
 
     def seen_by(self, function: Any) -> np.ndarray:
         """Return the features as a calibration-estimation function reads them."""
@@ -156,7 +157,7 @@ class Problems(NamedTuple):
         """Return the problems about the samples of the given rows, uncopied if these are all."""
         if np.array_equal(rows, np.arange(len(self.weight))):
             return self
-        weight, groups = self.weight[rows], None if self.groups is None else self.groups.take(rows)
+        weight, groups = self.weight[rows], groups_of_rows(self.groups, rows)
         if self.share_samples:
             taken = [part.take(rows, slice(None), weight) for part in self.parts]
             return Problems(taken, weight, groups)

@@ -17,7 +17,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import read_groups, read_splits
+from skcal._groups import groups_of_rows, read_groups, read_splits
 from skcal._labels import plain_labels, shortened
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
@@ -300,7 +300,7 @@ class RecalibratedClassifierCV(
         )
         task = context.subcontext(task_name="recalibrator")
         with task.propagate_callback_context(recalibrator):
-            together = None if groups is None else groups.take(rows)
+            together = groups_of_rows(groups, rows)
             self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows], together)
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._groups import FEW_OF_TESTS, Groups, groups_of_votes, read_groups
+from skcal._groups import FEW_OF_TESTS, Groups, groups_of_rows, groups_of_votes, read_groups
 from skcal._labels import (
     check_labels,
     class_names,
@@ -137,7 +137,7 @@ class Sample(NamedTuple):
             codes=self.codes[rows],
             weight=self.weight[rows] if weight is None else weight,
             logits=None if self.logits is None else self.logits[rows],
-            groups=None if self.groups is None else self.groups.take(rows),
+            groups=groups_of_rows(self.groups, rows),
             outcomes=None if self.outcomes is None else self.outcomes[rows],
             votes=None if self.votes is None else self.votes[rows],
         )

@@ -9,12 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import expit, logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.model_selection import KFold
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._files import Document
-from skcal._groups import GroupBlocks, Groups, read_groups
+from skcal._groups import (
+    Groups,
+    codes_of_groups,
+    groups_of_rows,
+    read_groups,
+    shuffled_blocks,
+)
 from skcal._labels import plain_labels
 from skcal._scores import LOSSES, of_outcomes
 from skcal._show import Table
@@ -251,7 +256,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
                 n_resamples=self.n_resamples,
                 random_state=seed,
                 sample_weight=data.weight,
-                groups=None if data.groups is None else data.groups.codes,
+                groups=codes_of_groups(data.groups),
             )
             significant = [rules_of[one.name] for one in test.segments if one.pvalue <= self.alpha]
             new = [rules for rules in significant if rules not in model.rules]
@@ -399,7 +404,7 @@ class _Data(NamedTuple):
     columns: dict[str, np.ndarray]
 
     def take(self, rows) -> _Data:
-        groups = None if self.groups is None else self.groups.take(rows)
+        groups = groups_of_rows(self.groups, rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return _Data(_safe_indexing(self.X, rows), self.y[rows], self.weight[rows], groups, columns)
 
@@ -454,9 +459,8 @@ def _offsets(segments, log_odds, happened, data) -> np.ndarray:
 def _folds(data, cv, seed):
     """Training and test rows of shuffled folds, which hold whole groups."""
     rows = np.arange(len(data.y))
-    if data.groups is not None:
-        return GroupBlocks(int(cv), seed).split(rows, groups=data.groups.codes)
-    return KFold(cv, shuffle=True, random_state=seed).split(rows)
+    blocks = shuffled_blocks(cv, seed, data.groups)
+    return blocks.split(rows, groups=codes_of_groups(data.groups))
 
 
 def _comparison(before, after, happened, data) -> dict[str, LossComparison]:

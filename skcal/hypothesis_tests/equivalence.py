@@ -12,7 +12,13 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import foldnorm, norm
 
-from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
+from skcal._groups import (
+    effect_of,
+    groups_of_rows,
+    groups_or_singles,
+    tail_quantile,
+    variance_of_sums,
+)
 from skcal._show import ShownRounded, number, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, as_floats
@@ -462,7 +468,7 @@ class _Terms:
             for values in (weight * delta, (weight * delta) ** 2, weight**2 * (x * (1 - x)))
         )
         # No event of a rate 3 / n is seen in 5 % of the samples: how many tell as much as one.
-        effect = 1.0 if problem.groups is None else problem.groups.design_effect(weight)
+        effect = effect_of(problem.groups, weight)
         self.most = float(weight.max()) * effect
         self.sigma = float(np.sqrt(max(self.squares.sum(), self.variances.sum())))
 
@@ -603,7 +609,7 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
     groups = problem.groups
     if np.ptp(weight) > 0:
         groups = groups_or_singles(groups, problem.weight)
-    groups = None if groups is None else groups.take(inside)
+    groups = groups_of_rows(groups, inside)
     least, most = proportion_limits(happened, weight, groups, alpha)
     sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
     gap = abs(frequency - predicted)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcal._groups import variance_of_sums
+from skcal._groups import larger_variance
 from skcal._show import ShownRounded, percent, plain_number
 from skcal.metrics.crossings import CHANGES
 from skcal.metrics.error_limits import ErrorLimits
@@ -75,9 +75,7 @@ def difference_of_errors(
     limits = [ErrorLimits(sample) for sample in (first, second)]
     terms = _terms(limits[0]) - _terms(limits[1])
     terms = terms[np.argsort(terms)] if first.groups is None else terms
-    variance = float(terms @ terms)
-    if first.groups is not None:
-        variance = max(variance, float(variance_of_sums(terms, first.groups)))
+    variance = larger_variance(float(terms @ terms), terms, first.groups)
     noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
     half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._groups import tail_quantile
+from skcal._groups import tail_quantile, units_of
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import StrOptions, validate_params
@@ -313,7 +313,7 @@ class _PairTerms:
             eigenvalues.append(own)
             offset += size
         samples, column = np.concatenate(rows), np.concatenate(columns)
-        place = samples if self.groups is None else self.groups.codes[samples], column
+        place = units_of(self.groups, n)[samples], column
         shape = n if self.groups is None else self.groups.n_groups, offset
         self.U, self.centred = (
             csr_array((np.concatenate(v), place), shape=shape) for v in (values, centred)

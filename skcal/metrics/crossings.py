@@ -35,8 +35,16 @@ def largest_signed_sums(steps: np.ndarray, most: int) -> np.ndarray:
     """
     path = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
     np.cumsum(steps, axis=-1, out=path[..., 1:])
-    best = [[value[..., -1] for value in _values(path, first, most)] for first in (1, -1)]
-    return np.maximum.accumulate(np.maximum(best[0], best[1]), axis=0)
+    twice, end = 2 * path, path[..., -1]
+    best = np.empty((2, most + 1, *end.shape))
+    for of_first, sign in zip(best, (1, -1), strict=True):
+        of_first[0], value = sign * end, sign * twice  # values as in _values, plus sign times path
+        for k in range(1, most + 1):
+            sign = -sign
+            np.maximum.accumulate(value, axis=-1, out=value)
+            of_first[k] = value[..., -1] + sign * end
+            (np.add if sign > 0 else np.subtract)(value, twice, out=value)
+    return np.maximum.accumulate(best.max(axis=0), axis=0)
 
 
 def largest_pattern(steps: np.ndarray, most: int) -> np.ndarray:

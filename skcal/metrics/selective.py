@@ -13,7 +13,7 @@ from scipy.special import digamma
 from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
-from skcal._groups import Groups, groups_or_singles, read_groups
+from skcal._groups import Groups, groups_of_rows, groups_or_singles, read_groups
 from skcal._matrices import two_columns
 from skcal._show import ShownColumns, percent, rounded, wrapped
 from skcal._sklearn_compat import Interval, validate_params
@@ -438,7 +438,7 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
     weight = check_weight(sample_weight, len(right), rescale=False)
     together = read_groups(groups, weight)
     seen = weight > 0
-    together = None if together is None else together.take(seen)
+    together = groups_of_rows(together, seen)
     return _by_threshold(right[seen].astype(np.float64), sure[seen], weight[seen], together)
 
 
@@ -449,7 +449,7 @@ def _by_threshold(right, confidence, weight, groups: Groups | None) -> _Answers:
     confidence, weight, wrong = confidence[order], weight[order], (1 - right)[order]
     last = np.flatnonzero(np.append(np.diff(confidence) < 0, True))  # of equal ones
     kept, lost = np.cumsum(weight)[last], np.cumsum(weight * wrong)[last]
-    groups = None if groups is None else groups.take(order)
+    groups = groups_of_rows(groups, order)
     if groups is None and (weight % 1 != 0).any():
         groups = groups_or_singles(None, weight)
     number, freedom, possible = kept, np.full(len(last), np.inf), kept

@@ -18,6 +18,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 
+from skcal._groups import units_of
 from skcal._matrices import two_columns
 from skcal._show import percent, plain_number, wrapped
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
@@ -331,11 +332,9 @@ def _read_target(target_proba, sample, from_logits) -> np.ndarray:
 def _counts(seed, sample, n_target):
     """How often each sample of source and target is drawn; groups of the source together."""
     rng = np.random.default_rng(seed)
-    if sample.groups is None:
-        source = resample_counts(rng, len(sample.weight))
-    else:
-        source = resample_counts(rng, sample.groups.n_groups)[sample.groups.codes]
-    return source, resample_counts(rng, n_target)
+    units = units_of(sample.groups, len(sample.weight))
+    n_units = len(units) if sample.groups is None else sample.groups.n_groups
+    return resample_counts(rng, n_units)[units], resample_counts(rng, n_target)
 
 
 def _label_shift(sample, target, seeds, unused) -> _Weights:
@@ -346,8 +345,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     if any(one is not None for one in unused):
         reason = "has no meaning for shift='label', which uses predictions only."
         raise InputError("X", reason, "Leave X, target_X and estimator out, or use 'covariate'.")
-    share, units = sample.frequencies, np.arange(len(sample.codes))
-    units = units if sample.groups is None else sample.groups.codes
+    share, units = sample.frequencies, units_of(sample.groups, len(sample.codes))
     held = [len(np.unique(units[sample.codes == k])) for k in range(len(share))]
     if min(held) < _LEAST_OF_CLASS:
         name, what = (

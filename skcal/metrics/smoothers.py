@@ -11,7 +11,7 @@ from scipy.special import expit, ndtri
 from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
-from skcal._groups import Groups, degrees_of_freedom
+from skcal._groups import Groups, degrees_of_freedom, effect_of
 from skcal.metrics.cox import logistic_coefficients
 from skcal.metrics.limits import clopper_pearson
 from skcal.recalibration.features import log_probabilities
@@ -75,7 +75,7 @@ def make_points(
         np.bincount(group, weight * outcome),
         np.bincount(group, weight**2),
         group,
-        1.0 if groups is None else groups.design_effect(weight),
+        effect_of(groups, weight),
     )
 
 

@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
-from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
+from skcal._groups import groups_or_singles, larger_variance, tail_quantile
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -522,11 +522,10 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
         if one < 1
     )
     z = tail_quantile((1 - level) / 2, weight, groups)
-    if groups is not None:
-        terms = (shares[0] + shares[1]) * (parts - area)
-        scaled = [weight / (weight @ (outcome == own)) * (either[own] - area) for own in (0, 1)]
-        law = groups.covariance(scaled[1] - scaled[0], np.clip(x, 0, 1))
-        variance = max(variance, float(variance_of_sums(terms, groups)), float(law))
+    terms = (shares[0] + shares[1]) * (parts - area)
+    scaled = [weight / (weight @ (outcome == own)) * (either[own] - area) for own in (0, 1)]
+    law = scaled[1] - scaled[0], np.clip(x, 0, 1)
+    variance = larger_variance(variance, terms, groups, law)
     half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
     return Measure(area, float(low), float(high))
@@ -559,8 +558,5 @@ def _error_of_mean(terms, share, groups, chance, effect) -> float:
     chances with the estimated dependence, which change the terms by their effect.
     """
     terms = share * (terms - share @ terms)
-    variance = float(terms @ terms)
-    if groups is not None:
-        law = groups.covariance(share * effect, chance)
-        variance = max(variance, float(variance_of_sums(terms, groups)), float(law))
-    return float(np.sqrt(variance))
+    law = share * effect, chance
+    return float(np.sqrt(larger_variance(float(terms @ terms), terms, groups, law)))

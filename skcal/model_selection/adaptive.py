@@ -36,7 +36,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skcal._bins import equal_intervals
-from skcal._groups import variance_of_sums
+from skcal._groups import larger_variance
 from skcal._matrices import gram_square, rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import row_blocks
@@ -162,10 +162,8 @@ def adaptive_squared_error(
     variance = max(c.variance for c in chosen)
     influence = np.mean([c.influence for c in chosen], axis=0)
     share = data.weight / data.weight.sum()
-    hajek = share**2 @ (influence - share @ influence) ** 2
-    if data.groups is not None:
-        of_groups = variance_of_sums(share * (influence - share @ influence), data.groups)
-        hajek = max(hajek, float(of_groups))
+    terms = share * (influence - share @ influence)
+    hajek = larger_variance(float(terms @ terms), terms, data.groups)
     return SquaredError(
         value=float(shrunk_value(unshrunk, z)),
         # The influences of a U-statistic count its degenerate part twice.

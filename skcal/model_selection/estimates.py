@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
+from skcal._groups import degrees_of_freedom, larger_variance, law_of_mean
 from skcal._matrices import rowwise_dot
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import validate_params
@@ -243,11 +243,9 @@ def one_step_gain(gains: Sequence[Gain], data: Problems) -> tuple[OneStepEstimat
     unbiased = 1 - share @ share
     if unbiased > 0:
         standard_error = max(standard_error, np.sqrt(share**2 @ implied / unbiased))
-    if data.groups is not None:
-        of_groups = variance_of_sums(share * (terms - value), data.groups)
-        standard_error = max(standard_error, float(np.sqrt(of_groups)))
+    variance = larger_variance(standard_error**2, share * (terms - value), data.groups)
     freedom = degrees_of_freedom(data.weight, data.groups)
-    estimate = OneStepEstimate(value, float(standard_error), terms, freedom)
+    estimate = OneStepEstimate(value, float(np.sqrt(variance)), terms, freedom)
     return estimate, float(share @ corrected)
 
 

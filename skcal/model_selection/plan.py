@@ -10,10 +10,10 @@ from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.model_selection import KFold, ShuffleSplit, check_cv
+from sklearn.model_selection import ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, read_splits
+from skcal._groups import read_splits, shuffled_blocks
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
@@ -247,9 +247,7 @@ def _splitter(cv, seed, data: Sample):
     """The splitter of shuffled samples, or of shuffled groups, where none is given."""
     if not isinstance(cv, Integral):
         return check_cv(cv)
-    if data.groups is not None:
-        return GroupBlocks(int(cv), seed)
-    return KFold(cv, shuffle=True, random_state=seed)
+    return shuffled_blocks(int(cv), seed, data.groups)
 
 
 def _split(cv, data, name):

@@ -6,7 +6,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcal._groups import Groups, degrees_of_freedom, law_of_mean, variance_of_sums
+from skcal._groups import (
+    Groups,
+    degrees_of_freedom,
+    groups_of_rows,
+    larger_variance,
+    law_of_mean,
+)
 from skcal._show import ShownRounded, number
 
 
@@ -52,11 +58,10 @@ class LossComparison(ShownRounded):
         value = float(share @ gain)
         spread = share**2 @ (gain - value) ** 2
         unbiased = 1 - share @ share
-        error = float(np.sqrt(spread / unbiased)) if unbiased > 0 else np.inf
-        if groups is not None:
-            groups = groups.take(counted)
-            of_groups = variance_of_sums(share * (gain - value), groups)
-            error = max(error, float(np.sqrt(of_groups)))
+        groups, variance = groups_of_rows(groups, counted), np.inf
+        if unbiased > 0:
+            variance = spread / unbiased
+        error = float(np.sqrt(larger_variance(variance, share * (gain - value), groups)))
         law = law_of_mean(degrees_of_freedom(share, groups))
         pvalue = float(2 * law.sf(abs(value) / error)) if error > 0 else float(value == 0)
         return cls(*means, value, error, pvalue)

@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import groups_of_votes, read_groups
+from skcal._groups import codes_of_groups, groups_of_votes, read_groups
 from skcal._labels import class_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
@@ -389,7 +389,7 @@ class Recalibrator(
                 getattr(judged, which),
                 notion=notion,
                 sample_weight=judged.weight,
-                groups=None if judged.groups is None else judged.groups.codes,
+                groups=codes_of_groups(judged.groups),
                 labels=np.arange(len(self.classes_)),
             )
         return self._errors[which, notion]

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, Groups, read_splits, tail_quantile
+from skcal._groups import GroupBlocks, Groups, groups_of_rows, read_splits, tail_quantile, units_of
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
@@ -254,9 +254,7 @@ class Trial:
         return np.concatenate([self.data.weight[self.tests[k]] for k in splits])
 
     def _groups_of(self, splits) -> Groups | None:
-        if self.data.groups is None:
-            return None
-        return self.data.groups.take(np.concatenate([self.tests[k] for k in splits]))
+        return groups_of_rows(self.data.groups, np.concatenate([self.tests[k] for k in splits]))
 
     def compare(self, setting, other, splits) -> LossComparison:
         """Compare the losses of two settings on the test samples of some splits."""
@@ -529,7 +527,7 @@ def _untested_rows(data, splits) -> list[np.ndarray]:
     A row that all splits train on is given to none.
     """
     n_samples, n_splits = len(data.X), len(splits)
-    codes = np.arange(n_samples) if data.groups is None else data.groups.codes
+    codes = units_of(data.groups, n_samples)
     rows = np.setdiff1d(np.arange(n_samples), np.concatenate([test for _, test in splits]))
     split_of = np.full(len(rows), -1)
     free = np.empty((n_splits, len(rows)), dtype=bool)

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
+from skcal._groups import units_of
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
@@ -178,10 +179,10 @@ def _scanned(sample, confidence_level, n_jobs) -> ScanTestResult:
 def _overview(sample) -> Overview:
     rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
     features = [problem.features for problem in sample.problems() if len(problem.features)]
-    n_groups = 0 if sample.groups is None else len(np.unique(sample.groups.codes))
+    n_groups = len(np.unique(units_of(sample.groups, len(rows))))
     return Overview(
         n_samples=len(rows),
-        n_groups=n_groups if 0 < n_groups < len(rows) else None,
+        n_groups=n_groups if n_groups < len(rows) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
         effective_size=None if own is None else float(own.sum() ** 2 / (own @ own)),
         base_rates=sample.frequencies.tolist(),
