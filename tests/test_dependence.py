@@ -284,13 +284,13 @@ def test_the_most_of_all_ranges_knows_the_variance_of_the_law():
         equivalence_test(y, p, limit=0.1, error="cutoff", groups=g) for g in (None, groups)
     )
     [problem] = read_sample(y, p, groups=groups).problems()
-    largest = 0.0
+    largest, law = 0.0, in_one_group(problem)
+    z = tail_quantile(0.05, np.ones(len(p)), problem.groups)
     edges = np.unique(p)
     for low in edges:
         for high in edges[edges >= low]:
             inside = ((low <= p) & (p <= high)).astype(float)
-            deviation = np.sqrt(inside @ in_one_group(problem) @ inside)
-            z = tail_quantile(0.05, np.ones(len(p)), problem.groups)
+            deviation = np.sqrt(inside @ law @ inside)
             largest = max(largest, abs(inside @ (y - p)) + z * deviation)
     largest += np.log(20) * problem.groups.design_effect(np.ones(len(p)))
     assert ignored.high < told.high

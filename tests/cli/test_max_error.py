@@ -180,6 +180,7 @@ WRONG = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRONG)
 def test_an_error_above_the_limit_passes_in_at_most_5_percent(name, tmp_path, no_searches):
     draw, truth = WRONG[name]

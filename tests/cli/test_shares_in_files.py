@@ -19,7 +19,7 @@ CLASSES = np.array(["cat", "dog", "emu"])
 @pytest.fixture(scope="module")
 def voted():
     rng = np.random.default_rng(5)
-    law = rng.dirichlet([1, 1, 2], 240).round(6)
+    law = rng.dirichlet([1, 1, 2], 120).round(6)
     law /= law.sum(axis=1, keepdims=True)
     votes = np.array([rng.multinomial(4, row) for row in law]).astype(float)
     sharp = law**1.5

@@ -17,9 +17,9 @@ from skcal.report import calibration_report
 @pytest.fixture
 def sample():
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.95, 300)
-    y = (rng.uniform(size=300) < p**1.3).astype(int)
-    return y, p, rng.integers(1, 4, 300) / 2, (np.arange(300) // 2).astype(str)
+    p = rng.uniform(0.05, 0.95, 120)
+    y = (rng.uniform(size=120) < p**1.3).astype(int)
+    return y, p, rng.integers(1, 4, 120) / 2, (np.arange(120) // 2).astype(str)
 
 
 @pytest.fixture

@@ -70,7 +70,7 @@ def test_points_are_the_filled_bins(strategy, weighted):
 
 @pytest.mark.parametrize("notion", ["binary", "confidence", "classwise", "top-label"])
 def test_the_number_is_the_calibration_error_with_its_limits(notion):
-    y, proba = binary(300) if notion == "binary" else tempered()
+    y, proba = binary(200) if notion == "binary" else tempered(180)
     weight = np.arange(len(y)) % 3 + 1.0
     for options in ({}, {"sample_weight": weight}, {"groups": np.arange(len(y)) // 3}):
         panels = numbers_of(y, proba, notion=notion, **options).panels
@@ -109,6 +109,7 @@ def test_points_are_significant_in_ranges_that_the_test_names_and_nowhere_else()
     assert coloured >= shown
 
 
+@pytest.mark.slow
 def test_bands_hold_the_probabilities_of_all_bins_at_once():
     rng, held = np.random.default_rng(0), 0
     for _ in range(300):

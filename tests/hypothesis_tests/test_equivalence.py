@@ -124,7 +124,10 @@ def cutoff_error(p, gap):
     return max(path.max(), 0) - min(path.min(), 0)
 
 
-@pytest.mark.parametrize(("slope", "method"), [(1.0, "asymptotic"), (0.7, "exact")])
+@pytest.mark.parametrize(
+    ("slope", "method"),
+    [(1.0, "asymptotic"), pytest.param(0.7, "exact", marks=pytest.mark.slow)],
+)
 def test_bounds_cover_the_error_given_the_predictions(slope, method):
     misses = np.zeros(2)
     for seed in range(200):
@@ -154,8 +157,8 @@ def test_small_samples_show_nothing_and_large_ones_one_side():
     ("error", "slope", "limit"),
     [
         ("calibration", 1.0, 0.07),
-        ("calibration", 0.7, 0.11),
-        ("cutoff", 1.0, 0.05),
+        pytest.param("calibration", 0.7, 0.11, marks=pytest.mark.slow),
+        pytest.param("cutoff", 1.0, 0.05, marks=pytest.mark.slow),
         ("rms", 1, 0.06),
     ],
 )

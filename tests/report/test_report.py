@@ -167,13 +167,14 @@ def test_the_figure_shows_the_numbers_of_the_table():
 
 
 def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
-    labels, proba = predictions()
-    report = calibration_report(labels, proba, verbose=1, search=True, **OPTIONS)
+    labels, proba = predictions(200)
+    options = {**OPTIONS, "n_resamples": 19}
+    report = calibration_report(labels, proba, verbose=1, search=True, **options)
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "[calibration_report] classifier: test"
     assert any(line.startswith("[CalibrationErrorSearchCV] ") for line in told)
     assert "[calibration_report] classifier: binned ECE" in told
-    again = calibration_report(labels, proba, search=True, **OPTIONS)
+    again = calibration_report(labels, proba, search=True, **options)
     assert capsys.readouterr().out == ""
     assert again.to_json() == report.to_json()
 
@@ -233,7 +234,7 @@ def test_paired_tests_of_scores_are_those_of_their_differences():
 
 
 def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
-    labels, proba = binary()
+    labels, proba = binary(100)
     both, other = np.column_stack([1 - proba, proba]), np.column_stack([1 - proba**1.5, proba**1.5])
     for notion in ("binary", "confidence"):
         report = calibration_report(labels, both, compare=other, notion=notion, **FEW)
