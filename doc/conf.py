@@ -1,11 +1,13 @@
 """Sphinx configuration of skcal's documentation."""
 
 import re
+import sys
 from pathlib import Path
 
 import skcal
 
 ROOT = Path(__file__).parents[1]
+sys.path.append(str(ROOT / "doc" / "_extensions"))
 
 project = "skcal"
 author = "The skcal developers"
@@ -18,6 +20,7 @@ extensions = [
     "numpydoc",
     "sphinx_design",
     "sphinx_gallery.gen_gallery",
+    "decision_tree",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]

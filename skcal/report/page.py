@@ -95,6 +95,7 @@ _RULES = """
 & .skcal-scroll thead th { position: sticky; top: 0; background: var(--back); }
 & .skcal-scroll + ul { margin-top: .75rem; }
 & footer { margin-top: 2rem; color: var(--soft); font-size: .875rem; }
+@media screen and (max-width: 60rem) { & .skcal-first { display: block; } }
 @media (max-width: 40rem) {
   & { padding: 1rem; }
   & .skcal-first { display: block; }
