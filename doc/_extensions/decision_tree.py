@@ -22,7 +22,7 @@ NUMBERS = count()
 logger = logging.getLogger(__name__)
 
 
-class decision_tree(nodes.General, nodes.Element):  # noqa: N801 (docutils names nodes so)
+class decision_tree(nodes.General, nodes.Element):
     """A question and its branches: ``(text, [(text, page), …])``."""
 
 
@@ -52,7 +52,8 @@ class DecisionTree(SphinxDirective):
 def box(x, y, width, text, kind):
     """Return a box with a text, centred at the height y."""
     return (
-        f'<rect class="{kind}" x="{x}" y="{y - ROW / 2 + 3}" width="{width}" height="{ROW - 6}" rx="5"/>'
+        f'<rect class="{kind}" x="{x}" y="{y - ROW / 2 + 3}" width="{width}" '
+        f'height="{ROW - 6}" rx="5"/>'
         f'<text class="{kind}" x="{x + 10}" y="{y + FONT / 3}">{escape(text)}</text>'
     )
 

@@ -20,7 +20,7 @@ def pages():
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
-@pytest.mark.parametrize("page", pages())
+@pytest.mark.parametrize("page", list(pages()))
 def test_the_code_of_a_page_runs_and_prints_what_it_shows(page, tmp_path):
     matplotlib.use("Agg")
     for library in " ".join(NEEDS.findall(TEXTS[page])).split():
