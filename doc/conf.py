@@ -73,7 +73,7 @@ html_sidebars = {
     )
 }
 html_theme_options = {
-    "logo": {"text": "skcal"},
+    "logo": {"text": f"skcal {version}"},
     "navbar_end": ["theme-switcher"],
     "header_links_before_dropdown": 6,
     "secondary_sidebar_items": ["page-toc"],

@@ -83,6 +83,8 @@ def screenshots():
     screenshot("report", report.save, "760,1230")
     screenshot("report_narrow", report.save, "520,740")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
+    narrow = cell("calibration_report(y, proba)", report)
+    screenshot("notebook_narrow", narrow, "520,620")
     screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,330")
     screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,330")
 
