@@ -19,6 +19,7 @@ from scipy.stats import norm, t
 from sklearn.model_selection import GroupKFold, KFold
 
 from skcal._labels import sorted_labels
+from skcal._matrices import one_hot
 from skcal._validation import InputError
 
 _FEWEST = 6  # fewer tell no variance
@@ -65,6 +66,18 @@ class Groups:
         known = Dependence(chance, residuals, self.codes, not self.of_shares)
         return replace(self, dependence=known)
 
+    def of_outcomes(self, proba: np.ndarray, happened: np.ndarray) -> Groups:
+        """The same of probabilities (n_samples, C) of the columns, or shares of all, that happened.
+
+        Shares of two classes may be those of the second one.
+        """
+        if happened.dtype.kind != "f":
+            happened = one_hot(happened, proba.shape[1])
+        elif happened.ndim == 1:
+            happened = np.column_stack([1 - happened, happened])
+        columns = slice(1, None) if proba.shape[1] == 2 else slice(None)
+        return self.about(proba[:, columns], (happened - proba)[:, columns])
+
     @property
     def strength(self) -> float:
         """λ of :class:`Dependence`, 0 where it is not known."""
@@ -106,6 +119,18 @@ class Groups:
             return independent
         shared = covariance_of_shared(values, chance, self.codes)
         return self.strength * shared + (1 - self.strength) * independent
+
+    def variance_of_terms(self, deviations: np.ndarray) -> float:
+        """Variance of a sum of terms (n_samples,) with these standard deviations; of shares 0.
+
+        The largest that the dependence allows: two terms of a group have at most λ times the
+        product of their deviations as covariance.
+        """
+        if self.of_shares:
+            return 0.0
+        sums = self.sums(deviations)
+        independent = float(deviations @ deviations)
+        return self.strength * float(sums @ sums) + (1 - self.strength) * independent
 
     def _variances(self, chance) -> np.ndarray:
         """Of outcomes; of shares 0, since theirs are not known."""
@@ -191,13 +216,13 @@ class Dependence:
     """
 
     def __init__(self, chance, residuals, codes, of_labels=True):
-        self._data = chance, residuals, codes
+        self._data: Any = chance, residuals, codes
         self._of_labels = of_labels
 
     @cached_property
     def strength(self) -> float:
         """λ, estimated when it is first asked for."""
-        chance, residuals, codes = self._data
+        (chance, residuals, codes), self._data = self._data, None
         chance, residuals = (part.astype(np.float64) for part in (chance, residuals))
         together = np.bincount(codes)[codes] > 1
         if not together.any():

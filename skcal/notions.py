@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -152,6 +153,12 @@ class Problems(NamedTuple):
     def share_samples(self) -> bool:
         """Whether every problem is about all samples; otherwise each sample belongs to one."""
         return self.parts[0].of_all_samples
+
+    @property
+    def dependent(self) -> Any:
+        """The groups, with the strongest dependence that a problem shows."""
+        strongest = max((part.groups for part in self.parts), key=lambda one: one.strength)
+        return replace(self.groups, dependence=strongest.dependence)
 
     def take(self, rows: np.ndarray) -> Problems:
         """Return the problems about the samples of the given rows, uncopied if these are all."""

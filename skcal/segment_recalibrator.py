@@ -21,7 +21,7 @@ from skcal._groups import (
     shuffled_blocks,
 )
 from skcal._labels import plain_labels
-from skcal._scores import LOSSES, of_outcomes
+from skcal._scores import LOSSES
 from skcal._show import Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded
@@ -467,11 +467,12 @@ def _comparison(before, after, happened, data) -> dict[str, LossComparison]:
     """Losses of log-odds before and after."""
     codes = happened.astype(int)
     proba = [np.column_stack([expit(-z), expit(z)]) for z in (before, after)]
-    comparison = {}
-    for name, score in SCORES.items():
-        first, second = (of_outcomes(LOSSES[score](each), codes) for each in proba)
-        comparison[name] = LossComparison.of(first, second, data.weight, data.groups)
-    return comparison
+    return {
+        name: LossComparison.of_predictions(
+            LOSSES[score], proba, (codes, codes), data.weight, data.groups
+        )
+        for name, score in SCORES.items()
+    }
 
 
 def _described(rules, offset, data, happened, before, after) -> RecalibratedSegment:

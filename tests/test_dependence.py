@@ -1,12 +1,16 @@
 """How strongly outcomes of one group depend on each other: the estimate, its law, its variance."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit
 from scipy.stats import binom
 
+from skcal import Binning, CalibrationErrorEstimator, TemperatureScaling
 from skcal._groups import Dependence, Groups, _Likelihood, covariance_of_shared, tail_quantile
+from skcal._scores import brier_losses
 from skcal.hypothesis_tests import (
     bias_curve,
     calibration_test,
@@ -17,15 +21,21 @@ from skcal.hypothesis_tests import (
     segment_test,
     skce_test,
 )
+from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics.base import read_outcome
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
 from skcal.metrics.cox import fit_logistic, of_groups
+from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import GroupedOutcomes, make_points
 from skcal.metrics.statistic import redraw
 from skcal.notions import make_problems
+from skcal.recalibration.base import Identity
+from skcal.recalibration.losses import LossComparison
+from skcal.recalibration.mixture import LabelledPredictions
+from skcal.recalibration.trial import _fit_and_judge
 from skcal.sample import read_sample
 
 
@@ -197,6 +207,63 @@ def test_a_scan_divides_by_the_variance_of_the_law_where_that_is_larger():
         rows = slice(ends[first], ends[end])
         larger = max(w[rows] @ part[rows, rows] @ w[rows] for part in (pairs, seen))
         assert_allclose(deviation**2, max(larger, w[rows] ** 2 @ (x * (1 - x))[rows]))
+
+
+def test_no_terms_vary_more_than_their_deviations_allow():
+    rng = np.random.default_rng(0)
+    p, codes, values = rng.random(30), rng.integers(6, size=30), rng.normal(size=30)
+    groups = with_strength(codes, 0.6)
+    deviations = np.abs(values) * np.sqrt(p * (1 - p))
+    assert groups.variance_of_terms(deviations) > groups.covariance(values, p)
+    pairs = np.outer(deviations, deviations) * (codes[:, None] == codes) * 0.6
+    pairs[np.diag_indices(30)] /= 0.6
+    assert_allclose(groups.variance_of_terms(deviations), pairs.sum())
+    p = rng.random(6)[codes]  # terms that are alike reach it
+    assert_allclose(groups.variance_of_terms(p * (1 - p)), groups.covariance(np.sqrt(p - p**2), p))
+    shares = replace(groups, of_shares=True)
+    assert shares.variance_of_terms(deviations) == 0
+
+
+def test_differences_of_losses_and_errors_know_the_dependence():
+    """Of groups that share their label no model can be told from the other by one group's label."""
+    y, p, codes = shared_labels(30, 8, 2, 2, 4)
+    sample = read_sample(y, p, groups=codes)
+    groups, proba = sample.groups, [np.column_stack([1 - q, q]) for q in (p, p**2)]
+    compared = LossComparison.of_predictions(brier_losses, proba, (y, y), np.ones(len(y)), groups)
+    m = (p + p**2) / 2
+    payoff = 2 * (p**2 - p)
+    mean = m * payoff + p**2 - p**4
+    gain = y * payoff + p**2 - p**4
+    seen, between = (30 / 29 * (np.bincount(codes, v - v.mean()) ** 2).sum() for v in (gain, mean))
+    known = groups.about(m[:, None], (y - m)[:, None])
+    law = between + known.variance_of_terms(np.abs(payoff) * np.sqrt(m - m**2))
+    assert law > seen
+    assert_allclose(compared.standard_error, np.sqrt(law) / len(y))
+    second = read_sample(y, p**2, groups=codes)
+    limits = ErrorLimits(sample), ErrorLimits(second)
+    signs = [one.parts[0].largest_pattern(3) for one in limits]
+    sums = np.bincount(limits[0].parts[0].groups.codes, signs[0] - signs[1]) / len(y)
+    expected = sums**2 @ (m - m**2)[::8]
+    assert_allclose(_variance_by_dependence(*limits), expected, rtol=0.01)  # of λ almost 1
+
+
+def test_maps_and_bounds_know_the_dependence():
+    y, p, codes = shared_labels(40, 10, 2, 2, 0)
+    ignored, told = (
+        _fit_and_judge(TemperatureScaling(), Identity().fit(p, y), data, rows, rows, "neg_log_loss")
+        for rows in [np.arange(400)]
+        for data in (
+            LabelledPredictions(p[:, None], y, np.ones(400)),
+            LabelledPredictions(p[:, None], y, np.ones(400), with_strength(codes, 1.0)),
+        )
+    )
+    assert_allclose(told.variance, 10 * ignored.variance)
+    halves = [CalibrationErrorEstimator(Binning(3)).fit(p[:200], y[:200])] * 2
+    ignored, told = (
+        one.one_step(p[200:], y[200:], groups=g).standard_error
+        for one, g in zip(halves, (None, codes[200:]), strict=True)
+    )
+    assert 2.5 < told / ignored < 4  # of ten images as of one
 
 
 def test_limits_of_a_frequency_count_as_many_samples_as_the_dependence_leaves():

@@ -236,6 +236,53 @@ def test_groups_of_one_sample_change_no_bit_of_fits_displays_and_reports(name):
     assert repr(METHODS[name](y, proba, groups)) != repr(expected)
 
 
+#: How uncertain a result is: p-values, widths of limits, standard errors, minus lower bounds.
+UNCERTAINTY = {
+    "binned_rms_error_interval": lambda found: [found.high - found.low],
+    "calibration_error_interval": lambda found: [found.high],
+    "compare_calibration": lambda found: [found.standard_error, width(found.error_difference)],
+    "compare_risks": lambda found: [found.standard_error],
+    "coverage_at_risk": lambda found: [-found.low],
+    "cox_recalibration": lambda found: [
+        np.ptp(found.slope_interval),
+        np.ptp(found.intercept_in_the_large_interval),
+    ],
+    "decision_curve": lambda found: [width(found), found.band_high - found.band_low],
+    "equivalence_test": lambda found: [found.high],
+    "flexible_calibration_curve": lambda found: [width(found), found.band_high - found.band_low],
+    "murphy_diagram": lambda found: [width(found)],
+    "risk_coverage_curve": lambda found: [width(found)],
+    "validation_measures": lambda found: [
+        width(getattr(found, name)) for name in ("brier_score", "c_statistic", "ici", "e50", "emax")
+    ],
+}
+ESTIMATES = {"calibration_error", "expected_calibration_error", "cross_fitted_calibration_error"}
+RESAMPLED = {"bootstrap_interval"}  # groups are drawn with all of their samples
+
+
+def width(found):
+    return found.high - found.low
+
+
+@pytest.mark.parametrize("name", sorted(set(functions_of_groups()) - ESTIMATES - RESAMPLED))
+@pytest.mark.filterwarnings("ignore:Too few", "ignore:groups holds")
+def test_no_result_is_more_certain_where_groups_share_their_label(name):
+    """Five images of each of 40 patients, who have one diagnosis each."""
+    rng = np.random.default_rng(3)
+    proba = np.repeat(rng.beta(2, 2, 40).round(2), 5)
+    y = np.repeat((rng.uniform(size=40) < proba[::5]).astype(int), 5)
+    (arguments, options), function = arguments_of(name, y, proba), functions_of_groups()[name]
+    if name == "bias_curve":
+        arguments[2] = proba  # the feature
+    uncertainty = UNCERTAINTY.get(name, lambda found: [found.pvalue])
+    ignored, told = (
+        np.hstack(uncertainty(function(*arguments, groups=groups, **options)))
+        for groups in (None, np.arange(200) // 5)
+    )
+    assert (told >= ignored - 1e-12).all()
+    assert told.mean() > ignored.mean()
+
+
 def test_a_monitor_refuses_samples_that_share_a_group():
     y, proba, groups = clustered()
     monitor = CalibrationMonitor()
@@ -569,7 +616,7 @@ def test_pairs_of_groups_are_the_same_one_by_one_and_by_their_trace(few, notion,
 
 @pytest.mark.parametrize("thresholds", [None, [0.1, 0.25, 0.5, 0.51]])
 @pytest.mark.parametrize("compared", [False, True])
-def test_murphy_diagrams_sum_over_groups(compared, thresholds):
+def test_murphy_diagrams_sum_over_groups(compared, thresholds, monkeypatch):
     y, p, groups = clustered(40)
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     q = (p**1.3).round(2) if compared else None
@@ -581,17 +628,17 @@ def test_murphy_diagrams_sum_over_groups(compared, thresholds):
         grid, strict = _all_jumps(p if q is None else np.concatenate([p, q]))
     else:
         grid, strict = np.array(thresholds), np.zeros(4, dtype=bool)
-    found, expected, share = [], [], weight / weight.sum()
+    expected, share = [], weight / weight.sum()
     codes, n = first.problem.groups.codes, first.problem.groups.n_groups
     for t, above in zip(grid, strict, strict=True):
         at = [(x > t) if above else (x >= t) for x in (p, q) if x is not None]
         scores = [np.where(y == 1, (1 - t) * ~one, t * one) for one in at]
         score = scores[0] - scores[1] if compared else scores[0]
-        found.append(share @ score)
-        sums = np.bincount(codes, share * (score - found[-1]))
+        sums = np.bincount(codes, share * (score - share @ score))
         expected.append(np.sqrt(n / (n - 1) * sums @ sums))
-    deviations = _deviation_of_groups(first, second, grid, strict, np.array(found))
-    assert_allclose(deviations, expected, atol=1e-7)
+    assert_allclose(_deviation_of_groups(first, second, grid, strict), expected, atol=1e-7)
+    monkeypatch.setattr(skcal.metrics.thresholds, "_MOST_OF_GROUPS", 40)
+    assert_allclose(_deviation_of_groups(first, second, grid, strict), expected, atol=0.01)
     options = {"compare": q, "thresholds": thresholds, "sample_weight": weight}
     told = metrics.murphy_diagram(y, p, groups=groups, **options)
     ignored = metrics.murphy_diagram(y, p, **options)
@@ -638,9 +685,16 @@ def test_a_comparison_in_a_report_knows_groups():
     assert comparison.tests[0].pvalue == paired.pvalue
     gain = (y - p) ** 2 - (y - p**2) ** 2
     codes = read_sample(y, p, groups=groups).groups
-    n = codes.n_groups
-    sums = codes.sums(gain - gain.mean()) / len(y)
-    error = np.sqrt(max(n / (n - 1) * sums @ sums, gain.var(ddof=1) / len(y)))
+    n, chance = codes.n_groups, (p + p**2) / 2
+    payoff = 2 * (p**2 - p)
+    mean = chance * payoff + p**2 - p**4
+    seen, between = (
+        n / (n - 1) * (codes.sums(each - each.mean()) ** 2).sum() for each in (gain, mean)
+    )
+    strength = codes.about(chance[:, None], (y - chance)[:, None]).strength
+    deviations = np.abs(payoff) * np.sqrt(chance * (1 - chance))
+    law = strength * (codes.sums(deviations) ** 2).sum() + (1 - strength) * deviations @ deviations
+    error = np.sqrt(max(seen, law + between, gain.var(ddof=1) * len(y))) / len(y)
     [brier] = [test for test in comparison.score_tests if test.measure == "Brier score"]
     freedom = len(y) ** 2 / (np.bincount(codes.codes) ** 2).sum() - 1
     assert_allclose(brier.high - brier.estimate, student.isf(0.025, freedom) * error, rtol=1e-9)

@@ -195,6 +195,8 @@ def compare_calibration(
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
     a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
+    b = b._replace(groups=a.groups)
+    difference = difference_of_errors(a, b) if a.notion.scalar else None
     a = a._replace(groups=groups_or_singles(a.groups, a.weight))
     if method == "projection":
         sums = _Vectors(_Projection(a, degree), _Projection(b, degree), a).sums()
@@ -211,7 +213,7 @@ def compare_calibration(
     freedom = degrees_of_freedom(a.weight, a.groups)
     z = estimate / error if error > 0 else 0.0
     return ComparisonResult(
-        error_difference=difference_of_errors(a, b) if a.notion.scalar else None,
+        error_difference=difference,
         statistic=float(z),
         pvalue=positive(2 * law_of_mean(freedom).sf(abs(z))),
         estimate=float(estimate),

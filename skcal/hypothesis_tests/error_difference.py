@@ -10,6 +10,7 @@ from skcal._groups import larger_variance
 from skcal._show import ShownRounded, percent, plain_number
 from skcal.metrics.crossings import CHANGES
 from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_sums import GapSums
 from skcal.sample import Sample
 
 _CROSSINGS = 3
@@ -76,10 +77,34 @@ def difference_of_errors(
     terms = _terms(limits[0]) - _terms(limits[1])
     terms = terms[np.argsort(terms)] if first.groups is None else terms
     variance = larger_variance(float(terms @ terms), terms, first.groups)
+    variance = max(variance, _variance_by_dependence(*limits))
     noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
     half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
     return ErrorDifference(estimate, estimate - half, estimate + half, confidence_level)
+
+
+def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
+    """The variance of the difference of signed sums by the dependence of outcomes in groups.
+
+    Given their outcomes two models are independent, unless these are the same; problems of a notion
+    are taken in the worst case.
+    """
+    deviation, n_samples = 0.0, len(first.sample.weight)
+    for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
+        if a.groups is None or b.groups is None:  # no groups in this problem
+            continue
+        signs = [part.largest_pattern(_CROSSINGS) for part in (a, b)]
+        in_order = np.full((3, n_samples), np.nan)
+        in_order[:, b.rows] = signs[1], b.x, b.x + b.residuals
+        sign, x, outcome = in_order[:, a.rows]
+        if np.allclose(outcome, a.x + a.residuals):
+            change = a.weight * (signs[0] - sign)
+            variance = float(a.groups.covariance(change, (a.x + x) / 2))
+        else:
+            variance = sum(map(GapSums.variance_of_groups, (a, b), signs))
+        deviation += share * np.sqrt(variance)
+    return deviation**2
 
 
 def _terms(limits: ErrorLimits) -> np.ndarray:

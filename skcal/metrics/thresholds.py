@@ -10,16 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skcal._groups import tail_quantile
+from skcal._groups import effect_of, tail_quantile, variance_of_sums
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import CONFIDENCE_LEVEL
+from skcal._validation import CONFIDENCE_LEVEL, row_blocks
 from skcal.metrics.base import Outcome, read_increasing, read_outcome
-from skcal.metrics.limits import limits_of, mean_of, share_above, share_between, simultaneous_z
+from skcal.metrics.limits import (
+    Share,
+    limits_of,
+    mean_of,
+    share_above,
+    share_between,
+    simultaneous_z,
+)
 from skcal.metrics.smoothers import largest_deviations
 from skcal.notions import Notion
 
 _THRESHOLDS = np.arange(100) / 100
+_MOST_OF_GROUPS = 256  # thresholds of a Murphy diagram at which groups are summed
+_BLOCK_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -191,7 +200,9 @@ def decision_curve(
     high, and events of 5 % and 1 %, at n = 200 and 1,000, the 95 % limits held in 93 % to 100 % at
     each default threshold, and the band at all of them in 95 % to 100 %; with weights that undo
     case-control sampling in 96 % or more, and in 99 %. Net benefit and treat_all rest on the same
-    samples: where they are close, their difference is more certain than either.
+    samples: where they are close, their difference is more certain than either. With ``groups``
+    limits count as many samples as the estimated dependence leaves, and are no closer than those of
+    sums over groups; see :doc:`/guide/dependent_samples` for how often they hold.
 
     O(n log n).
 
@@ -222,7 +233,7 @@ def decision_curve(
 def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
     """The decision curve of predictions of one outcome."""
     shares, values = treated(data, grid)
-    total = float(np.sum((data.weight / data.weight.sum()) ** 2))
+    total, shares = _effective(data, shares)
     pointwise = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)
     together = simultaneous_z(shares, values, total, confidence_level, pointwise)
     limits = [limits_of(shares, values, total, z) for z in (pointwise, together)]
@@ -247,6 +258,13 @@ def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> De
         notion=data.notion,
         n_samples=len(data.weight),
     )
+
+
+def _effective(data: Outcome, shares) -> tuple[float, list[Share]]:
+    """Σ (w / Σw)², and shares, of samples that tell as much as the dependence in groups leaves."""
+    weight = data.weight / data.weight.sum()
+    effect = effect_of(data.problem.groups, weight)
+    return effect * float(weight @ weight), [Share(one.mean, effect * one.square) for one in shares]
 
 
 def treated(data: Outcome, thresholds):
@@ -388,8 +406,8 @@ def murphy_diagram(
     Limits are normal ones after two samples are added, as of :func:`decision_curve`. Of 1,000 data
     sets at n = 200 and 1,000 the 95 % limits of a score held in 93 % or more at each of 49
     thresholds, those of a difference in 92 % or more, on average over thresholds in 95 % to 99 %.
-    Of ``groups`` standard deviations are those of sums over groups, never below these, and
-    quantiles those of Student's distribution.
+    With ``groups`` they count as many samples as the estimated dependence leaves, are no closer
+    than those of sums over groups, and take quantiles of Student's distribution.
 
     O(n log n).
 
@@ -431,12 +449,12 @@ def murphy_diagram(
         shares, values = _elementary_scores(data, grid, strict)
     else:
         shares, values = _score_differences(data, second, grid, strict)
-    total = float(np.sum((data.weight / data.weight.sum()) ** 2))
+    total, shares = _effective(data, shares)
     z = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)
     low, high = limits_of(shares, values, total, z)
     if data.problem.groups is not None:
         centre = mean_of(shares, values)
-        half = z * _deviation_of_groups(data, second, grid, strict, centre)
+        half = z * _deviation_of_groups(data, second, grid, strict)
         low, high = np.minimum(low, centre - half), np.maximum(high, centre + half)
     return MurphyDiagram(
         thresholds=grid,
@@ -482,50 +500,27 @@ def _elementary_scores(data: Outcome, grid, strict):
     ], [1 - grid, grid]
 
 
-def _deviation_of_groups(data: Outcome, second, grid, strict, centre) -> np.ndarray:
+def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
     """Standard deviations of mean scores, or of their difference, by sums over groups.
 
-    The score of a group is (1 - t) A + t B. As t passes a prediction of a sample, A changes by its
-    weight if it is positive, B if it is negative, so that sums over groups of A², AB and B² change
-    by what the group holds before.
+    Of many thresholds some are taken, and straight lines between them.
     """
     groups, weight = data.problem.groups, data.weight / data.weight.sum()
-    happened, models = data.happened, [(data, 1.0)] + ([(second, -1.0)] if second else [])
-    x = np.concatenate([one.prediction for one, _ in models])
-    codes = np.tile(groups.codes, len(models))
-    steps = [
-        np.concatenate([sign * step for _, sign in models])
-        for step in (weight * happened, -weight * (1 - happened))
-    ]
-    order = np.lexsort([x, codes])
-    first = np.searchsorted(codes[order], np.arange(groups.n_groups))[codes]
-    sizes = groups.sums(weight)
-    begin = np.zeros(groups.n_groups) if second else groups.sums(weight * (1 - happened))
-    before = []
-    for step, start in zip(steps, (np.zeros(groups.n_groups), begin), strict=True):
-        path = np.append(0.0, np.cumsum(step[order]))
-        place = np.empty(len(order), dtype=np.intp)
-        place[order] = np.arange(len(order))
-        before.append(path[place] - path[first] + start[codes])
-    (a, b), (da, db) = before, steps
-    by_x = np.argsort(x, kind="stable")
-    passed = np.where(
-        strict, np.searchsorted(x[by_x], grid, "right"), np.searchsorted(x[by_x], grid)
-    )
+    happened, deviations = data.happened[:, None], []
+    some = np.unique(np.linspace(0, len(grid) - 1, min(len(grid), _MOST_OF_GROUPS)).round())
+    for block in row_blocks(len(some), 32 * len(weight), most=_BLOCK_BYTES):
+        rows = some[block].astype(np.intp)
+        t, above = grid[rows], strict[rows]
 
-    def summed(changes, start=0.0):
-        return np.append(start, start + np.cumsum(changes[by_x]))[passed]
+        def scores(one, t=t, above=above):
+            x = one.prediction[:, None]
+            below = np.where(above, x <= t, x < t)
+            return np.where(below, (1 - t) * happened, t * (1 - happened))
 
-    own = sizes[codes]
-    squares = (
-        (1 - grid) ** 2 * summed(da * (2 * a + da))
-        + 2 * grid * (1 - grid) * summed(a * db + b * da + da * db)
-        + grid**2 * summed(db * (2 * b + db), begin @ begin)
-    )
-    mixed = (1 - grid) * summed(own * da) + grid * summed(own * db, sizes @ begin)
-    variance = squares - 2 * centre * mixed + centre**2 * (sizes @ sizes)
-    n = groups.n_groups
-    return np.sqrt(n / (n - 1) * np.maximum(variance, 0))
+        each = scores(data) if second is None else scores(data) - scores(second)
+        variances = variance_of_sums(weight[:, None] * (each - weight @ each), groups)
+        deviations.append(np.sqrt(variances))
+    return np.interp(np.arange(len(grid)), some, np.concatenate(deviations))
 
 
 def _score_differences(one: Outcome, other: Outcome, grid, strict):

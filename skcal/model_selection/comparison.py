@@ -210,7 +210,9 @@ def _implied_standard_error(one, other, data) -> float:
             vectors = _weighted_residuals(first, part) - _weighted_residuals(second, part)
             scale = 4 * part.share * part.weight / sum_over_pairs(part.weight)
             spread.add(places[part.rows], part.features, scale[:, None] * vectors)
-    return float(np.sqrt(spread.variances.sum()))
+    if data.groups is None:
+        return float(np.sqrt(spread.variances.sum()))
+    return float(np.sqrt(data.dependent.variance_of_terms(np.sqrt(spread.variances))))
 
 
 def _weighted_residuals(function, part) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +13,10 @@ from skcal._groups import (
     groups_of_rows,
     larger_variance,
     law_of_mean,
+    variance_of_sums,
 )
+from skcal._matrices import rowwise_dot
+from skcal._scores import of_outcomes
 from skcal._show import ShownRounded, number
 
 
@@ -46,8 +50,9 @@ class LossComparison(ShownRounded):
         after: np.ndarray,
         weight: np.ndarray,
         groups: Groups | None = None,
+        law: float = 0.0,
     ) -> LossComparison:
-        """Compare losses (n,) of the same samples."""
+        """Compare losses (n,) of the same samples; of groups no variance is below ``law``."""
         counted = weight > 0
         before, after, share = before[counted], after[counted], weight[counted] / weight.sum()
         means = float(share @ before), float(share @ after)
@@ -60,11 +65,34 @@ class LossComparison(ShownRounded):
         unbiased = 1 - share @ share
         groups, variance = groups_of_rows(groups, counted), np.inf
         if unbiased > 0:
-            variance = spread / unbiased
+            variance = max(spread / unbiased, law)
         error = float(np.sqrt(larger_variance(variance, share * (gain - value), groups)))
-        law = law_of_mean(degrees_of_freedom(share, groups))
-        pvalue = float(2 * law.sf(abs(value) / error)) if error > 0 else float(value == 0)
+        student = law_of_mean(degrees_of_freedom(share, groups))
+        pvalue = float(2 * student.sf(abs(value) / error)) if error > 0 else float(value == 0)
         return cls(*means, value, error, pvalue)
+
+    @classmethod
+    def of_predictions(
+        cls,
+        losses: Callable[[np.ndarray], np.ndarray],
+        proba: Sequence[np.ndarray],
+        outcomes: Sequence[np.ndarray],
+        weight: np.ndarray,
+        groups: Groups | None = None,
+    ) -> LossComparison:
+        """Compare two predictions (n, C) by a table of ``LOSSES``.
+
+        ``outcomes`` are those of each; of the same ones the standard error is no less than what the
+        dependence in groups implies.
+        """
+        tables, law = [losses(p) for p in proba], 0.0
+        before, after = map(of_outcomes, tables, outcomes)
+        if groups is not None and np.array_equal(outcomes[0], outcomes[1]):
+            chance, share = (proba[0] + proba[1]) / 2, weight / weight.sum()
+            with np.errstate(invalid="ignore"):
+                gain = tables[0] - tables[1]
+            law = _variance_by_dependence(gain, chance, outcomes[0], share, groups)
+        return cls.of(before, after, weight, groups, law)
 
     def __str__(self):
         if np.isinf([self.before, self.after]).any():
@@ -79,3 +107,13 @@ class LossComparison(ShownRounded):
             f"{number(abs(self.difference))} ± {number(self.standard_error)} (s.e.), "
             f"p = {self.pvalue:.2g}"
         )
+
+
+def _variance_by_dependence(gain, chance, happened, share, groups: Groups) -> float:
+    """Variance of the mean of what outcomes gain (n, C), if they follow these chances (n, C)."""
+    groups = groups.of_outcomes(chance, happened)
+    gain = np.where(np.isfinite(gain), gain, 0.0)
+    mean = rowwise_dot(chance, gain)
+    variances = np.maximum(rowwise_dot(chance * gain, gain) - mean**2, 0)
+    between = variance_of_sums(share * (mean - share @ mean), groups)
+    return groups.variance_of_terms(share * np.sqrt(variances)) + float(between)

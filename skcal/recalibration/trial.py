@@ -196,7 +196,7 @@ def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
     """Judge a fitted map, beside the identity, on samples that it has not seen."""
     start = time.perf_counter()
     n_test, n_classes = len(test.X), test.n_classes
-    losses, surprises, variance = np.empty(n_test), np.empty(n_test), 0.0
+    losses, surprises, variances = np.empty((3, n_test))
     logs = []
     for rows in row_blocks(n_test, 8 * n_classes, most=2**22):
         p = identity.predict_proba(test.X[rows])
@@ -211,13 +211,17 @@ def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
         surprises[rows] = weight * (of_outcomes(gain, happened) - mean)
-        variance += float(weight**2 @ (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2))
+        variances[rows] = weight**2 * (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2)
     times = seconds, time.perf_counter() - start
+    variances = np.maximum(variances, 0)
+    variance = float(variances.sum())
     if test.groups is not None:
-        of_groups = float(np.sum(test.groups.sums(surprises) ** 2))
-        variance = of_groups if test.of_shares else max(variance, of_groups)
+        variance = max(
+            test.groups.variance_of_terms(np.sqrt(variances)),
+            float(np.sum(test.groups.sums(surprises) ** 2)),
+        )
     surprise = float(surprises.sum())
-    return JudgedMap(fitted, losses, np.concatenate(logs), surprise, max(variance, 0.0), times)
+    return JudgedMap(fitted, losses, np.concatenate(logs), surprise, variance, times)
 
 
 @dataclass(frozen=True, eq=False)
@@ -346,6 +350,9 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     owners = np.repeat(np.arange(len(candidates)), [len(one.settings) for one in candidates])
     maps = [unfitted for one in candidates for unfitted in one.maps]
     identity = fit_map(maps[0], data)
+    if data.groups is not None:
+        groups = data.groups.of_outcomes(identity.predict_proba(data.X), data.happened)
+        data = data._replace(groups=groups)
     calls = [
         (_fit_and_judge, unfitted, identity, data, train, test, scoring)
         for unfitted in maps
@@ -496,11 +503,8 @@ def judge_choice(
     judged = data.take(rows)
     happened, weight, groups = judged.happened, judged.weight, judged.groups
     comparison = {
-        name: LossComparison.of(
-            of_outcomes(LOSSES[score](before), happened),
-            of_outcomes(LOSSES[score](after), happened),
-            weight,
-            groups,
+        name: LossComparison.of_predictions(
+            LOSSES[score], (before, after), (happened, happened), weight, groups
         )
         for name, score in SCORES.items()
     }

@@ -13,7 +13,7 @@ import numpy as np
 from skcal._groups import tail_quantile
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
-from skcal._scores import brier_losses, log_losses, of_outcomes
+from skcal._scores import brier_losses, log_losses
 from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
@@ -320,15 +320,14 @@ def _score_tests(first, second, scores, settings) -> list[PairedTest]:
     method = "normal limit" if first.groups is None else "Student's limit of groups"
     tests = []
     for score in (score for score in scores if score.name in _LOSSES):
-        losses = _LOSSES[score.name]
-        before, after = (
-            of_outcomes(losses(two_columns(sample.proba)), sample.happened)
-            for sample in (first, second)
+        proba = [two_columns(sample.proba) for sample in (first, second)]
+        outcomes = first.happened, second.happened
+        gain = LossComparison.of_predictions(
+            _LOSSES[score.name], proba, outcomes, first.weight, first.groups
         )
-        gain = LossComparison.of(before, after, first.weight, first.groups)
         if np.isfinite(gain.standard_error):
             half = z * gain.standard_error
             ends = gain.difference - half, gain.difference + half
             about = score.notion, score.name, gain.difference, *ends, gain.pvalue
-            tests.append(PairedTest(*about, method, len(before)))
+            tests.append(PairedTest(*about, method, len(first.codes)))
     return tests
