@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.special import expit, logit
-from scipy.stats import norm
+from scipy.stats import beta, norm
 from sklearn.metrics import roc_auc_score
 
 from skcal.metrics import sample_size, validation_measures, validation_sample_size
@@ -25,15 +25,36 @@ def test_the_examples_of_riley_et_al_2021():
     assert sample_size._of_net_benefit(0.72, 0.6, 0.88, 0.8, 0.051) == 546  # 545.5
 
 
-@pytest.mark.filterwarnings("ignore:The mean of the predictions is 0.0")
+def test_the_heart_valves_and_the_thromboses_of_riley_et_al_2021():
+    """Abstract: 9,835 for the slope, 6,443 for the net benefit at 8 %. Thromboses: 2,408.
+
+    The help of their program gives the log-odds of the first: mean -5.8, variance 5, skewness -0.5,
+    kurtosis 4, of a generalised lambda distribution (Ramberg 1979), a million of which it draws.
+    """
+    u = (np.arange(200_000) + 0.5) / 200_000
+    x = (1 - u) ** 0.0446839 - u**0.0258578
+    x = (x - x.mean()) / x.std()
+    assert_allclose([(x**3).mean(), (x**4).mean()], [-0.5, 4], rtol=0.01)
+    valves = expit(-5.8 + np.sqrt(5) * x)
+    size = validation_sample_size(0.018, y_proba=valves, threshold=0.08)
+    assert_allclose([size.slope, size.net_benefit], [9835, 6443], rtol=0.006)
+    assert abs(validation_sample_size(0.22, linear_predictor=(-1.75, 1.47)).slope - 2408) <= 2
+
+
+@pytest.mark.filterwarnings("ignore:The mean of the predictions is 0")
 def test_the_tests_of_the_published_program():
-    """pmvalsampsize 0.1.0 finds 905, 4,501 by 1,000 drawn predictions, and 4,252."""
-    size = validation_sample_size(0.018, linear_predictor=(-5, 2.5), c_statistic=0.8, oe_width=1)
-    assert (size.observed_expected_ratio, size.c_statistic) == (906, 4252)
-    assert abs(size.slope / 4501 - 1) < 0.02
-    assert size.n_samples == size.slope
-    # Its lpcstat=-4.7, 10,000 draws: 16,175. The mean is logit(.018) - v / 2 = -4.707.
-    assert abs(validation_sample_size(0.018, c_statistic=0.8).slope / 16175 - 1) < 0.1
+    """pmvalsampsize finds 905, 4,252 and these slopes, by a million drawn predictions."""
+    beta_distributed = beta.ppf((np.arange(20_000) + 0.5) / 20_000, 0.5, 0.5)
+    cases = (
+        ({"linear_predictor": (-5, 2.5)}, 4544),
+        ({"y_proba": beta_distributed}, 1644),
+        ({}, 17080),  # of log-odds of mean -4.7 without the event; ours are logit(.018) - v / 2
+    )
+    for described, slope in cases:
+        size = validation_sample_size(0.018, c_statistic=0.8, oe_width=1, **described)
+        assert (size.observed_expected_ratio, size.c_statistic) == (906, 4252)
+        assert_allclose(size.slope, slope, rtol=0.003)
+        assert size.n_samples == max(size.slope, 4252)
 
 
 def test_one_sample_less_is_too_few_for_each_width():
