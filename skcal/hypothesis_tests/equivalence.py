@@ -16,6 +16,7 @@ from skcal._groups import (
     effect_of,
     groups_of_rows,
     groups_or_singles,
+    larger_variance,
     tail_quantile,
     variance_of_sums,
 )
@@ -32,7 +33,7 @@ from skcal.hypothesis_tests.needed_samples import (
     needed_for_cutoff_error,
     samples_needed,
 )
-from skcal.metrics import calibration_bins, expected_calibration_error
+from skcal.metrics.bin_table import TABLE
 from skcal.metrics.binned_rms_interval import rms_bounds
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.cumulative import largest_over_ranges
@@ -41,7 +42,6 @@ from skcal.metrics.gap_sums import GapSums
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Problem
 from skcal.sample import (
-    Outcomes,
     Sample,
     read_sample,
     refuse_groups,
@@ -519,38 +519,32 @@ def _range_quantile(alpha) -> float:
 
 def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     """ECE in uniform bins."""
-    x, y = problem.features[:, 0], problem.outcomes[:, 0].astype(np.float64).view(Outcomes)
-    weight = problem.weight
-    options: dict[str, Any] = {"notion": "binary", "n_bins": n_bins, "labels": [0, 1]}
-    options["sample_weight"] = weight
-    estimate, bins = expected_calibration_error(y, x, **options), calibration_bins(y, x, **options)
-    moments = problem_moments(problem, BinRule(n_bins, "uniform"))
-    filled, inside = bins.count > 0, moments.bins
-    share, frequency = bins.weight[filled] / len(x), bins.frequency[filled, 0]
-    prediction, gap = bins.prediction[filled, 0], np.abs(bins.gap[filled, 0])
-    variance = np.maximum(prediction * (1 - prediction), frequency * (1 - frequency))
-    squares = np.bincount(inside, weight**2, minlength=len(filled))[filled]
-    errors = np.sqrt(variance * squares) / bins.weight[filled]  # standard errors of the gaps
+    x, weight, groups = problem.features[:, 0].astype(np.float64), problem.weight, problem.groups
+    moments = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
+    inside, filled = moments.bins, moments.weight > 0
+    mass, gap = moments.weight[filled], np.abs(moments.gaps[filled, 0])
+    share, estimate = mass / len(x), float(mass @ gap / len(x))
+    variance = np.maximum(*(v * (1 - v) for v in (moments.predictions, moments.frequencies)))
+    variance = variance[filled, 0]
+    errors = np.sqrt(variance * moments.squares[filled]) / mass  # standard errors of the gaps
 
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    z = tail_quantile(alpha, weight, groups_or_singles(problem.groups, weight))
-    signed = np.sign(moments.gaps[inside, 0]) * problem.residuals[:, 0]
+    z = tail_quantile(alpha, weight, groups_or_singles(groups, weight))
+    sign = np.sign(moments.gaps[inside, 0])
+    signed = sign * problem.residuals[:, 0]
     # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
     apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n
     variance = max(terms.sigma**2 + apart_from_mean, 0) / terms.n
-    if problem.groups is not None:
-        of_groups = variance_of_sums(weight * (signed - estimate), problem.groups) / terms.n**2
-        x = x.astype(np.float64)
-        law = problem.groups.covariance(weight * np.sign(moments.gaps[inside, 0]), x) / terms.n**2
-        variance = max(variance, float(of_groups), float(law))
+    law = weight * sign / terms.n, x
+    variance = larger_variance(variance, weight * (signed - estimate) / terms.n, groups, law)
+    if groups is not None:
         terms.sigma = float(np.sqrt(terms.n * variance))
         apart = np.zeros((len(x), len(filled)))
-        centred = problem.residuals[:, 0] - moments.gaps[inside, 0]
-        apart[np.arange(len(x)), inside] = weight * centred
-        of_bins = problem.groups.covariance_of_cells(weight, x, inside, len(filled))
-        seen = variance_of_sums(apart[:, filled], problem.groups)
+        apart[np.arange(len(x)), inside] = weight * (problem.residuals - moments.gaps[inside])[:, 0]
+        of_bins = groups.covariance_of_cells(weight, x, inside, len(filled))
+        seen = variance_of_sums(apart[:, filled], groups)
         deviations = np.sqrt(np.maximum(seen, np.diagonal(of_bins)[filled]))
-        errors = np.maximum(errors, deviations / bins.weight[filled])
+        errors = np.maximum(errors, deviations / mass)
     high = estimate + z * np.sqrt(variance) + rate * terms.most / terms.n
     true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
 
@@ -563,10 +557,10 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
         return float(share @ (mean - true_gaps)) + width + rate * terms.most / n
 
     assumed = float(share @ true_gaps)
-    if problem.groups is None:
+    if groups is None:
         low = estimate - _sum_of_absolute_quantile(share * errors, z)
     else:  # bins may depend on each other entirely
-        both_sides = tail_quantile(alpha / 2, problem.weight, problem.groups)
+        both_sides = tail_quantile(alpha / 2, weight, groups)
         low = estimate - both_sides * float(share @ errors)
     return _Bounds(estimate, low, high, samples_needed(limit, assumed, noise), assumed)
 
