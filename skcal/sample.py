@@ -155,13 +155,10 @@ def read_sample(
     groups: Any = None,
     few_groups: int = FEW_OF_TESTS,
     at_least: int = 1,
-    proba_name: str = "y_proba",
-    label_name: str = "y_true",
+    names: tuple[str, str] = ("y_true", "y_proba"),
     keep_weightless: bool = False,
-    estimator: Any = None,
-    reset: bool = True,
 ) -> Sample:
-    """Check labels, predictions and weights, once for all that follows.
+    """Check what a function was given: labels, predictions and weights, once for all that follows.
 
     Parameters
     ----------
@@ -175,34 +172,67 @@ def read_sample(
         Below so many groups there is a warning.
     at_least : int
         Fewest samples of positive weight that are needed.
-    proba_name, label_name : str
-        What error messages call ``y_proba`` and ``y_true``.
+    names : tuple of two str
+        What error messages call ``y_true`` and ``y_proba``.
     keep_weightless : bool, default=False
         Whether samples of weight 0 stay, so that rows are those of the arguments.
-    estimator : object, default=None
-        The estimator whose method got ``X``, the predictions, and ``y``. Its number and names of
-        columns are set, or compared (``reset=False``); samples of weight 0 stay, so that rows are
-        those of ``X``, and huge or tiny weights are rescaled.
-    reset : bool, default=True
 
     Returns
     -------
     sample : Sample
     """
-    if estimator is not None:
-        label_name, proba_name, keep_weightless = "y", "X", True
-    columns, of_labels = class_names(y_proba), is_of_labels(notion)
-    refuse_another_order(y_true, y_proba, label_name, proba_name)
-    proba, logits = check_predictions(
-        columns_of_labels(y_proba, proba_name) if of_labels else y_proba,
+    refuse_another_order(y_true, y_proba, *names)
+    predictions = read_predictions(y_proba, notion, from_logits, names[1])
+    sample = _read(y_true, y_proba, predictions, notion, labels, pos_label, names)
+    weight = check_weight(sample_weight, len(sample.proba), rescale=False)
+    sample = _with_weights(sample, weight, groups, few_groups)
+    if not (keep_weightless or sample.weight.all()):
+        sample = sample.take(sample.weight > 0)
+    if len(sample.codes) < at_least:
+        raise ValueError(
+            f"{names[1]} has {len(sample.codes)} sample(s) of positive weight, but {at_least} "
+            "are needed."
+        )
+    return sample
+
+
+def read_fit(
+    estimator: Any, X, y, notion, sample_weight, labels, groups=None, reset: bool = True
+) -> Sample:
+    """Check what the method of an estimator was given, which has ``pos_label``, ``from_logits``.
+
+    Its number and names of columns are set, or compared (``reset=False``). Samples of weight 0
+    stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
+    """
+    names = "y", "X"
+    refuse_another_order(y, X, *names)
+    of_estimator = {"estimator": estimator, "reset": reset}
+    predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
+    sample = _read(y, X, predictions, notion, labels, estimator.pos_label, names)
+    weight = check_weight(sample_weight, len(sample.proba))
+    return _with_weights(sample, weight, groups, FEW_OF_TESTS)
+
+
+def read_predictions(
+    y_proba, notion, from_logits: bool | None, name: str, estimator: Any = None, reset: bool = True
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """Checked probabilities, whose rows are those of labels or sum to 1, and their logits."""
+    of_labels = is_of_labels(notion)
+    return check_predictions(
+        columns_of_labels(y_proba, name) if of_labels else y_proba,
         from_logits,
-        name=proba_name,
+        name=name,
         estimator=estimator,
         reset=reset,
         sums=not of_labels,
     )
-    of_labels = of_labels and proba.ndim == 2
-    outcomes, votes = _read_outcomes(y_true, proba, of_labels, label_name, proba_name)
+
+
+def _read(y_true, y_proba, predictions, notion, labels, pos_label, names) -> Sample:
+    """Labels and checked predictions in the order of their classes, of weight 1."""
+    (proba, logits), columns = predictions, class_names(y_proba)
+    of_labels = is_of_labels(notion) and proba.ndim == 2
+    outcomes, votes = _read_outcomes(y_true, proba, of_labels, *names)
     if outcomes is not None and pos_label is not None:
         reason = "has no meaning for outcomes of all classes, whose columns are in order."
         raise InputError("pos_label", reason, "Leave it out.")
@@ -211,15 +241,15 @@ def read_sample(
         if np.ndim(pos_label):
             raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
         if proba.ndim == 1:
-            labels = _labels_of_positive(y_true, labels, pos_label, label_name)
+            labels = _labels_of_positive(y_true, labels, pos_label, names[0])
         else:
             _require_positive_class(pos_label, proba, notion)
     if outcomes is None:
         codes, classes = check_labels(
-            y_true, proba, labels, columns=columns, name=label_name, proba_name=proba_name
+            y_true, proba, labels, columns=columns, name=names[0], proba_name=names[1]
         )
         if labels is None and columns is None:
-            warn_if_counted_from_1(codes, proba, label_name, proba_name)
+            warn_if_counted_from_1(codes, proba, *names)
         if pos_label is not None:
             _require_one_of_two(pos_label, classes.tolist())
         positive_first = is_positive_first(proba, classes, pos_label)
@@ -227,32 +257,29 @@ def read_sample(
             proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
             logits = None if logits is None else logits[:, ::-1]
     else:
-        classes = classes_of_shares(y_true, proba, labels, columns, label_name, proba_name)
+        classes = classes_of_shares(y_true, proba, labels, columns, *names)
         codes = outcomes.argmax(axis=1)
     if votes is not None and (votes == 1).all():  # a label each, which the codes tell
         outcomes = votes = None
-    weight = check_weight(sample_weight, len(proba), rescale=estimator is not None)
+    weight, notion = np.ones(len(proba)), resolve_notion(notion, proba)
+    return Sample(
+        proba, codes, weight, classes, notion, logits, positive_first, None, outcomes, votes
+    )
+
+
+def _with_weights(sample: Sample, weight: np.ndarray, groups: Any, few_groups: int) -> Sample:
+    """The sample with its weights, in which votes count, and its groups."""
+    votes = sample.votes
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
-    ones = sample_weight is None and votes is None
-    if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
+    if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # counts are not rescaled, but such
         weight = weight / weight.max()
-    together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
-    if notion.of_shares:
+    together = read_groups(groups, weight, few_groups)
+    if sample.notion.of_shares:
         together = groups_of_votes(np.full(len(weight), np.nan), weight, together)
     elif votes is not None:
         together = groups_of_votes(votes, weight, together)
-    sample = Sample(
-        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
-    )
-    if not (keep_weightless or ones or weight.all()):
-        sample = sample.take(weight > 0)
-    if len(sample.codes) < at_least:
-        raise ValueError(
-            f"{proba_name} has {len(sample.codes)} sample(s) of positive weight, but {at_least} "
-            "are needed."
-        )
-    return sample
+    return sample._replace(weight=weight, groups=together)
 
 
 def is_of_labels(notion: Any) -> bool:

@@ -181,14 +181,14 @@ def compare_calibration(
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     options |= {"sample_weight": sample_weight, "from_logits": from_logits, "at_least": 4}
     together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
-    a = read_sample(y_true, y_proba_a, proba_name="y_proba_a", **options, **together)
+    a = read_sample(y_true, y_proba_a, names=("y_true", "y_proba_a"), **options, **together)
     if np.shape(y_proba_a) != np.shape(y_proba_b):
         raise ValueError(
             f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
             "classifiers must predict the same classes for the same samples."
         )
     if second_y_true is None:
-        b = read_sample(y_true, y_proba_b, proba_name="y_proba_b", **options)
+        b = read_sample(y_true, y_proba_b, names=("y_true", "y_proba_b"), **options)
     else:
         b = _read_second(second_y_true, y_proba_b, a, options)
     _warn_if_sure(a, b)
@@ -228,7 +228,7 @@ def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:
     """The second model with outcomes of its own, whose classes are those of the first."""
     if options["labels"] is None:
         options = options | {"labels": a.given_classes}
-    names: dict[str, Any] = {"proba_name": "y_proba_b", "label_name": "second_y_true"}
+    names: dict[str, Any] = {"names": ("second_y_true", "y_proba_b")}
     b = read_sample(second_y_true, y_proba_b, **names, **options)
     if not np.array_equal(a.weight, b.weight):
         reason = "holds other numbers of votes than y_true, so that samples weigh differently."

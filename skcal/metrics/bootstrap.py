@@ -18,20 +18,19 @@ from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import Groups, read_groups
-from skcal._labels import check_labels, class_names, classes_of_shares, columns_of_labels, is_table
+from skcal._labels import check_labels, class_names, classes_of_shares, is_table
 from skcal._running import over_jobs
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import (
     CONFIDENCE_LEVEL,
-    check_predictions,
     check_weight,
     naming,
     plain_array,
 )
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
-from skcal.sample import Sample, is_of_labels, read_sample
+from skcal.sample import Sample, read_predictions, read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
@@ -255,9 +254,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     """
     columns = class_names(y_proba)
     logits = bool(params.get("from_logits", False))
-    of_labels = is_of_labels(params.get("notion"))
-    y_proba = columns_of_labels(y_proba, "y_proba") if of_labels else y_proba
-    proba, checked_logits = check_predictions(y_proba, logits, sums=not of_labels)
+    proba, checked_logits = read_predictions(y_proba, params.get("notion"), logits, "y_proba")
     proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):

@@ -470,7 +470,7 @@ def murphy_diagram(
 
 
 def _read_second(y_true, compare, first, options):
-    second = read_outcome(y_true, compare, proba_name="compare", **options)
+    second = read_outcome(y_true, compare, names=("y_true", "compare"), **options)
     # Of the notion "confidence" both must be about the same event.
     if second.notion != first.notion or not np.array_equal(second.happened, first.happened):
         raise ValueError(

@@ -9,10 +9,9 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._labels import columns_of_labels
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_predictions, check_weight
+from skcal._validation import check_weight
 from skcal.functions import BilinearFunction, KroneckerKernelRidge
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
@@ -20,7 +19,7 @@ from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
-from skcal.sample import is_positive_first, read_sample
+from skcal.sample import is_positive_first, read_fit, read_predictions
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
@@ -184,17 +183,7 @@ class CalibrationErrorEstimator(BaseEstimator):
             If the function is not a calibration-estimation function.
         """
         function = _check_function(self.function).reading(self.from_logits)
-        sample = read_sample(
-            y,
-            X,
-            self.notion,
-            sample_weight,
-            self.labels,
-            self.pos_label,
-            self.from_logits,
-            groups=groups,
-            estimator=self,
-        )
+        sample = read_fit(self, X, y, self.notion, sample_weight, self.labels, groups)
         self.classes_, self.notion_ = sample.given_classes, sample.notion
         data = Problems(sample.problems(), sample.weight, sample.groups)
         self.functions_ = engine.fit(function, data)
@@ -306,18 +295,8 @@ class CalibrationErrorEstimator(BaseEstimator):
     def _labelled(self, X, y, sample_weight, groups=None) -> Problems:
         """Check the arguments of a later call; the problems of the notion, with residuals."""
         check_is_fitted(self)
-        sample = read_sample(
-            y,
-            X,
-            self.notion_,
-            sample_weight,
-            self.classes_,
-            self.pos_label,
-            self.from_logits,
-            groups=groups,
-            estimator=self,
-            reset=False,
-        )
+        asked = self.notion_, sample_weight, self.classes_, groups
+        sample = read_fit(self, X, y, *asked, reset=False)
         return Problems(sample.problems(), sample.weight, sample.groups)
 
     def _unlabelled(self, X, sample_weight=None) -> Problems:
@@ -329,14 +308,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     def _predictions(self, X) -> tuple[np.ndarray, np.ndarray | None, bool]:
         """Checked probabilities, their logits, and whether ``pos_label`` turned two columns."""
         check_is_fitted(self)
-        proba, logits = check_predictions(
-            columns_of_labels(X, "X") if self.notion_.of_labels else X,
-            self.from_logits,
-            name="X",
-            estimator=self,
-            reset=False,
-            sums=not self.notion_.of_labels,
-        )
+        proba, logits = read_predictions(X, self.notion_, self.from_logits, "X", self, reset=False)
         turned = is_positive_first(proba, self.classes_, self.pos_label)
         if turned:
             proba, logits = proba[:, ::-1], None if logits is None else logits[:, ::-1]

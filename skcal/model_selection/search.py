@@ -6,18 +6,17 @@ import warnings
 from contextlib import nullcontext
 from importlib import import_module
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._labels import columns_of_labels
 from skcal._running import one_blas_thread
 from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context, as_tasks
-from skcal._validation import check_predictions, plain_array
+from skcal._validation import plain_array
 from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import resolve_candidates
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -39,7 +38,7 @@ from skcal.model_selection.families import (
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
-from skcal.sample import read_sample
+from skcal.sample import read_fit, read_predictions
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
@@ -273,17 +272,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             the splits, the splits overlap, or a candidate cannot be fitted; said before the long
             work.
         """
-        sample = read_sample(
-            y,
-            X,
-            self.notion,
-            sample_weight,
-            self.labels,
-            self.pos_label,
-            self.from_logits,
-            groups=groups,
-            estimator=self,
-        )
+        sample = read_fit(self, X, y, self.notion, sample_weight, self.labels, groups)
         self.notion_, self.classes_ = sample.notion, sample.given_classes
         self._sample = sample.take(sample.weight > 0)
         self._verdict: tuple | None = None
@@ -557,10 +546,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     def _checked(self, X):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
-        of_labels = self.notion_.of_labels
-        X = columns_of_labels(X, "X") if of_labels else X
-        options: dict[str, Any] = {"name": "X", "estimator": self, "reset": False}
-        check_predictions(X, self.from_logits, sums=not of_labels, **options)
+        read_predictions(X, self.notion_, self.from_logits, "X", self, reset=False)
         return plain_array(X, "X")
 
     def _summary(self) -> Summary:

@@ -127,7 +127,7 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
             earlier = () if layout.n_columns is None else (layout.n_columns,)
             refuse_other_columns(shape[1:], names, earlier, layout.names, "X", "batches")
         notion, labels = layout.notion, layout.classes
-    options: dict[str, Any] = {"label_name": "y", "proba_name": "X", "keep_weightless": True}
+    options: dict[str, Any] = {"names": ("y", "X"), "keep_weightless": True}
     sample = read_sample(y, X, notion, sample_weight, labels, **options)
     remedy = "Pass one vote of each sample, drawn at random."
     refuse_groups(sample.groups, "a monitor", remedy, "y")

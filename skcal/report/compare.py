@@ -74,7 +74,8 @@ def pairs_of_labels(
     if compare is not None:
         compare = columns_of_labels(compare, "compare")
         _require_same_shape(compare, sample.proba)
-        compare = read_sample(y_true, compare, proba_name="compare", **options).proba.ravel()
+        names = "y_true", "compare"
+        compare = read_sample(y_true, compare, names=names, **options).proba.ravel()
     return LabelPairs(
         np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
         sample.proba.ravel(),
@@ -248,14 +249,15 @@ def read_second(y_true, y_proba, compare, strategy, options, own=None) -> Sample
     ``own`` are its outcomes and the classes of both, where they are not those of the first.
     """
     _require_same_shape(compare, y_proba)
+    name = "y_true"
     if own is not None:
-        y_true, labels = own
-        options = options | {"labels": labels, "pos_label": None, "label_name": "second_y_true"}
+        (y_true, labels), name = own, "second_y_true"
+        options = options | {"labels": labels, "pos_label": None}
     if strategy != "uniform":
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
         )
-    return read_sample(y_true, compare, proba_name="compare", **options)
+    return read_sample(y_true, compare, names=(name, "compare"), **options)
 
 
 def _require_same_shape(compare, y_proba) -> None:
