@@ -427,15 +427,12 @@ def _codes_and_sizes(groups, weight) -> tuple[np.ndarray, np.ndarray]:
     return codes, np.bincount(codes[weight > 0], minlength=len(present))
 
 
-def refuse_shared_groups(groups: Any, weight: np.ndarray, who: str, remedy: str) -> None:
-    """Raise where samples share a group, for what takes independent samples alone."""
-    if groups is None:
-        return
-    codes, sizes = _codes_and_sizes(groups, weight)
-    shared = (sizes > 1)[codes] & (weight > 0)
-    if shared.any():
-        reason = f"puts sample {int(np.argmax(shared))} and others into one group, and {who}."
-        raise InputError("groups", reason, remedy)
+def weights_within_groups(groups: Any, weight: np.ndarray) -> np.ndarray:
+    """Divide the weights of each group by their sum where that is above 1."""
+    codes, _ = _codes_and_sizes(groups, weight)
+    sizes = np.bincount(codes, weight > 0)
+    mass = np.where(sizes > 1, np.bincount(codes, weight), 1.0)
+    return weight / np.maximum(mass, 1.0)[codes]
 
 
 def shuffled_blocks(n_splits: int, seed: int, groups: Groups | None) -> KFold | GroupBlocks:

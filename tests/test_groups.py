@@ -29,7 +29,6 @@ from skcal.metrics.statistic import (
 from skcal.metrics.thresholds import _all_jumps, _deviation_of_groups
 from skcal.model_selection import compare_risks
 from skcal.model_selection.adaptive import candidates_of, partitions_of
-from skcal.monitoring import CalibrationMonitor
 from skcal.notions import Problems
 from skcal.recalibration import SegmentRecalibrator
 from skcal.sample import read_sample
@@ -214,13 +213,16 @@ METHODS = {
         )
     },
 }
-REFUSES = {"CalibrationMonitor.update"}
-# metrics/test_shifted.py; two panels of ReliabilityDisplay
-ELSEWHERE = {"shifted_calibration_error", "RecalibrationDisplay.from_predictions"}
+# metrics/test_shifted.py; monitoring/test_evidence.py; two panels of ReliabilityDisplay
+ELSEWHERE = {
+    "CalibrationMonitor.update",
+    "shifted_calibration_error",
+    "RecalibrationDisplay.from_predictions",
+}
 
 
 def test_every_public_function_and_method_that_takes_groups_is_tried():
-    tried = set(functions_of_groups()) | set(METHODS) | REFUSES | ELSEWHERE
+    tried = set(functions_of_groups()) | set(METHODS) | ELSEWHERE
     # Other constructors of displays pass their arguments on to from_predictions.
     others = (".from_estimator", ".from_cv_results")
     assert tried == {name for name in public_takers_of_groups() if not name.endswith(others)}
@@ -281,16 +283,6 @@ def test_no_result_is_more_certain_where_groups_share_their_label(name):
     )
     assert (told >= ignored - 1e-12).all()
     assert told.mean() > ignored.mean()
-
-
-def test_a_monitor_refuses_samples_that_share_a_group():
-    y, proba, groups = clustered()
-    monitor = CalibrationMonitor()
-    with pytest.raises(ValueError, match=r"puts sample 0 and others into one group, and bets hold"):
-        monitor.update(proba, y, groups=groups)
-    assert monitor.n_samples_seen_ == 0
-    alone = CalibrationMonitor().update(proba, y, groups=np.arange(len(y)))
-    assert alone.e_value_ == monitor.update(proba, y).e_value_
 
 
 # At the door

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,6 +10,8 @@ import numpy as np
 from skcal.cli.bounds import FileError, listed
 from skcal.cli.table import FileTable
 from skcal.cli.text import LEAVE_OUT, Texts, is_missing
+
+NAMES_END = "\x1f"  # between the parts of a sample's name
 
 
 class LeftOut(NamedTuple):
@@ -131,11 +133,18 @@ def samples_left_out(
             f"{table.path}: each sample would be left out. Check the columns of predictions and "
             "labels."
         )
-    names = np.arange(n).astype(str)
-    for name, option in options.items():
-        names = described[name].strip() if option == "--id" else names
+    ids = [described[name].strip() for name, option in options.items() if option == "--id"]
+    names = joined_names(ids) if ids else np.arange(n).astype(str)
     subgroups = {name: described[name] for name, option in options.items() if option == "--by"}
     return LeftOut(out, reasons, names, subgroups)
+
+
+def joined_names(columns: Sequence[np.ndarray]) -> np.ndarray:
+    """Join columns to one of text, (n_rows,)."""
+    first, *others = [np.asarray(column).astype(str) for column in columns]
+    for other in others:
+        first = np.char.add(np.char.add(first, NAMES_END), other)
+    return first
 
 
 def refuse_absent_labels(table: FileTable, labels: Texts) -> None:

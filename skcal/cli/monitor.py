@@ -18,13 +18,14 @@ import numpy as np
 from skcal._files import replacing
 from skcal._show import as_json
 from skcal.cli.bounds import FileError, listed, read_text
-from skcal.cli.predictions import Predictions
+from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.displays import MonitorDisplay
 from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
 
 _MOST_DIGESTS = 400  # of the last batches
 _MOST_MARKS = 100_000  # of the last rows with an id
+_ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --id date."
 
 
 @dataclass
@@ -38,7 +39,8 @@ class Known:
     batches : list of str
         Digests of the last batches, whatever the order of their rows.
     columns : dict or None
-        Names of the columns: ``predictions``, ``label``, ``soft`` and ``id``; None before a file.
+        Names of columns: ``predictions``, ``label``, ``soft``, and lists of ``id``; None before a
+        file.
     rows : ndarray of uint64
         Marks of the last rows with an id: 48 bits of the id, 16 of predictions and label.
     """
@@ -135,9 +137,10 @@ def _folder_locked(path: Path):
 
 def _update(monitor, known: Known, read, notion, options) -> tuple[bool, CalibrationMonitor]:
     """Whether rows were added, and the monitor, or a new one, with those that it has not seen."""
-    if known.columns and known.columns.get("id") and options.id is None:
+    options.id.sort()
+    if known.columns and known.columns.get("id") and not options.id:
         options.id = known.columns["id"]
-        options.ignore = [*options.ignore, options.id]
+        options.ignore = [*options.ignore, *options.id]
     if monitor is None:
         predictions = read()
         alpha = 0.05 if options.alpha is None else options.alpha
@@ -148,6 +151,12 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         _require_classes(predictions, monitor.classes_, options)
         predictions = predictions.ordered_as(monitor.classes_)
     known.columns = _same_columns(predictions, known.columns, options)
+    if predictions.left_out is not None and options.skip_unlabelled and not options.id:
+        warn(
+            f"{options.file}: do not add it again when it has more labels, or its rows count "
+            "twice. With --id only new rows would be added.",
+            stacklevel=2,
+        )
     digest, marks = _digest(predictions), _marks(predictions, options)
     if not options.again:
         if digest in known.batches:
@@ -160,7 +169,8 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         if not new.any():
             return False, monitor
         marks, predictions = marks[new[: len(marks)]], predictions.take(new, predictions.left_out)
-    monitor.update(predictions.proba, predictions.labels)
+    groups = None if options.groups is None else predictions.others[options.groups]
+    monitor.update(predictions.proba, predictions.labels, groups=groups)
     known.batches = [*known.batches, digest][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
     return True, monitor
@@ -210,16 +220,9 @@ def _contents(predictions: Predictions) -> list[bytes]:
 
 def _marks(predictions: Predictions, options) -> np.ndarray:
     """A number of each row: 48 bits of its id, 16 of its content; none without ids."""
-    if options.id is None:
+    if not options.id:
         return np.empty(0, "<u8")
-    names = predictions.others[options.id].astype(str)
-    distinct, times = np.unique(names, return_counts=True)
-    if len(distinct) < len(names):
-        twice = str(distinct[times > 1][0])
-        raise FileError(
-            f"{options.file}: {options.id} {twice!r} names several rows. Give each prediction an "
-            "id of its own, such as customer and date."
-        )
+    names = names_of(predictions, options.id, options.file, _ONE_EACH)
     digest = hashlib.blake2b
     marks = b"".join(
         digest(name.encode() + b"\n" + row, digest_size=2).digest()
@@ -231,20 +234,21 @@ def _marks(predictions: Predictions, options) -> np.ndarray:
 
 def _new_rows(marks, known, predictions: Predictions, options) -> np.ndarray:
     """Which rows were not added before; raises where one was with another content."""
-    if options.id is None:
+    if not options.id:
         return np.ones(len(predictions.labels), dtype=bool)
     same = np.isin(marks, known)
     changed = np.flatnonzero(np.isin(marks >> np.uint64(16), known >> np.uint64(16)) & ~same)
     if len(changed):
-        name = str(predictions.others[options.id][changed[0]])
+        names = names_of(predictions, options.id, options.file, _ONE_EACH)
         raise FileError(
-            f"{options.file}: {options.id} {name!r} was added before with another prediction or "
-            "label. Give each prediction an id of its own, such as customer and date."
+            f"{options.file}: {shown_name(options.id, names[changed[0]])} was added before with "
+            f"another prediction or label. {_ONE_EACH} If a label was corrected, leave the row "
+            "out: what was added stays."
         )
     if same.any():
         warn(
             f"{options.file}: {same.sum():,} of {len(same):,} rows were added before, by their "
-            f"{options.id}, and are left out (--again adds them).",
+            f"{' and '.join(options.id)}, and are left out (--again adds them).",
             stacklevel=2,
         )
     return ~same

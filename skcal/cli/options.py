@@ -171,9 +171,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--ignore": {**_SEVERAL, "help": "column that is neither class nor label; may be repeated"},
     "--id": {
-        **_ONE,
+        **_SEVERAL,
         "help": "column with the name of each sample, by which compare joins two files and monitor "
-        "knows rows again",
+        "knows rows again; may be repeated, as for customer and date",
     },
     "--groups": {
         **_ONE,

@@ -25,6 +25,7 @@ _OF_THE_PROGRAM = ("-h", "--help", "--version")
 # What commands without these options take for them.
 _WITHOUT: dict = {
     "second": None,
+    "id": [],
     "groups": None,
     "weight": None,
     "soft": None,
@@ -72,8 +73,7 @@ def parse(arguments=None) -> argparse.Namespace:
             )
     if options.confidence is not None or options.correct is not None:
         _complete_answers(options, parser)
-    if options.id is not None:
-        options.ignore = [*options.ignore, options.id]
+    options.ignore = [*options.ignore, *options.id]
     if options.file == options.second == "-":
         parser.error("the standard input can be one file, not both")
     return options
@@ -195,7 +195,7 @@ _COMMANDS = {
     ),
     "monitor": _Command(
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
-        "state.json today.csv --id prediction",
+        "state.json today.csv --id customer --id date",
         {
             "state": {"metavar": "STATE", "help": "of the monitor, JSON; made if absent"},
             "file": {
@@ -204,8 +204,8 @@ _COMMANDS = {
                 "help": "the batch; without one STATE is shown as it is",
             },
         },
-        f"json {_OF_FILES} soft plot notion alpha run-length again skip-unlabelled acknowledge "
-        "reset note plan",
+        f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
+        "acknowledge reset note plan",
         {
             "notion": {"help": "what is watched, for a new STATE (default: binary or confidence)"},
             "alpha": {

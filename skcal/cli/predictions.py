@@ -21,7 +21,7 @@ from skcal.cli.columns import (
     unlabelled_arrays,
     unlabelled_table,
 )
-from skcal.cli.missing import LeftOut
+from skcal.cli.missing import NAMES_END, LeftOut, joined_names
 from skcal.cli.table import FileTable, kind_of
 from skcal.cli.text import LEAVE_OUT, Dialect, is_missing
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
@@ -307,7 +307,7 @@ def read_unlabelled(
 
 
 def align(
-    first: Predictions, second: Predictions, first_name, second_name, column=None, own_labels=False
+    first: Predictions, second: Predictions, first_name, second_name, columns=(), own_labels=False
 ) -> tuple[Predictions, Predictions]:
     """Bring another model's predictions into the order of the first, rows and columns.
 
@@ -320,14 +320,14 @@ def align(
         names the samples.
     first_name, second_name : str
         The names of their files, for messages.
-    column : str, default=None
-        A column of ``others`` that names each sample once.
+    columns : sequence of str, default=()
+        Columns of ``others`` that together name each sample once.
     own_labels : bool, default=False
         Whether each model has labels of its own, such as whether its answer was right.
     """
     first, second = _left_out_of_both(first, second, first_name, second_name)
-    if column is not None:
-        second = _joined(first, second, first_name, second_name, column)
+    if columns:
+        second = _joined(first, second, first_name, second_name, columns)
     if len(first.labels) != len(second.labels):
         raise FileError(
             f"{second_name} has {len(second.labels)} samples, {first_name} {len(first.labels)}. "
@@ -374,23 +374,38 @@ def _left_out_of_both(first, second, first_name, second_name) -> list[Prediction
     ]
 
 
-def _joined(first, second, first_name, second_name, column) -> Predictions:
+def _joined(first, second, first_name, second_name, columns) -> Predictions:
     """The rows of the second predictions in the order of the names of the first."""
-    names = [predictions.others[column].astype(str) for predictions in (first, second)]
-    for own, path in zip(names, (first_name, second_name), strict=True):
-        distinct, times = np.unique(own, return_counts=True)
-        if len(distinct) < len(own):
-            repeated = str(distinct[times > 1][0])
-            raise FileError(f"{path}: {column} {repeated!r} names several rows. Name each once.")
-    missing = np.setxor1d(*names).tolist()
+    names = [
+        names_of(predictions, columns, path, "Name each once.")
+        for predictions, path in ((first, first_name), (second, second_name))
+    ]
+    missing = np.setxor1d(names[0], names[1]).tolist()
     if missing:
         path = second_name if missing[0] in names[0] else first_name
+        name = shown_name(columns, missing[0])
         raise FileError(
-            f"{path}: has no row of {column} {missing[0]!r}, as has the other file. Compare "
-            "predictions for the same samples."
+            f"{path}: has no row of {name}, as has the other file. Compare predictions for the "
+            "same samples."
         )
     rows = np.argsort(names[1])[np.argsort(np.argsort(names[0]))]
     return second._replace(proba=second.proba[rows], labels=second.labels[rows])
+
+
+def names_of(predictions: Predictions, columns: Sequence[str], path, remedy: str) -> np.ndarray:
+    """Join columns of ``others`` to a name of each sample; raises where two have the same."""
+    names = joined_names([predictions.others[column] for column in columns])
+    distinct, times = np.unique(names, return_counts=True)
+    if len(distinct) < len(names):
+        repeated = shown_name(columns, distinct[times > 1][0])
+        raise FileError(f"{path}: {repeated} names several rows. {remedy}")
+    return names
+
+
+def shown_name(columns: Sequence[str], name: str) -> str:
+    """Return what an error calls a sample."""
+    parts = zip(columns, str(name).split(NAMES_END), strict=True)
+    return ", ".join(f"{column} {part!r}" for column, part in parts)
 
 
 # Checks of numbers and labels

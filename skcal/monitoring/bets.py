@@ -14,7 +14,7 @@ family          ψ_k                                       learned from
 =============== ========================================= ==================================
 `Shifts`        b 1[k = t]                                nothing: six shifts b
 `Slopes`        a log p_k                                 nothing: four slopes a
-`Grid`          a log p_k + b 1[k = t]                    nothing: 16 pairs (a, b)
+`PivotedSlopes` a (log p_k - c 1[k = t])                  the mean of log-odds c
 `ClassShifts`   b 1[k = c]                                nothing: two shifts b of each class
 `LearnedTilt`   a log p_k + b 1[k = t]                    one Newton step from a = b = 0
 `LearnedBins`   b_j 1[k = t], p_t in bin j                observed and expected odds of a bin
@@ -44,7 +44,6 @@ from skcal._validation import row_blocks
 MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
 SHIFTS = np.array([-1.2, -0.6, -0.3, 0.3, 0.6, 1.2])  # of log-odds
 _SLOPES = np.array([-0.5, -0.25, 0.3, 0.8])  # temperatures 2, 4/3, 0.77, 0.56
-_BESIDE_SLOPES = np.array([-1.5, -0.5, 0.5, 1.5])  # shifts
 _CLASS_SHIFTS = np.array([-1.5, np.log(2)])  # a class nearly lost, and one twice as frequent
 PRECISION = np.array([[10.0, 0.0], [0.0, 4.0]])  # of a and b before any sample
 _LIMITS = np.array([0.8, 3.0])  # of |a| and |b|
@@ -171,31 +170,36 @@ class Slopes(TiltFamily):
     """Temperatures."""
 
     n_tilts = len(_SLOPES)
-    share = 3.0
+    share = 2.0
+
+    def _shifts(self) -> np.ndarray:
+        """Shifts of the target's log-odds, one a slope."""
+        return np.zeros(len(_SLOPES))
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio of each temperature."""
-        return _tilt_log_ratios(batch, _SLOPES, np.zeros(1)).ravel()
+        return _tilt_log_ratios(batch, _SLOPES, self._shifts()[:, None])[:, 0]
 
     def tilt(self, batch: Batch, k: int) -> np.ndarray:
         """ψ of the k-th temperature."""
-        return _tilt(batch, _SLOPES[k], 0.0)
+        return _tilt(batch, _SLOPES[k], self._shifts()[k])
 
 
-class Grid(TiltFamily):
-    """Temperatures with shifts of the target's log-odds."""
+class PivotedSlopes(Slopes):
+    """Temperatures that leave the mean prediction of the target about as it is."""
 
-    pairs = np.array([(a, b) for a in _SLOPES for b in _BESIDE_SLOPES])
-    n_tilts = len(pairs)
-    share = 0.25
+    share = 2.5
 
-    def log_ratios(self, batch: Batch) -> np.ndarray:
-        """Log likelihood ratio of each pair."""
-        return _tilt_log_ratios(batch, _SLOPES, _BESIDE_SLOPES).ravel()
+    def __init__(self) -> None:
+        self.sums = np.zeros((len(MEMORIES), 2))
 
-    def tilt(self, batch: Batch, k: int) -> np.ndarray:
-        """ψ of the k-th pair."""
-        return _tilt(batch, *self.pairs[k])
+    def _shifts(self) -> np.ndarray:
+        shared, of_mean = self.sums[-1]
+        return -_SLOPES * (shared / of_mean if of_mean > 0 else 0.0)
+
+    def sums_of(self, batch: Batch) -> np.ndarray:
+        """Information of slope and shift together, and of the shift."""
+        return _scores(batch)[3:] @ batch.weight
 
 
 def _tilt(batch: Batch, slope: float, shift: float) -> np.ndarray:
@@ -206,9 +210,8 @@ def _tilt(batch: Batch, slope: float, shift: float) -> np.ndarray:
 
 
 def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Log likelihood ratios (n_slopes, n_shifts); shifts may have one row a slope."""
+    """Log likelihood ratios (n_slopes, n_shifts); shifts have one row a slope."""
     log_p, slopes = batch.log_proba, slopes[:, None]
-    shifts = np.broadcast_to(shifts, (len(slopes), np.shape(shifts)[-1]))
     powers = np.exp(slopes[:, :, None] * log_p) * batch.proba
     rows = np.arange(len(log_p))
     at_target = powers[:, rows, batch.target]
@@ -264,24 +267,30 @@ class LearnedTilt(TiltFamily):
 
     def sums_of(self, batch: Batch) -> np.ndarray:
         """Score and information of (a, b) at 0."""
-        log_p, expected = batch.log_proba, batch.expected
-        mean = np.einsum("ij,ij->i", batch.proba, log_p)
-        square = np.einsum("ij,ij,ij->i", batch.proba, log_p, log_p)
-        terms = (
+        return _scores(batch) @ batch.weight
+
+
+def _scores(batch: Batch) -> np.ndarray:
+    """Score of slope a and shift b of each row at 0, and information of (a, a), (a, b), (b, b)."""
+    log_p, expected = batch.log_proba, batch.expected
+    mean = np.einsum("ij,ij->i", batch.proba, log_p)
+    square = np.einsum("ij,ij,ij->i", batch.proba, log_p, log_p)
+    return np.array(
+        [
             batch.of_column(log_p, batch.code) - mean,
             batch.hit - expected,
             square - mean**2,
             expected * (batch.of_column(log_p, batch.target) - mean),
             expected * (1 - expected),
-        )
-        return np.array(terms) @ batch.weight
+        ]
+    )
 
 
 class LearnedBins(TiltFamily):
     """Log-odds of the target shifted in each bin of its probability."""
 
     n_tilts = len(MEMORIES)
-    share = 0.75
+    share = 0.5
 
     def __init__(self) -> None:
         self.sums = np.zeros((self.n_tilts, 3, len(_EDGES) + 1))
@@ -350,7 +359,7 @@ class LearnedShares(TiltFamily):
 
 def tilt_families(n_columns: int) -> list[TiltFamily]:
     """Return families for predictions of so many columns, without what they may learn."""
-    families: list[TiltFamily] = [Shifts(), Slopes(), Grid(), LearnedTilt(), LearnedBins()]
+    families: list[TiltFamily] = [Shifts(), Slopes(), PivotedSlopes(), LearnedTilt(), LearnedBins()]
     if n_columns > 2:
         families += [ClassShifts(n_columns), LearnedShares(n_columns)]
     return families

@@ -36,7 +36,9 @@ below 1 / α at all times with probability 1 - α; where it does,
     Σ m_i ≥ Σ T_i - c u(Σ T_i² / c²),      u(V) solving  mean_j exp(λ_j u - ψ(λ_j) V) = 1 / α.
 
 The m_i may differ: the bound is of their running mean. Only the sums of T and T² are needed. A
-term of weight w ≤ 1 is w T with the square w² T²; one of weight 2, 3, … stands for so many terms.
+weight w is an exponent, of likelihood ratios too. For w ≤ 1 the mean stays at most 1 (Jensen); w =
+2, 3, … stands for so many samples. If weights sum to at most 1, the mean of the product of powers
+is at most 1 *whatever the dependence* of the samples (Hölder): those of one group share a weight.
 
 For T = ±δ and m = 0 the same averages, B⁺ and B⁻, are evidence of a bias. The e-value is
 
@@ -107,9 +109,9 @@ class Evidence:
         wealth merged from other streams; the weight of outcomes whose prediction was 0, infinite
         evidence.
     bias_sums : ndarray of shape (2,)
-        Σ w δ_t and Σ w² δ_t² of the target; as of other sums with w² = w for counts w > 1.
+        Σ w δ_t and Σ w δ_t² of the target.
     error_sums : ndarray of shape (2, n_scales)
-        Σ w T and Σ w² T².
+        Σ w T and Σ w T².
     """
 
     def __init__(self, n_columns: int, scalar: bool):
@@ -159,9 +161,9 @@ class Evidence:
 
     def _estimate(self, batch: Batch, best: int) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the estimates, ĝ being that of the ``best`` tilt before the batch."""
-        weight, squared = batch.weight, batch.weight * np.minimum(batch.weight, 1)
+        weight = batch.weight
         residual = batch.hit - batch.expected
-        bias_sums = np.array([weight @ residual, squared @ residual**2])
+        bias_sums = np.array([weight @ residual, weight @ residual**2])
         if not np.isfinite(self.log_wealth[best]):
             return bias_sums, np.zeros_like(self.error_sums)
         family = int(np.searchsorted(self.ends, best, side="right"))
@@ -174,7 +176,7 @@ class Evidence:
         product = batch.of_column(gap, batch.code) - np.einsum("ij,ij->i", batch.proba, gap)
         shrunk = np.minimum(1, SCALES / np.maximum(span + square, 1e-300)[:, None])
         terms = 2 * part * shrunk * product[:, None] - shrunk**2 * square[:, None]
-        return bias_sums, np.stack([weight @ terms, squared @ terms**2])
+        return bias_sums, np.stack([weight @ terms, weight @ terms**2])
 
     @property
     def log_e_value(self) -> float:
@@ -215,6 +217,17 @@ class Evidence:
         total, expected, _ = self._family(LearnedBins).sums[-1]
         some = total > 0
         return expected[some] / total[some], total[some] / total.sum()
+
+    def order(self) -> float:
+        """Standardised covariance of predicted and observed targets in the last 1,000 samples.
+
+        Below 0 they are rarer where they are predicted to be more frequent.
+        """
+        total, expected, observed = self._family(LearnedBins).sums[0]
+        rate, mean = observed.sum() / total.sum(), expected.sum() / total.sum()
+        away = np.divide(expected, total, out=np.full_like(total, mean), where=total > 0) - mean
+        spread = np.sqrt((total @ away**2) * rate * (1 - rate))
+        return float(away @ observed / spread) if spread > 0 else 0.0
 
     def places(self, kind: type) -> slice:
         """Return where the tilts of a family lie."""

@@ -14,6 +14,7 @@ N_MOMENTS = 5
 _FIRST = ("n_samples", "log_e_value", "log_detector")
 _RECENT = 25.0  # variance of the events of the recent period: O/E of rare events is known to 20 %
 _Z = 1.96
+_ENDED = 10.0  # twice the log-likelihood by which a drift that ended fits better than one until now
 
 
 class Period(NamedTuple):
@@ -25,6 +26,7 @@ class Period(NamedTuple):
     ----------
     first_sample : int
         The first sample of the period, counted from 1.
+    last_sample : int
     n_samples : int
     observed, predicted : float
         Events, and the sum of their predicted probabilities.
@@ -35,6 +37,7 @@ class Period(NamedTuple):
     """
 
     first_sample: int
+    last_sample: int
     n_samples: int
     observed: float
     predicted: float
@@ -89,49 +92,59 @@ class History:
 
     # Periods
 
-    def since(self, row: int) -> Period:
-        """Return what happened after a row; -1 is before all samples."""
-        n, residual, predicted, *_, variance = self._later()[row + 1]
+    def between(self, start: int, end: int = -1) -> Period:
+        """Return what happened after one row until another; 0 is before all samples."""
+        ends = self._ends()
+        n, residual, predicted, *_, variance = ends[end] - ends[start]
         ratios: tuple = (None, None, None)
         if predicted > 0:
             margin = _Z * np.sqrt(variance) / predicted
             ratio, *chance = (residual + predicted) / predicted, max(0.0, 1 - margin), 1 + margin
             ratios = float(ratio), *map(float, chance)
-        first = 1 + int(self.rows[-1, 0] - n)
+        places = int(ends[start, 0]) + 1, int(ends[end, 0]), int(n)
         counts = (round(float(value), 6) for value in (residual + predicted, predicted))
-        return Period(first, int(n), *counts, *ratios)
+        return Period(*places, *counts, *ratios)
 
     def recent_row(self) -> int:
         """Return after which row the last samples lie whose events have a variance of 25 or more.
 
         They are at least the last batch.
         """
-        enough = np.flatnonzero(self._later()[:, -1] >= _RECENT)
-        return int(enough[-1]) - 1 if len(enough) else -1
+        ends = self._ends()
+        enough = np.flatnonzero(ends[-1, -1] - ends[:-1, -1] >= _RECENT)
+        return int(enough[-1]) if len(enough) else 0
 
-    def change_row(self) -> int:
-        """Return after which row a drift of shift and slope until now is the most likely.
+    def drift_rows(self) -> tuple[int, int]:
+        """Return after which row and until which one a drift of shift and slope is most likely.
 
-        The likelihood is that of one Newton step, as of a learned tilt.
+        The likelihood is that of one Newton step, as of a learned tilt. The end is the last row
+        unless a drift that ended fits clearly better.
         """
-        _, residual, _, slope, of_slope, shared, of_mean = self._later().T
-        information = np.stack([of_slope, shared, shared, of_mean], axis=1).reshape(-1, 2, 2)
-        score = np.stack([slope, residual], axis=1)[..., None]
-        gains = (score * np.linalg.solve(information + PRECISION, score)).sum(axis=(1, 2))
-        return int(np.argmax(gains)) - 1
+        ends = self._ends()
+        first, last = np.triu_indices(len(ends), 1)
+        _, residual, _, slope, of_slope, shared, of_mean = (ends[last] - ends[first]).T
+        of_slope, of_mean = of_slope + PRECISION[0, 0], of_mean + PRECISION[1, 1]
+        gains = of_mean * slope**2 - 2 * shared * slope * residual + of_slope * residual**2
+        gains /= of_slope * of_mean - shared**2
+        until_now = np.where(last == len(ends) - 1, gains, -np.inf)
+        if (best := gains).max() < until_now.max() + _ENDED:
+            best = until_now
+        k = np.argmax(best)
+        return int(first[k]), int(last[k])
 
-    def leanings(self, row: int) -> tuple[float, float]:
-        """Standardised deviations after a row of the mean, and of the slope beside it.
+    def leanings(self, start: int, end: int = -1) -> tuple[float, float]:
+        """Standardised deviations between two rows of the mean, and of the slope beside it.
 
         Below 0 events are fewer than predicted, and predictions too extreme.
         """
-        _, mean, _, slope, of_slope, shared, of_mean = self._later()[row + 1].tolist()
+        ends = self._ends()
+        _, mean, _, slope, of_slope, shared, of_mean = (ends[end] - ends[start]).tolist()
         if of_mean <= 0:
             return 0.0, 0.0
         slope, of_slope = slope - shared / of_mean * mean, of_slope - shared**2 / of_mean
         return mean / np.sqrt(of_mean), slope / np.sqrt(of_slope) if of_slope > 0 else 0.0
 
-    def _later(self) -> np.ndarray:
-        """Samples, Σ δ and moments after no row and after each but the last, one row each."""
+    def _ends(self) -> np.ndarray:
+        """Samples, Σ δ and moments before all samples and after each row."""
         ends = self.rows[:, [0, len(_FIRST) + 1, *range(-N_MOMENTS, 0)]]
-        return ends[-1] - np.vstack([np.zeros(ends.shape[1]), ends[:-1]])
+        return np.vstack([np.zeros(ends.shape[1]), ends])

@@ -10,7 +10,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from skcal._groups import refuse_shared_groups
+from skcal._groups import weights_within_groups
 from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
 from skcal._validation import InputError, naming
@@ -73,10 +73,10 @@ class CalibrationMonitor(BaseEstimator):
         The e-value of each problem of the notion, by its name. ``e_value_`` is their mean; of
         "top-label" half of it is that of all samples together.
     periods_ : dict of str to Period
-        Observed and predicted events of "all" samples, of the "recent" ones and, after an alarm,
-        of those "since_change", the most likely time of the change. The recent period is the
-        shortest one whose events have a variance of 25. Empty if the notion has a problem for each
-        class.
+        Observed and predicted events of "all" samples, of the "recent" ones and, after an alarm, of
+        the most likely "drift". If that has clearly ended, those "since_drift" are there too. The
+        recent period is the shortest one whose events have a variance of 25. Empty if the
+        notion has a problem for each class.
     found_by_now_ : list of FoundByNow
         Without an alarm, the drifts over the recent period and over all samples that would have
         been found in 8 of 10 cases.
@@ -111,7 +111,7 @@ class CalibrationMonitor(BaseEstimator):
     a small share of the base rates first.
 
     Weights are counts, a weight of 2 being a repeated row, or at most 1. A weight below 1 makes the
-    bet on the outcome smaller. Others are refused.
+    bet on the outcome smaller. Others are refused. Counts of events are sums of weights.
 
     The problems of "classwise" share samples in an unknown way, so that their e-values are
     averaged: the alarm needs one class that is evidently miscalibrated. Watch "canonical" for what
@@ -193,9 +193,9 @@ class CalibrationMonitor(BaseEstimator):
         sample_weight : array-like of shape (n_samples,), default=None
             Counts, or weights of at most 1.
         groups : array-like of shape (n_samples,), default=None
-            Refused where samples share a group: bets hold for samples that are independent given
-            the predictions and the past. Pass one sample of each group, or test a batch by
-            :func:`skcal.hypothesis_tests.calibration_test` with its groups.
+            Samples of one group may depend on each other, such as answers to one question. Their
+            weights are divided by their sum where that is above 1, so that false alarms are as rare
+            whatever the dependence. Pass all samples of a group in one batch.
 
         Returns
         -------
@@ -204,24 +204,24 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            If predictions, labels or weights are not valid, columns are not those of earlier
-            batches, or samples share a group; then nothing changes.
+            If predictions, labels, weights or groups are not valid, or columns are not those of
+            earlier batches; then nothing changes.
         """
         self._validate_params()
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
         layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
-        counted = np.ones(_num_samples(X)) if sample_weight is None else np.asarray(sample_weight)
-        refuse_shared_groups(
-            groups,
-            counted,
-            "bets hold for samples that are independent of each other",
-            "Pass one sample of each group, or test a batch by calibration_test(…, groups=groups).",
-        )
+        stages = _stages(len(sample.codes), self.n_samples_seen_)
+        if groups is not None:
+            counted = np.ones(_num_samples(X)) if sample_weight is None else sample_weight
+            weight = weights_within_groups(groups, np.asarray(counted, dtype=np.float64))
+            if (weight != counted).any():
+                sample = sample._replace(weight=weight[weight > 0])
+                stages = iter([slice(None)])  # which do not cut a group
         # What raises in the middle, such as a lens, leaves the evidence as it was.
         watched = deepcopy(self._evidence) or layout.evidence()
-        for rows in _stages(len(sample.codes), self.n_samples_seen_):
+        for rows in stages:
             bets: list[list] = [[]] * len(watched)
             for parts in layout.batches(sample.take(rows)):
                 triples = zip(bets, watched, parts, strict=True)
@@ -404,14 +404,19 @@ class CalibrationMonitor(BaseEstimator):
 
     @property
     def periods_(self) -> dict[str, Period]:
-        """Observed and predicted events of all samples, the last ones, and since the change."""
+        """Observed and predicted events of all samples, the last ones, and the drift."""
         if not self._evidence or not self._layout.common or not len(self._history.rows):
             return {}
-        history = self._history
-        rows = {"all": -1, "recent": history.recent_row()}
+        history, recent = self._history, self._history.recent_row()
+        periods = {"all": history.between(0)}
+        if recent:
+            periods["recent"] = history.between(recent)
         if self.alarm_ is not None:
-            rows["since_change"] = history.change_row()
-        return {k: history.since(row) for k, row in rows.items() if k != "recent" or row >= 0}
+            start, end = history.drift_rows()
+            periods["drift"] = history.between(start, end)
+            if periods["drift"].last_sample < self.n_samples_seen_:
+                periods["since_drift"] = history.between(end)
+        return periods
 
     @property
     def found_by_now_(self) -> list[FoundByNow]:
@@ -469,10 +474,10 @@ class CalibrationMonitor(BaseEstimator):
         >>> p = np.random.default_rng(0).beta(1, 6, size=2000)
         >>> plan = CalibrationMonitor().plan(1.4, batch_size=200, n_before=4000, X=p)
         >>> plan.n_batches, plan.n_batches_90
-        (4, 7)
+        (5, 7)
         """
-        if X is None and not self._evidence:
-            raise ValueError("The monitor has no samples to plan by. Pass X, predictions.")
+        if X is None and not self.n_samples_seen_:
+            raise ValueError("There are no samples to plan by. Add a batch, or pass predictions X.")
         layout, points, variance = self._layout, None, 0.0
         if X is not None:
             layout, batch = read_unlabelled(X, self.notion, self.labels, layout)

@@ -17,7 +17,10 @@ from skcal.notions import resolve_notion
 _FORMAT, _VERSION = "skcal monitor", 2
 _REMEDY = "Pass what to_json() of a monitor returned."
 _MOST = 2**62  # of samples, and of sums of numbers up to 1
-_SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "LearnedTilt", "totals"}
+_SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals"} | {
+    "LearnedTilt",
+    "PivotedSlopes",
+}
 _INFINITE = {"log_wealth", "log_starts", "rows"}
 
 

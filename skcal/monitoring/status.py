@@ -10,6 +10,7 @@ from skcal._show import number, percent, printable
 from skcal.monitoring.history import Period
 
 CHANCE = 0.8  # of finding what "would have been found" says
+_REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
 
 class Entry(NamedTuple):
@@ -46,10 +47,6 @@ class FoundByNow(NamedTuple):
 
 def facts(monitor) -> dict[str, Any]:
     """Return what the text says as plain data; infinite evidence as text."""
-    periods = {
-        name: {**period._asdict(), "last_sample": monitor.n_samples_seen_}
-        for name, period in monitor.periods_.items()
-    }
     return {
         "n_samples_seen": monitor.n_samples_seen_,
         "notion": str(getattr(monitor, "notion_", monitor.notion)),
@@ -62,7 +59,7 @@ def facts(monitor) -> dict[str, Any]:
         "detector": _finite_or_text(monitor.detector_),
         "threshold": threshold(monitor),
         "direction": _direction(monitor),
-        "periods": periods,
+        "periods": {name: period._asdict() for name, period in monitor.periods_.items()},
         "found_by_now": [found._asdict() for found in monitor.found_by_now_],
         "e_values": {name: _finite_or_text(value) for name, value in monitor.e_values_.items()},
         "estimates": {title: found._asdict() for title, found in monitor.estimates_.items()},
@@ -82,7 +79,7 @@ def threshold(monitor) -> float:
 def summary(monitor) -> str:
     """Return the alarm, the periods, the evidence and what to do as text."""
     if not monitor.n_samples_seen_:
-        return f"{type(monitor).__name__}: no samples yet"
+        return f"{type(monitor).__name__}: no samples yet{_last_reset(monitor)}"
     lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
     estimate = next(iter(monitor.estimates_.values()))
     if monitor.periods_:  # the first estimate is about all samples, not about one class
@@ -108,6 +105,14 @@ def summary(monitor) -> str:
     return printable("\n".join(lines))
 
 
+def _last_reset(monitor) -> str:
+    resets = [entry for entry in monitor.journal_ if entry.what == "reset"]
+    if not resets:
+        return ""
+    note = f": {resets[-1].note}" if resets[-1].note else ""
+    return f" since the reset at sample {resets[-1].n_samples:,}{note}"
+
+
 def _alarm(monitor) -> str:
     seen = f"{monitor.n_samples_seen_:,} samples ({monitor.notion_} calibration)"
     if monitor.alarm_ is None:
@@ -120,7 +125,7 @@ def _alarm(monitor) -> str:
 
 
 def _direction(monitor) -> str | None:
-    """Say which way predictions are off since the change; None without an alarm."""
+    """Say which way predictions are off in the drift; None without an alarm."""
     if monitor.alarm_ is None:
         return None
     n_impossible = max(evidence.totals[4] for evidence in monitor._evidence)
@@ -128,23 +133,45 @@ def _direction(monitor) -> str | None:
         return f"{n_impossible:,.0f} outcomes happened whose predicted probability was 0"
     if not monitor.periods_:
         return None
-    history, notion = monitor._history, monitor._layout.notion
-    event = "the predicted class is right"
-    if notion.of_positive_class or notion.of_labels:
-        event = "the event happens"
-    of_mean, of_slope = history.leanings(history.change_row())
-    if abs(of_mean) >= abs(of_slope):
-        return f"{event} {'more' if of_mean > 0 else 'less'} often than predicted"
-    return f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}"
+    drift, notion, ended = monitor.periods_["drift"], monitor._layout.notion, ""
+    of_mean, of_slope = monitor._history.leanings(*monitor._history.drift_rows())
+    of_events = notion.of_positive_class or notion.of_labels
+    happens, right, are = "happens", "is right", "are"
+    if drift.last_sample < monitor.n_samples_seen_:
+        happens, right, are = "happened", "was right", "were"
+        ended = f" until about sample {drift.last_sample:,}"
+    elif _is_reversed(monitor._evidence[0].order(), of_mean, drift):
+        cause = ", as if classes were swapped" if of_events else ""
+        return f"the higher the prediction, the rarer the event{cause}"
+    event = f"the event {happens}" if of_events else f"the predicted class {right}"
+    said, least = [], max(abs(of_mean), abs(of_slope)) / 2
+    if abs(of_mean) >= least:
+        said.append(f"{event} {'more' if of_mean > 0 else 'less'} often than predicted")
+    if abs(of_slope) >= least:
+        said.append(f"predictions {are} {'too extreme' if of_slope < 0 else 'not extreme enough'}")
+    return " and ".join(said) + ended
+
+
+def _is_reversed(order: float, of_mean: float, drift: Period) -> bool:
+    """Whether outcomes have the reverse order of predictions, or the mean that 1 - p predicts."""
+    away = drift.observed - drift.predicted
+    of_swapped = of_mean * (drift.observed + drift.predicted - drift.n_samples) / (away or 1.0)
+    clearly = abs(of_mean) > _SWAPPED and abs(of_swapped) < abs(of_mean) / 4
+    return order < -_REVERSED or (order < 0 and clearly)
 
 
 def _periods(monitor) -> list[str]:
     periods, lines = monitor.periods_, []
     notion = monitor._layout.notion
     events = "events" if notion.of_positive_class or notion.of_labels else "right predictions"
-    if "since_change" in periods:
-        start = f"Since about sample {periods['since_change'].first_sample:,}"
-        lines.append(f"{start}: {_counts(periods['since_change'], events)}.")
+    if "drift" in periods:
+        drift = periods["drift"]
+        start = f"Since about sample {drift.first_sample:,}"
+        if "since_drift" in periods:
+            start = f"From about sample {drift.first_sample:,} to {drift.last_sample:,}"
+        lines.append(f"{start}: {_counts(drift, events)}.")
+    if "since_drift" in periods:
+        lines.append(f"Since then: {_counts(periods['since_drift'], events)}.")
     if "recent" in periods:
         period = periods["recent"]
         text = f"Last {period.n_samples:,} samples: {_counts(period, events)}"

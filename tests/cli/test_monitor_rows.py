@@ -58,7 +58,7 @@ def test_without_ids_the_order_of_rows_does_not_make_another_batch(run, tmp_path
 @pytest.mark.parametrize(
     ("lines", "message"),
     [
-        ([*LINES[40:], LINES[45]], "id 'r45' names several rows. Give each prediction an id"),
+        ([*LINES[40:], LINES[45]], "id 'r45' names several rows. Name each prediction once"),
         (["r3,.9,1"], "id 'r3' was added before with another prediction or label"),
     ],
 )
@@ -68,6 +68,31 @@ def test_ids_that_name_no_prediction_are_refused(run, tmp_path, lines, message):
     assert status == 2
     assert message in said
     assert run.seen() == 40
+
+
+def test_two_columns_name_a_row_and_answers_to_one_question_share_a_weight(run, tmp_path):
+    visits = [f"{line},{k // 2},{k % 2}" for k, line in enumerate(LINES)]
+    header = "id,default,label,patient,visit"
+    path, ids = (
+        write(tmp_path / "a.csv", visits[:40], header),
+        ["--score", "default", "--id", "visit"],
+    )
+    status, _, said = run(path, *ids)
+    assert (status, "visit '0' names several rows" in said) == (2, True)
+    ids += ["--id", "patient"]
+    assert run(path, *ids, "--groups", "patient")[0] == 0
+    monitor = CalibrationMonitor.from_json((tmp_path / "state.json").read_text())
+    assert monitor.n_samples_seen_ == 40
+    assert monitor.periods_["all"].predicted == pytest.approx(
+        np.linspace(0.1, 0.3, 60)[:40].sum() / 2, abs=0.01
+    )
+    write(tmp_path / "a.csv", visits[::-1], header)
+    _, _, said = run(path, "--score", "default")
+    assert "40 of 60 rows were added before, by their patient and visit, and are left out" in said
+    assert run.seen() == 60
+    write(tmp_path / "a.csv", [visits[3].replace(",0,1,1", ",1,1,1")], header)
+    status, _, said = run(path, "--score", "default")
+    assert (status, "patient '1', visit '1' was added before with another" in said) == (2, True)
 
 
 def test_columns_of_another_model_are_refused(run, tmp_path):
@@ -84,9 +109,12 @@ def test_columns_of_another_model_are_refused(run, tmp_path):
     assert run(write(tmp_path / "d.csv", LINES[40:]), "--ignore", "id")[0] == 0
 
 
-def test_unlabelled_rows_are_left_out_and_added_when_they_have_labels(run, tmp_path):
+def test_unlabelled_rows_are_left_out_and_added_when_they_have_labels(run, tmp_path, capsys):
     partial = [line if k % 2 else line[:-1] for k, line in enumerate(LINES)]
     option = ["--id", "id", "--skip-unlabelled"]
+    other = ["monitor", str(tmp_path / "other.json"), write(tmp_path / "a.csv", partial)]
+    main([*other, "--ignore", "id", "--skip-unlabelled"])
+    assert "do not add it again when it has more labels" in capsys.readouterr().err
     status, _, said = run(write(tmp_path / "a.csv", partial), "--id", "id")
     assert (status, "line 2 has no label" in said) == (2, True)
     _, _, said = run(tmp_path / "a.csv", *option)
@@ -112,6 +140,9 @@ def test_alarms_are_acknowledged_and_reset(run, tmp_path):
     assert (status, "There is no alarm to acknowledge" in said) == (2, True)
     run(tmp_path / "a.csv")  # rows that were counted stay known
     assert run.seen() == 0
+    assert "no samples yet since the reset at sample 31: recalibrated" in run()[1]
+    status, _, said = run("--plan", "1.5")
+    assert (status, "There are no samples to plan by. Add a batch" in said) == (2, True)
 
 
 def test_a_plan_and_the_numbers_of_the_text_are_in_the_json(run, tmp_path):

@@ -59,6 +59,23 @@ def test_weights_below_1_keep_the_mean_at_most_1(n_columns, rng):
     assert 0.9 < sum(p * np.exp(evidence.log_e_value) for p, evidence in found) <= 1
 
 
+@SCALAR_OR_NOT
+def test_samples_of_a_group_may_have_one_outcome_in_common(n_columns, rng):
+    batches = make_batches([2, 2], n_columns, rng)
+    means = []
+    for weight in (np.ones(3), np.full(3, 1 / 3)):
+        mean = 0.0
+        for p, happened in outcomes_of(batches):
+            thrice = [
+                Batch(*(np.repeat(part, 3, axis=0) for part in (b.proba, b.code, b.target)), w)
+                for b, w in zip(happened, [np.tile(weight, 2)] * 2, strict=True)
+            ]
+            mean += p * np.exp(watch(thrice, n_columns).log_e_value)
+        means.append(mean)
+    assert means[0] > 1.05  # as if they were independent
+    assert 0.9 < means[1] <= 1
+
+
 def test_the_mean_is_1_where_predictions_are_certain():
     proba = np.array([[0.0, 0.5, 0.5], [0.0, 1e-200, 1.0]])
     batch = Batch(proba, np.array([1, 2]), proba.argmax(axis=1), np.ones(2))

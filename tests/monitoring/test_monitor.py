@@ -262,6 +262,18 @@ def test_what_is_not_valid_changes_nothing(batch, message):
     assert monitor.to_json() == before
 
 
+def test_groups_share_a_weight_and_single_ones_change_nothing(rng):
+    p = rng.uniform(size=600)
+    y = (rng.uniform(size=600) < p).astype(int)
+    alone = CalibrationMonitor().update(p, y)
+    assert CalibrationMonitor().update(p, y, groups=np.arange(600)).to_json() == alone.to_json()
+    weights = CalibrationMonitor().update(p[:150], y[:150], np.full(150, 1 / 3))
+    shared = CalibrationMonitor().update(p[:150], y[:150], groups=np.arange(150) % 50)
+    assert_allclose(shared.log_e_value_, weights.log_e_value_)
+    with pytest.raises(ValueError, match="groups has 2 rows, not 3"):
+        alone.update([0.1, 0.2, 0.3], [0, 1, 0], groups=[1, 1])
+
+
 def test_a_lens_that_fails_in_the_middle_of_a_batch_changes_nothing(monkeypatch):
     monkeypatch.setattr("skcal.monitoring.layout._PART_BYTES", 64 * 4 * 20)
 
@@ -408,4 +420,4 @@ def test_an_alarm_names_the_mean_where_that_is_off_and_else_the_slope():
     slope -= np.average(slope, weights=variance)
     parts = ((y - p).sum(), variance.sum()), (slope @ (y - p), variance @ slope**2)
     expected = [score / np.sqrt(information) for score, information in parts]
-    assert_allclose(flat._history.leanings(-1), expected)
+    assert_allclose(flat._history.leanings(0), expected)

@@ -40,7 +40,7 @@ def test_periods_are_sums_of_what_was_passed():
     for period in monitor.periods_.values():
         rows = slice(period.first_sample - 1, None)
         assert period.n_samples == len(p[rows])
-        assert_allclose(period[2:4], [y[rows].sum(), p[rows].sum()], atol=1e-5)
+        assert_allclose(period[3:5], [y[rows].sum(), p[rows].sum()], atol=1e-5)
         assert_allclose(period.ratio, y[rows].sum() / p[rows].sum())
         margin = 1.96 * np.sqrt((p * (1 - p))[rows].sum()) / p[rows].sum()
         assert_allclose([period.chance_low, period.chance_high], [1 - margin, 1 + margin])
@@ -64,13 +64,13 @@ def test_the_change_is_where_a_newton_step_gains_most():
         )
         score = np.array([(slope - mean).sum(), (y - p).sum()])
         gains.append(score @ np.linalg.solve(information + np.diag([10.0, 4.0]), score))
-    first = monitor.periods_["since_change"].first_sample
+    first = monitor.periods_["drift"].first_sample
     assert first == 200 * int(np.argmax(gains)) + 1
 
 
 def test_the_time_of_a_change_is_found():
     # The estimate is off by more than 1,000 samples in some 4 %: more than 3 of 10 in 2e-4.
-    starts = [watched(drifting(s)).periods_["since_change"].first_sample for s in range(10)]
+    starts = [watched(drifting(s)).periods_["drift"].first_sample for s in range(10)]
     assert sum(abs(start - 6001) > 1000 for start in starts) <= 3
     assert abs(np.median(starts) - 6001) <= 600
 
@@ -80,12 +80,34 @@ def test_an_alarm_speaks_of_the_drift_and_not_of_all_samples():
     text = str(monitor)
     assert text.startswith(f"ALARM at sample {monitor.alarm_:,} of 10,000 samples (binary")
     assert "the event happens less often than predicted." in text
-    change = monitor.periods_["since_change"]
+    change = monitor.periods_["drift"]
     assert f"Since about sample {change.first_sample:,}: {change.observed:,.4g} events" in text
     assert change.ratio < monitor.periods_["all"].ratio < 1
     assert monitor.to_dict()["direction"] == "the event happens less often than predicted"
     sharp = watched(drifting(3, shift=0.0, slope=0.5, before=10, after=20))
     assert "predictions are too extreme" in str(sharp) or "more often" in str(sharp)
+
+
+def test_a_drift_that_ended_is_past():
+    # Of 80 streams such a drift was taken to last in two, and one that lasts to have ended in none.
+    monitor = watched(drifting(0, before=20, after=10) + drifting(5, before=10, after=0))
+    drift, later = (monitor.periods_[name] for name in ("drift", "since_drift"))
+    assert abs(drift.last_sample - 6000) <= 400
+    assert (later.first_sample, later.last_sample) == (drift.last_sample + 1, 8000)
+    until = f"more often than predicted until about sample {drift.last_sample:,}"
+    assert f"the event happened {until}." in str(monitor)
+    assert f"to {drift.last_sample:,}: {drift.observed:,.4g} events" in str(monitor)
+    assert "Since then: " in str(monitor)
+
+
+def test_swapped_classes_are_named():
+    # 300 predictions of 1 - p are at least 6 standard deviations off: never another sentence.
+    p, y = credit(np.random.default_rng(0), 300)
+    assert "as if classes were swapped" in str(watched([(1 - p, y)]))
+    rare = watched([(1 - p / 10, (np.arange(300) < 5).astype(int))])
+    assert "the rarer the event, as if classes were swapped" in str(rare)
+    high = watched([(np.minimum(0.99, 4 * p), y)])
+    assert "the event happens less often than predicted" in str(high)
 
 
 def test_without_an_alarm_it_says_what_would_have_been_found():
@@ -169,7 +191,7 @@ def test_plans_know_what_they_are_about():
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda m, X: CalibrationMonitor().plan(1.4, 100), "no samples to plan by. Pass X"),
+        (lambda m, X: CalibrationMonitor().plan(1.4, 100), "no samples to plan by. Add a batch"),
         (lambda m, X: CalibrationMonitor().plan(1.4, X=X), "There are no batches yet"),
         (lambda m, X: m.plan(20.0), "ratio is 20, and predictions with a mean of 0.1"),
         (lambda m, X: m.plan(1.4, X=np.ones((3, 2)) / 2), "X has 2 columns"),
@@ -198,7 +220,7 @@ def test_alarms_are_acknowledged_and_reset():
     assert "Next:" not in str(monitor)
     assert monitor.reset("recalibrated") is monitor
     assert (monitor.n_samples_seen_, monitor.alarm_, monitor.e_value_) == (0, None, 1.0)
-    assert str(monitor) == "CalibrationMonitor: no samples yet"
+    assert str(monitor).endswith("no samples yet since the reset at sample 9,000: recalibrated")
     assert [tuple(entry) for entry in monitor.journal_] == [
         ("alarm", alarm, ""),
         ("acknowledged", 9000, "a new campaign"),
