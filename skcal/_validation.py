@@ -54,7 +54,7 @@ class InputError(ValueError):
         The first offender, counted from 0.
     lead : str, default=""
         Words that scikit-learn's own checks expect before the rest.
-    kind : {"", "sum", "logits", "range", "integers", "classes", "positive class"}, default=""
+    kind : {"", "sum", "logits", "range", "integers", "classes", "positive class", …}, default=""
         The failure, by which callers choose another remedy.
     """
 
@@ -261,7 +261,7 @@ def check_predictions(
     elif len(logits) >= _FEWEST and logits.min() >= 0 and logits.max() <= 1:
         warnings.warn(
             f"All logits in {name} are from 0 to 1, as probabilities are. If they are "
-            "probabilities, leave from_logits out.",
+            "probabilities, do not pass them as logits.",
             stacklevel=2,
         )
     if logits.ndim == 1 or not sums:
@@ -426,8 +426,9 @@ def first_of(wrong: np.ndarray) -> dict[str, int]:
 
 def _refuse_probabilities(logits, name):
     if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
-        reason = "holds probabilities already, but from_logits=True."
-        raise InputError(name, reason, "Pass logits, or leave from_logits out and pass no logits.")
+        reason = "holds probabilities already, not logits."
+        remedy = "Pass logits, or leave from_logits out and pass no logits."
+        raise InputError(name, reason, remedy, kind="probabilities")
 
 
 def _check_columns(proba: np.ndarray, name: str) -> None:

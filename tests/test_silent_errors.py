@@ -209,7 +209,7 @@ def test_predictions_in_place_of_labels_are_refused(call, y_name, p_name):
 
 
 def test_logits_that_look_like_probabilities_are_warned_of():
-    with pytest.warns(UserWarning, match="All logits in y_proba are from 0 to 1.*leave from_log"):
+    with pytest.warns(UserWarning, match="All logits in y_proba are from 0 to 1.*do not pass"):
         expected_calibration_error(Y, P, from_logits=True)
     with pytest.raises(InputError, match=r"^from_logits is 'yes'\. Pass True or False"):
         expected_calibration_error(Y, P, from_logits="yes")

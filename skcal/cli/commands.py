@@ -206,6 +206,7 @@ def _read(options, file=None, known=None) -> Predictions:
         score=options.score,
         soft=options.soft,
         from_logits=options.logits,
+        keep_logits=options.command == "recalibrate",
         known=known,
         scale=options.scale,
         dropped=options.drop_label,
@@ -218,7 +219,8 @@ def _read(options, file=None, known=None) -> Predictions:
 def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
     proba, labels, classes = predictions[:3]
-    sample = read_sample(labels, proba, labels=classes, from_logits=options.logits or None)
+    kept = options.command == "recalibrate" and options.logits
+    sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
     return are_reversed(two_columns(sample.proba), sample.happened)
 
 

@@ -338,7 +338,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--map": {"metavar": "MAP", "help": "apply a saved map instead of fitting one"},
     "--logits": {
         **_FLAG,
-        "help": "FIT and APPLY hold logits, which lose no digit; NEW holds probabilities",
+        "help": "the predictions are logits, or of a single column the log-odds",
     },
     "--scoring": {
         "default": "neg_log_loss",

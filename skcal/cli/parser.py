@@ -114,7 +114,7 @@ class _Command(NamedTuple):
 
 _OF_FILES = (
     "quiet label pos-label normalize ignore id score confidence correct sep decimal encoding scale "
-    "percent drop-missing drop-label max-size"
+    "percent logits drop-missing drop-label max-size"
 )
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
@@ -223,7 +223,7 @@ _COMMANDS = {
         "fit a recalibration map to one file and apply it to another, or save it",
         "labelled.csv new.csv --out recalibrated.csv",
         {"file": {"metavar": "FIT"}, "second": {"metavar": "APPLY", "nargs": "?"}},
-        f"{_RANDOM} json {_OF_FILES} {_SAMPLES} out save map logits method scoring",
+        f"{_RANDOM} json {_OF_FILES} {_SAMPLES} out save map method scoring",
         {
             "out": {
                 "metavar": "NEW",

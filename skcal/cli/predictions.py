@@ -12,8 +12,7 @@ from warnings import warn
 import numpy as np
 
 from skcal._labels import check_labels, read_shares
-from skcal._validation import SWAPPED, InputError, check_proba
-from skcal._validation import check_predictions as check_floats
+from skcal._validation import SWAPPED, InputError, check_predictions
 from skcal.cli.bounds import FileError, errors_that_name, listed, one_sentence
 from skcal.cli.columns import (
     labelled_arrays,
@@ -35,9 +34,9 @@ _POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "cas
 _HALF = 0.5  # of the samples, by labels that no column has
 _COMMAS = Dialect()
 _REMEDIES = {
-    "logits": "If these are logits, apply the softmax.",
-    "range": "Give probabilities. For percentages pass --percent; for logits apply the softmax, to "
-    "a single column the logistic function.",
+    "logits": "If these are logits, pass --logits.",
+    "probabilities": "Leave --logits out.",
+    "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
     "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",
     "classes": "Every label must be the name of a column of probabilities.",
     "positive class": "Name the positive one by --pos-label.",
@@ -161,6 +160,7 @@ def read_predictions(
     score: str | None = None,
     soft: str | None = None,
     from_logits: bool = False,
+    keep_logits: bool = False,
     known: np.ndarray | None = None,
     scale: float = 1.0,
     dropped: Sequence[str] = (),
@@ -200,6 +200,8 @@ def read_predictions(
         read then. Of an archive the array that holds them.
     from_logits : bool, default=False
         Whether there are logits in place of probabilities.
+    keep_logits : bool, default=False
+        Whether they stay logits, for what loses no digit of them.
     known : ndarray of shape (2,), default=None
         The classes (negative, positive) of earlier files: a single column may lack one of them.
     scale : float, default=1
@@ -235,7 +237,7 @@ def read_predictions(
         table, labels, classes, beside, left_out = found
         table = _divided_by(scale, table)
         with errors_in_words_of(table):
-            proba = _check_numbers(table.predictions, normalize, from_logits)
+            proba = _check_numbers(table.predictions, normalize, from_logits, keep_logits)
             if answers:
                 labels, known = _read_right(labels), np.array([0, 1])
             if isinstance(labels, FileTable):
@@ -269,7 +271,7 @@ def _divided_by(scale: float, table: FileTable) -> FileTable:
 
 
 def read_unlabelled(
-    options, classes: np.ndarray, single: bool, from_logits: bool = False, features=()
+    options, classes: np.ndarray, single: bool, keep_logits: bool | None = None, features=()
 ) -> tuple[np.ndarray, FileTable]:
     """Read predictions of the second file of a command; labels may be absent.
 
@@ -280,7 +282,9 @@ def read_unlabelled(
         The class of each column of the predictions that are wanted.
     single : bool
         Whether they are one column, of the positive class.
-    from_logits : bool, default=False
+    keep_logits : bool, default=None
+        Whether the predictions are logits, which stay so; None: as the option ``--logits`` says,
+        and logits become probabilities.
     features : sequence of str, default=()
         Further columns of a table that are read as texts.
 
@@ -303,7 +307,9 @@ def read_unlabelled(
             table = unlabelled_table(path, None if single else names, *about)
         predictions = _divided_by(options.scale, table).predictions
         with errors_in_words_of(table):
-            return _check_numbers(predictions, options.normalize, from_logits), table
+            from_logits = options.logits if keep_logits is None else keep_logits
+            keep = keep_logits is not None
+            return _check_numbers(predictions, options.normalize, from_logits, keep), table
 
 
 def align(
@@ -427,6 +433,8 @@ def errors_in_words_of(table: FileTable):
             remedy, options = LEAVE_OUT, {"drop_missing": True}
         elif is_of_proba and error.row is not None and _are_percentages(numbers):
             remedy, options = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif error.kind == "logits":
+            options = {"logits": True}
         elif isinstance(error, _LabelError):
             options = error.options
         row = None if error.row is None else table.words_for_row(error.row)
@@ -447,12 +455,11 @@ def _are_percentages(numbers: np.ndarray) -> bool:
     return bool(np.median(known) > 1)
 
 
-def _check_numbers(numbers, normalize: bool, from_logits: bool) -> np.ndarray:
+def _check_numbers(numbers, normalize: bool, from_logits: bool, keep_logits: bool) -> np.ndarray:
     """Probabilities of checked rows, divided by their sums if asked for; or logits as they are."""
-    if from_logits:
-        check_floats(numbers, True, name="proba")
-        return numbers
-    return check_proba(divide_by_sums(numbers) if normalize else numbers, name="proba")
+    numbers = divide_by_sums(numbers) if normalize and not from_logits else numbers
+    proba, _ = check_predictions(numbers, from_logits or None, name="proba")
+    return numbers if from_logits and keep_logits else proba
 
 
 def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:

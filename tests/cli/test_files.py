@@ -6,6 +6,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from scipy.special import softmax
 
 from skcal.cli import table
 from skcal.cli.bounds import FileError
@@ -74,11 +75,11 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("0.5,0.5,1\n0.4,0.6,2\n", "line 1 has no column 'label'.*Give a header"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.6,cat\n", "line 3 sums to 1.1, not 1.*divide each row"),
         ("cat,dog,label\n0.5,0.5,cat\n1.5,-0.5,cat\n", "line 3, column 'cat' is 1.5, not a prob"),
-        ("cat,dog,label\n3,-2,cat\n4,1,dog\n", "line 3 sums to 5, not 1.*softmax"),
+        ("cat,dog,label\n3,-2,cat\n4,1,dog\n", "line 3 sums to 5, not 1.*pass --logits"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,nan,cat\n", "contains NaN"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n", "line 3 is 'cow', which is not one of"),
         ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1.*--pos-label"),
-        ("p,label\n0.5,1\n1.5,0\n", "line 3, column 'p' is 1.5, not a probability.*logistic"),
+        ("p,label\n0.5,1\n1.5,0\n", "column 'p' is 1.5, not a probability.*for logits --logits"),
         ("cat,dog,label\n0.33,0.66,cat\n", "line 2 sums to 0.99, not 1.*pass --normalize"),
         ("id,cat,dog,label\n17,0.5,0.5,cat\n", "'id': no label has this name.*Remove.*--by"),
         ("cat,dog,fold,label\n0.5,0.5,0,cat\n0.3,0.7,1,dog\n", "'fold': no label has this name"),
@@ -402,3 +403,24 @@ def test_other_samples_or_classes_are_not_compared(other, message):
     first, second = pair(**other)
     with pytest.raises(FileError, match=message):
         align(first, second, "A", "B")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report", "test", "abstain"])
+def test_logits_are_read_by_every_command(command, run, tmp_path):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 3))
+    proba = softmax(z, axis=1)
+    y = (proba.cumsum(axis=1) < rng.uniform(size=(60, 1))).sum(axis=1)
+    for name, numbers in (("z", z), ("p", proba)):
+        table = np.column_stack([numbers, y])
+        np.savetxt(tmp_path / f"{name}.csv", table, "%.17g", ",", header="0,1,2,label", comments="")
+    more = ["--max-risk", "0.9"] if command == "abstain" else []
+    said = [
+        run(command, tmp_path / name, *more, *option)
+        for name, option in (("z.csv", ["--logits"]), ("p.csv", []))
+    ]
+    assert said[0].replace("z.csv", "p.csv") == said[1]
+    said = run(command, tmp_path / "z.csv", *more, status=2)
+    assert "If these are logits, pass --logits." in said
+    assert said.splitlines()[-1].endswith("--logits")
+    assert "Leave --logits out" in run(command, tmp_path / "p.csv", *more, "--logits", status=2)

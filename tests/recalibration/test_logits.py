@@ -142,7 +142,7 @@ def test_confidences_that_are_rounded_to_1_are_said_to_be_lost():
 
 def test_probabilities_passed_as_logits_are_refused(rng):
     X = rng.dirichlet(np.ones(3), 20)
-    with pytest.raises(ValueError, match=r"X holds probabilities already, but from_logits=True"):
+    with pytest.raises(ValueError, match=r"X holds probabilities already, not logits"):
         TemperatureScaling(from_logits=True).fit(X, np.arange(20) % 3)
 
 

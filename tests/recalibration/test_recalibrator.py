@@ -557,7 +557,7 @@ def test_maps_of_other_packages_have_no_json():
 
 def test_probabilities_that_are_called_logits_are_refused():
     data = make_tempered(300, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
-    with pytest.raises(ValueError, match="X holds probabilities already, but from_logits=True"):
+    with pytest.raises(ValueError, match="X holds probabilities already, not logits"):
         Recalibrator(from_logits=True, random_state=0).fit(data.proba, data.labels)
 
 
