@@ -168,12 +168,16 @@ class GapSums:
         elif seen > implied:
             variances = variances * (seen / implied)
         if self.groups is not None:
-            scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
-            sums, n, m = self.group_sums(cells) / scales, self.groups.n_groups, len(scales)
+            sums, n, m = self.group_sums(cells), self.groups.n_groups, len(variances)
+            covariance = n / (n - 1) * sums.T @ sums
             known = self.groups.covariance_of_cells(self.weight, self.x, self.of_rows(cells), m)
-            largest = np.linalg.eigvalsh(known / np.outer(scales, scales))[-1]
-            seen = n / (n - 1) * float(np.linalg.norm(sums, 2)) ** 2
-            variances = variances * max(1.0, seen, float(largest))
+            # A cell of predictions of 0 and 1 has no implied variance, but what was seen.
+            for matrix in (covariance, known):
+                variances = np.maximum(variances, np.diagonal(matrix))
+            scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
+            products = np.outer(scales, scales)
+            largest = [np.linalg.eigvalsh(matrix / products)[-1] for matrix in (covariance, known)]
+            variances = variances * max(1.0, *largest)
         return steps, variances
 
     def largest_pattern(self, most: int) -> np.ndarray:
