@@ -21,6 +21,7 @@ from skcal import (
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
+    functions,
 )
 from skcal.model_selection import ClassifierProbabilities
 from skcal.recalibration import (
@@ -174,6 +175,12 @@ MORE_CASES = [
     (_of_map, MORE_MAPS),
     (_of_estimator, estimators(MORE_FUNCTIONS, MORE_SCALAR_FUNCTIONS)),
 ]
+
+
+def test_every_public_function_is_checked():
+    tried = {type(one) for one in (*FUNCTIONS, *MORE_FUNCTIONS, *SCALAR_FUNCTIONS, *ANY_FEATURES)}
+    public = {getattr(functions, name) for name in functions.__all__}
+    assert public - {functions.BilinearFunction} == tried
 
 
 @pytest.mark.filterwarnings(

@@ -81,6 +81,11 @@ def computed(make):
     return make(plot=False)
 
 
+def test_every_public_display_is_tried():
+    tried = {type(computed(make)).__name__ for make, _ in CASES.values()}
+    assert tried == set(displays.__all__)
+
+
 def drawn(make, **options):
     """A display of each kind in its figure, whose numbers were computed once for all tests."""
     return copy.copy(computed(make)).plot(**options)
