@@ -549,6 +549,14 @@ def variance_of_sums(values: np.ndarray, groups: Groups) -> np.ndarray:
     return n / (n - 1) * (groups.sums(values) ** 2).sum(axis=0)
 
 
+def squares_of_cells(terms, cells, n_cells: int, groups: Groups | None) -> np.ndarray:
+    """Sums over each cell of the squares of its terms, of groups those of each in it together."""
+    if groups is not None:
+        cells, place = groups.cells(cells, n_cells)
+        terms = np.bincount(place, terms)
+    return np.bincount(cells, terms**2, minlength=n_cells)
+
+
 def larger_variance(
     variance: float, terms: np.ndarray, groups: Groups | None, law: Any = None
 ) -> float:

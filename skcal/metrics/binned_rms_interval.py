@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._groups import tail_quantile, units_of
+from skcal._groups import squares_of_cells, tail_quantile, units_of
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import StrOptions, validate_params
@@ -284,7 +284,7 @@ class _PairTerms:
             delta = problem.residuals[:, 0].astype(np.float64)
             mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
             squares, diagonal = (
-                _squares_of_cells(t, bins, size, problem.groups) for t in (w, w * delta)
+                squares_of_cells(t, bins, size, problem.groups) for t in (w, w * delta)
             )
             pairs = mass**2 - squares
             enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
@@ -349,7 +349,7 @@ def _expected_squares(scale, x, bins, size, groups):
     if groups is None or size > _SPECTRUM_BINS:  # where what is seen has to do
         chance = scale**2 * x * (1 - x)
         own = np.bincount(bins, chance, minlength=size)
-        squares = own**2 - _squares_of_cells(chance, bins, size, groups)
+        squares = own**2 - squares_of_cells(chance, bins, size, groups)
         return float(squares.sum()), np.sqrt(np.maximum(squares, 0))
     total, own = groups.covariance_and_squares_of_cells(scale, x, bins, size)
     return float((total**2).sum()) - own, np.maximum(np.linalg.eigvalsh(total), 0)
@@ -359,14 +359,6 @@ def _freedom(eigenvalues):
     """Degrees of freedom of the χ² that is as skewed as Σ λ_k (Z_k² - 1)."""
     cubes = (eigenvalues**3).sum()
     return (eigenvalues**2).sum() ** 3 / cubes**2 if cubes > 0 else 1.0
-
-
-def _squares_of_cells(terms, bins, size, groups):
-    """Sums over each bin of the squares of its terms, of groups those of each in it together."""
-    if groups is not None:
-        bins, cell = groups.cells(bins, size)
-        terms = np.bincount(cell, terms)
-    return np.bincount(bins, terms**2, minlength=size)
 
 
 def _squares(U):

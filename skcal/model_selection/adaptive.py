@@ -36,7 +36,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skcal._bins import equal_intervals
-from skcal._groups import larger_variance
+from skcal._groups import larger_variance, squares_of_cells
 from skcal._matrices import gram_square, rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import row_blocks
@@ -340,10 +340,8 @@ def mass_and_pairs(problem: Problem, cell) -> tuple[np.ndarray, np.ndarray]:
 
     Samples of one group make no pairs.
     """
-    mass, squares = np.bincount(cell, problem.weight), np.bincount(cell, problem.weight**2)
-    if problem.groups is not None:
-        of_cell, _, place = _group_cells(problem, cell)
-        squares = np.bincount(of_cell, np.bincount(place, problem.weight) ** 2)
+    mass = np.bincount(cell, problem.weight)
+    squares = squares_of_cells(problem.weight, cell, len(mass), problem.groups)
     pairs = mass**2 - squares
     pairs[pairs <= 1e-12 * mass**2] = np.inf
     return mass, pairs
