@@ -61,13 +61,13 @@ def test_report_by_columns_and_of_groups_of_samples(run, tmp_path):
 @pytest.fixture
 def patients(tmp_path):
     """Two files of the same samples, the first with columns that describe them."""
-    labels, proba = predictions(240)
+    labels, proba = predictions(120)
     rng = np.random.default_rng(0)
     columns = {
-        "age": rng.integers(20, 80, 240).astype(float),
-        "sex": rng.choice(["F", "M", ""], 240),
-        "patient": np.arange(240) // 2,
-        "id": np.arange(240),
+        "age": rng.integers(20, 80, 120).astype(float),
+        "sex": rng.choice(["F", "M", ""], 120),
+        "patient": np.arange(120) // 2,
+        "id": np.arange(120),
     }
     columns["age"][:30] = np.nan
     cells = {"label": labels, **dict(zip("012", proba.T, strict=True))}

@@ -77,7 +77,7 @@ def test_by_class_each_pvalue_is_adjusted_too(tmp_path, capsys):
     assert main([*arguments, "--resamples", "149"]) == 1
 
 
-@pytest.mark.parametrize("alpha", ["0.001", "0.0003"])
+@pytest.mark.parametrize("alpha", ["0.001", pytest.param("0.0003", marks=pytest.mark.slow)])
 def test_a_small_level_draws_as_many_resamples_as_it_needs(table, capsys, alpha):
     arguments = ["test", str(table), *IGNORED, "--json"]
     assert main([*arguments, "--alpha", alpha]) == 1

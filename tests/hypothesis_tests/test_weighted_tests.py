@@ -252,8 +252,8 @@ def test_verdict_of_weighted_calibrated_samples_holds_its_level():
 
 @pytest.mark.parametrize("n_classes", [None, 3])
 def test_a_report_of_weights_is_that_of_its_parts(n_classes):
-    y, proba, weight = weighted_sample(n=300, n_classes=n_classes)
-    options = {"n_resamples": 39, "by": np.arange(300) % 2, "segments": {"half": np.arange(300)}}
+    y, proba, weight = weighted_sample(n=160, n_classes=n_classes)
+    options = {"n_resamples": 39, "by": np.arange(160) % 2, "segments": {"half": np.arange(160)}}
     options |= {"candidates": [Zero()], "cv": 3}
     second = proba**2 if n_classes is None else proba[:, ::-1]
     report = calibration_report(y, proba, sample_weight=weight, compare=second, **options)

@@ -65,7 +65,7 @@ def test_the_verdict_names_the_labels_that_are_off(report):
 
 
 def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
-    n = 60
+    n = 30
     holds, proba = (array[:n] for array in labelled)
     rng = np.random.default_rng(0)
     weight, x = rng.uniform(0.5, 2, n), rng.normal(size=n)
