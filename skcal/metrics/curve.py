@@ -16,6 +16,7 @@ from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, check_both, read_increasing, read_outcome
+from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.smoothers import (
     CURVES,
     GroupedOutcomes,
@@ -28,6 +29,7 @@ from skcal.notions import Notion
 from skcal.sample import refuse_groups, refuse_weights
 
 _GRID = 101
+_ROUNDING = 1e-9
 _TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
 
 
@@ -133,6 +135,11 @@ def flexible_calibration_curve(
         If the input is not valid, only one outcome occurs, or weights differ or ``groups`` are
         given for "isotonic".
 
+    Warns
+    -----
+    UserWarning
+        If there are fewer than five events or non-events.
+
     See Also
     --------
     integrated_calibration_index : the mean distance of a curve from the diagonal.
@@ -167,6 +174,10 @@ def flexible_calibration_curve(
     five steps                200  78, 7    82, 26   98, 100
     five steps              1,000  51, 0    53, 0    98, 100
     ======================  =====  =======  =======  ========
+
+    Fewer than five events, or non-events, say nothing of a curve: the limits of splines and loess
+    are then 0 and 1, and there is a warning. With ``groups`` events count as many as the estimated
+    dependence leaves.
 
     More than 1,000 distinct predictions are grouped into 1,000 of equal mass (100 for isotonic
     limits). Loess is R's with ``surface="direct"``; R's default interpolates between vertices,
@@ -225,7 +236,12 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
     points = make_points(x, outcome, weight, groups=groups)
     if method != "isotonic":
         grouped = None if groups is None else GroupedOutcomes(outcome, weight, groups)
-        return CURVES[method](points, grid, level, grouped)
+        curve = CURVES[method](points, grid, level, grouped)
+        if points.events >= FEWEST_EVENTS * (1 - _ROUNDING):
+            return curve
+        remedy = "They are 0 and 1. Collect more samples."  # fitted ones miss in 9 to 80 %
+        warn_if_few_events(points.events, FEWEST_EVENTS, "limits of a curve", remedy)
+        return curve._replace(limits=np.repeat([[0.0], [1.0]] * 2, len(grid), axis=1))
     refuse_groups(groups, "method='isotonic'", "Use method='splines' or 'loess'.")
     refuse_weights(data, "method='isotonic'", "Use method='splines' or 'loess'.")
     return isotonic_curve(points, grid).frequency, isotonic_limits(x, outcome, grid, level)

@@ -57,6 +57,17 @@ class Points(NamedTuple):
         """The share of positive outcomes."""
         return self.hits / self.mass
 
+    @property
+    def scale(self) -> float:
+        """What the weights are multiplied by, so that each counts as often as the mean weight."""
+        return float(self.mass.sum() / self.squares.sum())
+
+    @property
+    def events(self) -> float:
+        """The effective number of events, or of non-events where these are fewer."""
+        fewer = min(self.hits.sum(), (self.mass - self.hits).sum())
+        return float(self.scale * fewer / self.design_effect)
+
 
 def make_points(
     x, outcome, weight, most: int = _MAX_POINTS, groups: Groups | None = None
@@ -130,11 +141,9 @@ def spline_curve(
     predictor would tell nothing.
     """
     logit = log_probabilities(points.prediction[:, None])[:, 0]
-    # As for equal weights: each counts as often as the mean weight of a weighted draw.
-    scale = points.mass.sum() / points.squares.sum()
+    scale = points.scale
     mass, hits = points.mass * scale, points.hits * scale
-    events = min(hits.sum(), (mass - hits).sum()) / points.design_effect
-    knots = _knots(logit, mass, events)
+    knots = _knots(logit, mass, points.events)
     design = _natural_splines(logit, knots)
     middle = np.average(design, axis=0, weights=mass)
     middle[0] = 0  # of the constant

@@ -147,7 +147,7 @@ def test_scale_of_weights_does_not_matter_and_zero_removes(method):
 @pytest.mark.parametrize("method", METHODS[:2])
 @pytest.mark.parametrize("scale", [1e-200, 1e3, 1e17])
 def test_equal_predictions_have_the_limits_of_their_mean_at_any_scale_of_weights(method, scale):
-    y, p, weight = np.arange(30) % 3 > 0, np.full(30, 1.0), np.array([0.25, 0.5, 1] * 10)
+    y, p, weight = np.arange(60) % 3 > 0, np.full(60, 1.0), np.array([0.25, 0.5, 1] * 20)
     one, other = (
         flexible_calibration_curve(y, p, method=method, sample_weight=weight * factor)
         for factor in (1, scale)
@@ -167,15 +167,17 @@ def test_many_predictions_are_grouped_by_mass():
     assert_allclose(points.mass @ points.prediction, p.sum())
 
 
+@pytest.mark.filterwarnings("ignore:Too few")
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("times", [1, 6])
 @pytest.mark.parametrize("case", ["two samples", "zeros and ones", "one prediction"])
-def test_small_and_certain_samples_give_finite_curves(method, case):
+def test_small_and_certain_samples_give_finite_curves(method, case, times):
     y, p = {
         "two samples": ([0, 1], [0.2, 0.7]),
         "zeros and ones": ([0, 1, 1, 0, 1], [0.0, 1.0, 0.5, 1.0, 0.0]),
         "one prediction": ([0, 1, 1], [0.4, 0.4, 0.4]),
     }[case]
-    curve = flexible_calibration_curve(y, p, method=method)
+    curve = flexible_calibration_curve(np.tile(y, times), np.tile(p, times), method=method)
     for values in (curve.frequency, curve.low, curve.high, curve.band_low, curve.band_high):
         assert np.isfinite(values).all()
         assert (values >= 0).all()
@@ -337,3 +339,22 @@ def test_limits_of_splines_are_where_the_profile_likelihood_falls_by_their_quant
                 fixed = row * logit(limit) / (row @ row)
                 rise = lowest(fixed, null_space(row[None])) - least
                 assert_allclose(rise, ndtri(0.975) ** 2, rtol=0.02)
+
+
+@pytest.mark.parametrize("method", ["splines", "loess"])
+def test_fewer_than_five_events_or_non_events_give_no_limits(method):
+    p, y = np.random.default_rng(0).beta(1, 9, 100), np.repeat([1, 0], [5, 95])
+    twice = {"groups": np.repeat(np.arange(100), 2), "method": method}  # two images, one label
+    told = flexible_calibration_curve(np.repeat(y, 2), np.repeat(p, 2), **twice)
+    assert (told.band_high < 1).any()
+    few = {"groups": twice["groups"][2:], "method": method}
+    for arguments, options in (
+        ((y[1:], p[1:]), {"method": method}),
+        ((1 - y[1:], 1 - p[1:]), {"method": method}),
+        ((np.repeat(y[1:], 2), np.repeat(p[1:], 2)), few),
+    ):
+        with pytest.warns(UserWarning, match="few outcomes are uncertain for limits of a curve"):
+            curve = flexible_calibration_curve(*arguments, **options)
+        assert set(curve.low) | set(curve.band_low) == {0.0}
+        assert set(curve.high) | set(curve.band_high) == {1.0}
+        assert np.ptp(curve.frequency) > 0
