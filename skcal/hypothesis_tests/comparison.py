@@ -11,7 +11,13 @@ import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 
-from skcal._groups import FEW_OF_COMPARISONS, degrees_of_freedom, groups_or_singles, law_of_mean
+from skcal._groups import (
+    FEW_OF_COMPARISONS,
+    degrees_of_freedom,
+    effect_of,
+    groups_or_singles,
+    law_of_mean,
+)
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
@@ -239,10 +245,16 @@ def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:
 def _warn_if_sure(a: Sample, b: Sample):
     """Warn where hardly any outcome was a surprise, so that its variance cannot be known."""
     surprises = max(
-        float(sum((problem.residuals**2).sum() for problem in sample.problems()))
-        for sample in (a, b)
+        float(sum(_surprises(problem) for problem in sample.problems())) for sample in (a, b)
     )
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
+
+
+def _surprises(problem) -> float:
+    """How many outcomes were not predicted, of groups no more than their dependence leaves."""
+    if not len(problem.weight):
+        return 0.0
+    return float((problem.residuals**2).sum() / effect_of(problem.groups, problem.weight))
 
 
 class _PairSums(NamedTuple):

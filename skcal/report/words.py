@@ -19,6 +19,10 @@ STANDING = (
     "Whether the classifier was trained on these samples cannot be seen from here; if it was, "
     "every number is too optimistic."
 )
+_ALL_RIGHT = (
+    "Every predicted class is right, as on training data, where forests look underconfident and "
+    "other models calibrated. If so, use samples that the classifier was not trained on."
+)
 _FEW_SAMPLES = 300
 _FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
@@ -249,6 +253,7 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
     found : skcal.report.findings.Findings
     """
     texts = [_few_samples(found.overview), *_rare_classes(found.overview)]
+    texts += [_ALL_RIGHT] if _is_always_right(found.overview) else []
     texts += [] if found.is_significant else [found.doubt]  # else the answer says it
     texts += _extreme_predictions(rows, happened)
     return [text for text in texts if text]
@@ -263,6 +268,12 @@ def rounding(test) -> list[str]:
         f"Predictions are rounded to {test.resolution:g}, so 0 and 100 % mean within half a step: "
         f"the {n:,} that {were} wrong cannot decide the verdict alone."
     ]
+
+
+def _is_always_right(overview) -> bool:
+    """Whether no sample of many, of several classes, is predicted wrongly."""
+    several = max(overview.base_rates) < 1 and overview.n_samples >= _FEW_OUTCOMES
+    return several and overview.accuracy == 1
 
 
 def _few_samples(overview):

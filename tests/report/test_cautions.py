@@ -5,7 +5,10 @@ import pytest
 
 from skcal import Zero, calibration_report
 from skcal.datasets import make_tempered
+from skcal.notions import resolve_notion
+from skcal.report.measure import BinnedEce
 from skcal.report.order import _other_order
+from skcal.report.rows import _ece_rows
 
 OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
@@ -48,3 +51,21 @@ def test_poor_classifiers_are_not_suspected_of_another_order():
     for _ in range(100):
         proba = rng.dirichlet(np.ones(4), 200)
         assert _other_order(proba, rng.integers(4, size=200), range(4)) is None
+
+
+def test_predictions_that_are_always_right_look_like_those_of_training_data():
+    rng = np.random.default_rng(0)
+    y = rng.integers(2, size=200)
+    always = np.where(y == 1, rng.uniform(0.6, 1, 200), rng.uniform(0, 0.4, 200))
+    once_wrong = np.append(always[:-1], 1 - always[-1])
+    for proba, warned in ((always, True), (once_wrong, False)):
+        texts = calibration_report(y, proba, **OPTIONS).warnings
+        assert any("Every predicted class is right" in text for text in texts) == warned
+
+
+@pytest.mark.parametrize("high", [0.02, 0.04])
+def test_the_row_of_a_binned_ece_says_where_it_is_above_its_interval(high):
+    ece = BinnedEce(
+        resolve_notion("binary", np.zeros((1, 2))), 0.03, 0, high, 0.03, 0.05, 15, "uniform", 0, 0
+    )
+    assert ("ECE, which is above it" in repr(_ece_rows(ece, 0.95)[0])) == (high == 0.02)
