@@ -2,6 +2,7 @@
 
 from skcal.functions.base import BilinearFunction
 from skcal.functions.binning import Binning
+from skcal.functions.fixed import FixedFunction
 from skcal.functions.kernel_density import DirichletKernelDensity
 from skcal.functions.kernel_ridge import KroneckerKernelRidge, TwoStepKernelRidge
 from skcal.functions.plug_in import PlugIn, Zero
@@ -11,6 +12,7 @@ __all__ = [
     "BilinearFunction",
     "Binning",
     "DirichletKernelDensity",
+    "FixedFunction",
     "KroneckerKernelRidge",
     "PlugIn",
     "Stacking",

@@ -14,6 +14,7 @@ from skcal._selection import as_pair, shown_name
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
+    FixedFunction,
     KroneckerKernelRidge,
     PlugIn,
     Stacking,
@@ -154,6 +155,8 @@ def resolve_candidates(candidates, notion, n_classes: int, n_train: float) -> li
         return CANDIDATES[candidates](notion, n_classes, n_train)
     resolved = []
     for position, candidate in enumerate(candidates):
+        if callable(candidate) and not isinstance(candidate, type):
+            candidate = FixedFunction(candidate)
         function, grid = as_pair(candidate, f"candidates[{position}]", _is_function, _REMEDY)
         resolved.append((function, grid(n_train) if callable(grid) else grid))
     if not resolved:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_weight
-from skcal.functions import BilinearFunction, KroneckerKernelRidge
+from skcal.functions import BilinearFunction, FixedFunction, KroneckerKernelRidge
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.errors import ErrorEstimate, estimate_error
@@ -28,13 +28,9 @@ def _check_function(function) -> BilinearFunction:
     if function is None:
         return KroneckerKernelRidge()
     if not isinstance(function, BilinearFunction):
+        if callable(function) and not isinstance(function, type):
+            return FixedFunction(function)
         shown = function.__name__ if isinstance(function, type) else type(function).__name__
-        if shown == "function":
-            raise TypeError(
-                f"function is {function.__name__}, a function of Python. Of "
-                "h(x, x') = φ(x)ᵀ M φ(x') write a subclass of skcal.functions.BilinearFunction, "
-                "whose feature_map is φ and whose form_ is M."
-            )
         raise TypeError(
             f"function is {shown}. Pass an instance of a calibration-estimation function, such as "
             "skcal.Binning(); wrap a scikit-learn estimator as skcal.PlugIn(estimator)."
@@ -63,8 +59,9 @@ class CalibrationErrorEstimator(BaseEstimator):
 
     Parameters
     ----------
-    function : calibration-estimation function, default=None
-        Such as :class:`skcal.Binning`; None: :class:`skcal.KroneckerKernelRidge` with its
+    function : calibration-estimation function or callable, default=None
+        Such as :class:`skcal.Binning`, or ``h(X, Z)`` of all pairs of rows, which becomes a
+        :class:`skcal.functions.FixedFunction`; None: :class:`skcal.KroneckerKernelRidge` with its
         defaults.
     notion : str or callable, default="auto"
         "canonical", "confidence", "top-label", "classwise", "binary", "top-K" for an integer K,

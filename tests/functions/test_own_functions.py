@@ -15,9 +15,11 @@ from skcal import (
 )
 from skcal._validation import InputError
 from skcal.datasets import make_tempered
-from skcal.functions import BilinearFunction
+from skcal.functions import BilinearFunction, FixedFunction
 from skcal.hypothesis_tests import risk_test
 from skcal.model_selection import compare_risks
+from skcal.notions import make_problems
+from skcal.pair_risk import dense_pair_risk
 
 DATA = make_tempered(60, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
 P, Y = DATA.proba, DATA.labels
@@ -219,9 +221,48 @@ def test_a_function_whose_fit_takes_no_weights_is_refused_where_it_is_defined():
             return self
 
 
-def test_a_function_of_python_is_told_what_to_be():
-    with pytest.raises(TypeError, match=r"subclass of skcal\.functions\.BilinearFunction, whose"):
-        CalibrationErrorEstimator(lambda x, z: 0.1, "confidence").fit(P, Y)
+def wave(X, Z):
+    """A smooth function that is no polynomial, and not positive semidefinite."""
+    return (
+        np.cos(3 * X.sum(axis=1))[:, None] * np.sin(2 * Z[:, 0])
+        + np.cos(3 * Z.sum(axis=1)) * (np.sin(2 * X[:, 0])[:, None])
+    )
+
+
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "canonical"])
+def test_a_callable_of_pairs_is_a_function(notion):
+    estimator = CalibrationErrorEstimator(wave, notion).fit(P[:30], Y[:30])
+    problems = make_problems(P, Y, notion)
+    expected = sum(np.trace(wave(one.features, one.features)) for one in problems) / len(P)
+    assert estimator.squared_error(P) == pytest.approx(expected, rel=1e-8)
+    if notion != "classwise":
+        [problem] = problems
+        slow = dense_pair_risk(wave, problem.features, problem.residuals).value
+        assert estimator.risk(P, Y).value == pytest.approx(slow, rel=1e-8)
+    zero = CalibrationErrorEstimator(lambda X, Z: np.zeros((len(X), len(Z))), notion).fit(P, Y)
+    assert zero.squared_error(P) == 0
+    assert zero.score(P, Y) == CalibrationErrorEstimator(Zero(), notion).fit(P, Y).score(P, Y)
+
+
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
+def test_searches_take_callables():
+    search = CalibrationErrorSearchCV([wave, Zero()], "confidence", cv=3, random_state=0)
+    search.fit(P, Y)
+    assert [family.name for family in search.families_] == ["FixedFunction", "Zero"]
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (lambda X, Z: X @ Z.T + X[:, :1], r"^function is not symmetric"),
+        (lambda X, Z: (X @ Z.T > 0.4) * 1.0, r"^function is missed by 1\.5 between 10 landmarks"),
+        (lambda X, Z: X[:, 0] * Z[:, 0], r"returned shape .*for x in X\]"),
+        (lambda X, Z: np.full((len(X), len(Z)), np.nan), r"must be finite"),
+    ],
+)
+def test_a_callable_that_is_no_function_of_pairs_is_refused(function, message):
+    with pytest.raises(ValueError, match=message):
+        CalibrationErrorEstimator(FixedFunction(function, 10), "canonical").fit(P, Y)
 
 
 @pytest.mark.parametrize(

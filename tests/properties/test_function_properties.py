@@ -102,6 +102,7 @@ FUNCTIONS = {
     "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2, random_state=0),
 }
 COVERED_BY_OTHERS = {
+    "FixedFunction": "a function of the user: tests/functions/test_own_functions.py",
     "BilinearFunction": "the base class",
     "PlugIn": "holds every map",
     "RecalibrationMap": "the base class of maps",
