@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skcal._validation import check_predictions, plain_array
+from skcal._validation import check_predictions, check_proba
 from skcal.displays.axis import set_axes
 from skcal.displays.base import (
     BLUE,
@@ -204,9 +204,8 @@ class RecalibrationDisplay(Display):
         bins = {"n_bins": n_bins, "strategy": strategy, "edges": edges, "scale": scale}
         test = {"confidence_level": confidence_level, "n_resamples": n_resamples}
         options = {"method": method, **bins, **test, "random_state": random_state, **shared}
-        if from_logits:
-            y_before, _ = check_predictions(y_before, True, name="y_before")
-        given = plain_array(y_before, "y_before"), plain_array(y_after, "y_after")
+        y_before, _ = check_predictions(y_before, from_logits, name="y_before")
+        given = y_before, check_proba(y_after, name="y_after")
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import row_blocks, weight_of_pairs
+from skcal._validation import check_proba, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.options import Average, Kernels
@@ -232,7 +232,8 @@ def class_root(class_kernel, m: int):
     """Return L with A = L Lᵀ, or None for the identity."""
     if class_kernel is None:
         return None
-    A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
+    with naming("class_kernel"):
+        A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
     if A.shape != (m, m) or not np.allclose(A, A.T, rtol=1e-10, atol=0):
         raise ValueError(
             f"class_kernel has shape {A.shape}; pass a symmetric array of shape {(m, m)}."
@@ -508,7 +509,7 @@ def place_locations(X, locations, location_classes, n_locations, rng):
             rows = rng.choice(len(points), size=size, replace=False)
         points = points[rows]
     else:
-        points = check_array(locations, dtype=np.float64, ensure_2d=False, input_name="locations")
+        points = check_proba(locations, name="locations", sums=False)
         points = points[:, None] if points.ndim == 1 else points
     if points.shape[1] != n_columns:
         raise ValueError(

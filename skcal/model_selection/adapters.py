@@ -238,4 +238,5 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
 
     def predict(self, X) -> np.ndarray:
         """Most probable class of each sample."""
-        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+        most_probable = self.predict_proba(X).argmax(axis=1)  # which asks whether it is fitted
+        return self.classes_[most_probable]

@@ -130,6 +130,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             self.estimators_ = [
                 clone(self).fit(column, (codes == k).astype(int), weight) for k, column in columns
             ]
+            if hasattr(self.estimators_[0], "n_iter_"):
+                self.n_iter_ = max(part.n_iter_ for part in self.estimators_)
             return self
         self._fit(self._logarithms(X), codes, weight)
         return self

@@ -118,17 +118,17 @@ ENTRANCES = {
 }
 
 
-def ask(name, y):
-    """Call an entrance with predictions and outcomes."""
+def ask(name, y, proba=PROBA, **changed):
+    """Call an entrance with predictions and outcomes, and options of its own or changed ones."""
     owner, _, method = name.partition(".")
     thing = owner_of(name, ENTRANCES[name])
-    proba = PROBA
-    if owner == "validation_measures":
+    if owner == "validation_measures" and proba is PROBA:
         proba, y = (
             PROBA[:, 0],
             (y[:, [1, 0]] + y[:, [2, 0]] * [1, 0] if y.ndim == 2 else 1 * (y == 0)),
         )
     more, options = MORE.get(owner, ((), {}))
+    options = options | changed
     if owner == "bootstrap_interval":
         return thing(expected_calibration_error, y, proba, **options)
     if owner == "compare_risks":
