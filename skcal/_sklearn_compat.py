@@ -23,7 +23,6 @@ from sklearn.utils._param_validation import (
     validate_parameter_constraints,
 )
 from sklearn.utils._param_validation import validate_params as _validate_params
-from sklearn.utils.metadata_routing import _routing_enabled
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_method_params, _num_samples
 
@@ -194,7 +193,6 @@ __all__ = [
     "_fit_context",
     "_get_threadpool_controller",
     "_num_samples",
-    "_routing_enabled",
     "_safe_indexing",
     "as_tasks",
     "get_namespace",

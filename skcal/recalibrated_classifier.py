@@ -8,6 +8,7 @@ from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
@@ -28,7 +29,6 @@ from skcal._sklearn_compat import (
     _check_method_params,
     _fit_context,
     _num_samples,
-    _routing_enabled,
     _safe_indexing,
     as_tasks,
 )
@@ -160,7 +160,9 @@ class RecalibratedClassifierCV(
         if self.estimator is not None:
             return self.estimator
         estimator = LinearSVC(random_state=self.random_state)
-        return estimator.set_fit_request(sample_weight=True) if _routing_enabled() else estimator
+        if get_config()["enable_metadata_routing"]:
+            estimator.set_fit_request(sample_weight=True)
+        return estimator
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None, groups=None, **fit_params) -> Self:
@@ -242,7 +244,7 @@ class RecalibratedClassifierCV(
         return np.concatenate([held_out for _, held_out in fits])
 
     def _route(self, estimator, sample_weight, fit_params):
-        if _routing_enabled():
+        if get_config()["enable_metadata_routing"]:
             return process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
         params = dict(fit_params)
         if sample_weight is not None:

@@ -251,6 +251,19 @@ def test_what_is_no_function_is_told_how_to_become_one(data, function):
         CalibrationErrorEstimator(function, notion="canonical").fit(*data)
 
 
+class OfTag(LogisticRegression):
+    """A classifier that says whether it takes sparse features."""
+
+    def __init__(self, sparse=True):
+        super().__init__()
+        self.sparse = sparse
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.sparse
+        return tags
+
+
 def test_probabilities_of_a_classifier_tell_the_columns_of_its_features():
     pd = pytest.importorskip("pandas")
     X = np.random.default_rng(0).normal(size=(30, 4))
@@ -263,3 +276,6 @@ def test_probabilities_of_a_classifier_tell_the_columns_of_its_features():
     for classifier in (RandomForestClassifier(), LogisticRegression(), GaussianNB()):
         own = get_tags(classifier).input_tags.sparse
         assert get_tags(ClassifierProbabilities(classifier)).input_tags.sparse == own
+    for sparse in (True, False):  # whatever the tags of scikit-learn's own are, which change
+        classifier = OfTag(sparse)
+        assert get_tags(ClassifierProbabilities(classifier)).input_tags.sparse is sparse
