@@ -183,10 +183,10 @@ def read_sample(
     """
     refuse_another_order(y_true, y_proba, *names)
     predictions = read_predictions(y_proba, notion, from_logits, names[1])
-    sample = _read(y_true, y_proba, predictions, notion, labels, pos_label, names)
-    weight = check_weight(sample_weight, len(sample.proba), rescale=False)
-    sample = _with_weights(sample, weight, groups, few_groups)
-    if not (keep_weightless or sample.weight.all()):
+    question = notion, sample_weight, labels, pos_label, groups, few_groups
+    sample = _read(y_true, y_proba, predictions, question, names, rescale=False)
+    ones = sample_weight is None and sample.votes is None
+    if not (keep_weightless or ones or sample.weight.all()):
         sample = sample.take(sample.weight > 0)
     if len(sample.codes) < at_least:
         raise ValueError(
@@ -208,9 +208,8 @@ def read_fit(
     refuse_another_order(y, X, *names)
     of_estimator = {"estimator": estimator, "reset": reset}
     predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
-    sample = _read(y, X, predictions, notion, labels, estimator.pos_label, names)
-    weight = check_weight(sample_weight, len(sample.proba))
-    return _with_weights(sample, weight, groups, FEW_OF_TESTS)
+    question = notion, sample_weight, labels, estimator.pos_label, groups, FEW_OF_TESTS
+    return _read(y, X, predictions, question, names, rescale=True)
 
 
 def read_predictions(
@@ -228,8 +227,9 @@ def read_predictions(
     )
 
 
-def _read(y_true, y_proba, predictions, notion, labels, pos_label, names) -> Sample:
-    """Labels and checked predictions in the order of their classes, of weight 1."""
+def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sample:
+    """Labels and checked predictions in the order of their classes, with weights and groups."""
+    notion, sample_weight, labels, pos_label, groups, few_groups = question
     (proba, logits), columns = predictions, class_names(y_proba)
     of_labels = is_of_labels(notion) and proba.ndim == 2
     outcomes, votes = _read_outcomes(y_true, proba, of_labels, *names)
@@ -261,25 +261,20 @@ def _read(y_true, y_proba, predictions, notion, labels, pos_label, names) -> Sam
         codes = outcomes.argmax(axis=1)
     if votes is not None and (votes == 1).all():  # a label each, which the codes tell
         outcomes = votes = None
-    weight, notion = np.ones(len(proba)), resolve_notion(notion, proba)
-    return Sample(
-        proba, codes, weight, classes, notion, logits, positive_first, None, outcomes, votes
-    )
-
-
-def _with_weights(sample: Sample, weight: np.ndarray, groups: Any, few_groups: int) -> Sample:
-    """The sample with its weights, in which votes count, and its groups."""
-    votes = sample.votes
+    weight = check_weight(sample_weight, len(proba), rescale=rescale)
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
-    if not _SMALLEST < weight.max() < 1 / _SMALLEST:  # counts are not rescaled, but such
+    ones = sample_weight is None and votes is None
+    if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
         weight = weight / weight.max()
-    together = read_groups(groups, weight, few_groups)
-    if sample.notion.of_shares:
+    together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
+    if notion.of_shares:
         together = groups_of_votes(np.full(len(weight), np.nan), weight, together)
     elif votes is not None:
         together = groups_of_votes(votes, weight, together)
-    return sample._replace(weight=weight, groups=together)
+    return Sample(
+        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
+    )
 
 
 def is_of_labels(notion: Any) -> bool:
