@@ -371,7 +371,16 @@ def html_result(title: str, *parts: Table | str) -> str:
 
 
 class ShownRounded:
-    """A dataclass that `print` and notebooks show as a table of its rounded numbers."""
+    """A dataclass that `print` and notebooks show as a sentence and a table of rounded numbers."""
+
+    def sentence(self) -> str:
+        """Return what was found, in words."""
+        raise NotImplementedError
+
+    def _head(self) -> str:
+        """The sentence, with a capital and a full stop, where it stands alone."""
+        text = self.sentence()
+        return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
 
     def _shown(self) -> list[tuple[str, Any]]:
         """Names and values of the fields that are known."""
@@ -380,7 +389,7 @@ class ShownRounded:
         return [
             (name.replace("_", " "), value)
             for name, value in shown
-            if value is not None and value == value and not is_dataclass(value)
+            if value is not None and value == value and value != "" and not is_dataclass(value)
         ]
 
     def _parts(self) -> Sequence[Table | str]:
@@ -389,11 +398,10 @@ class ShownRounded:
 
     def __str__(self):
         rows = [(name, rounded(value)) for name, value in self._shown()]
-        return Table(("", ""), rows).text()
+        return f"{wrapped(self._head())}\n\n{Table(('', ''), rows).text()}"
 
     def _repr_html_(self):
-        numbers = Table(("", ""), self._shown())
-        return html_result(type(self).__name__, numbers, *self._parts())
+        return html_result(self._head(), Table(("", ""), self._shown()), *self._parts())
 
 
 class ShownColumns:

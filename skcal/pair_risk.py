@@ -70,6 +70,10 @@ class PairRisk(ShownRounded):
     influence: np.ndarray = field(repr=False)
     skipped: tuple[int, ...] = ()
 
+    def sentence(self) -> str:
+        """Return the risk in words."""
+        return f"risk {self.value:.4g} ± {self.standard_error:.2g} (s.e.)"
+
     def __sub__(self, other: PairRisk) -> PairRisk:
         """Difference on the same samples, paired."""
         influence = self.influence - other.influence

@@ -1,6 +1,7 @@
 """What notebooks show: rounded, escaped, and out of reach of the styles of their hosts."""
 
 import re
+from html import escape
 
 import numpy as np
 import pytest
@@ -17,11 +18,21 @@ from skcal import (
 from skcal._show import ShownRounded, Table, html_list, html_result, style
 from skcal.datasets import make_tempered
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import bias_curve, segment_test, skce_test, spiegelhalter_test
+from skcal.hypothesis_tests import (
+    bias_curve,
+    calibration_test,
+    compare_calibration,
+    equivalence_test,
+    scan_test,
+    segment_test,
+    skce_test,
+    spiegelhalter_test,
+)
 from skcal.metrics import (
     binned_rms_error_interval,
     bootstrap_interval,
     calibration_bins,
+    calibration_error_interval,
     cox_recalibration,
     expected_calibration_error,
     score_decomposition,
@@ -32,6 +43,11 @@ from skcal.metrics import (
 def data(n=300):
     drawn = make_tempered(n, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
     return drawn.labels, drawn.proba
+
+
+def fitted_search(y, p):
+    candidates = [Zero(), PlugIn(TemperatureScaling())]
+    return CalibrationErrorSearchCV(candidates, cv=3, random_state=0).fit(p, y)
 
 
 def text_of(html):
@@ -77,16 +93,33 @@ def test_cells_are_rounded_and_escaped():
         score_decomposition,
         lambda y, p: spiegelhalter_test((y == 0).astype(int), p[:, 0]),
         lambda y, p: cox_recalibration((y == 0).astype(int), p[:, 0]),
+        calibration_test,
+        scan_test,
+        lambda y, p: equivalence_test(y, p, limit=0.05),
+        lambda y, p: compare_calibration(y, p, p[:, [1, 2, 0]]),
+        lambda y, p: compare_calibration(y, p, p[:, [1, 2, 0]]).error_difference,
+        lambda y, p: segment_test(y, p, {"first": p[:, 0]}, n_resamples=19),
+        calibration_error_interval,
+        binned_rms_error_interval,
+        lambda y, p: fitted_search(y, p).error(),
+        lambda y, p: fitted_search(y, p).error().one_step,
+        lambda y, p: Recalibrator([TemperatureScaling()], cv=3).fit(p, y).comparison_["log_loss"],
     ],
 )
-def test_results_show_their_rounded_numbers_and_no_arrays(make):
+def test_results_open_with_a_sentence_and_show_rounded_numbers_and_no_arrays(make):
+    """What `print` and a notebook say first is `sentence()`: no name of a class, no p-value."""
     found = make(*data())
     assert isinstance(found, ShownRounded)
+    sentence = found.sentence()
+    head = f"{sentence[0].upper()}{sentence[1:]}" + "." * (not sentence.endswith("."))
+    assert not head.startswith(("P-value", "P =", type(found).__name__))
+    printed = " ".join(str(found).split())
+    assert printed[0].upper() + printed[1:] == head.rstrip(".") or printed.startswith(head)
     shown = text_of(found._repr_html_())
-    assert shown.startswith(type(found).__name__)
+    assert shown.startswith(" ".join(escape(head).split()))
     for name in ("estimate", "statistic", "pvalue", "low", "score", "slope"):
         value = getattr(found, name, None)
-        if isinstance(value, float):
+        if isinstance(value, float) and value == value and f"{name}=" in repr(found):
             assert f"{name} {value:.4g}" in shown
     assert "array" not in shown
 
@@ -96,7 +129,7 @@ def test_results_without_a_text_of_their_own_print_the_same_table():
     positive = (y == 0).astype(int)
     cox = cox_recalibration(positive, p[:, 0])
     lines = str(cox).splitlines()
-    assert lines[1].split() == ["slope", f"{cox.slope:.4g}"]
+    assert lines[2:4] == ["", f"intercept{' ' * 30}{cox.intercept:.4g}"]
     low, high = cox.slope_interval
     assert f"slope interval{' ' * 25}low {low:.4g}, high {high:.4g}" in lines
     assert "standard error of the square" in str(binned_rms_error_interval(y, p))

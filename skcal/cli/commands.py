@@ -375,6 +375,7 @@ def _report_on(predictions, options, name, **more):
             outer_cv=options.outer_cv,
             resolution=options.resolution,
             name=name,
+            description=options.description,
             random_state=options.seed,
             n_jobs=options.n_jobs,
             verbose=1,

@@ -13,6 +13,7 @@ from skcal._show import number, percent
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration, equivalence_test
+from skcal.hypothesis_tests.equivalence import VERDICTS
 from skcal.hypothesis_tests.error_difference import difference_of_errors
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report.compare import read_subgroups
@@ -138,12 +139,7 @@ def _rarest_outcome(predictions, notion, weight) -> tuple[str, float]:
 
 
 def _verdict(facts) -> str:
-    shown = {
-        "below": "shown to be below",
-        "above": "shown to be above",
-        "unknown": "not shown to be below or above",
-    }
-    return f"{shown[facts['verdict']]} {facts['limit']:g}"
+    return f"{VERDICTS[facts['verdict']]} {facts['limit']:g}"
 
 
 def _reading(name, facts) -> str:

@@ -322,6 +322,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "print one screen, or all",
     },
     "--html": {"metavar": "OUT", "help": "write a page with the figure to OUT"},
+    "--description": {
+        "metavar": "TEXT",
+        "default": "",
+        "help": "a line about data, model and date, below the title",
+    },
     "--out": {"metavar": "OUT", "required": True, "help": ".png, .svg or .pdf"},
     "--method": {
         "default": "auto",

@@ -15,6 +15,7 @@ _DECADES = tuple(10.0**-k for k in range(6, 0, -1))
 _LOGIT_ENDS = (*_DECADES, 0.2, 0.5, 0.8, *(1 - end for end in _DECADES[::-1]))
 _MARGIN = 0.02
 _MOST_TICKS = 7
+_WIDE = 0.5  # a linear axis whose six labels are short
 
 
 class ProbabilityAxis(NamedTuple):
@@ -54,7 +55,7 @@ class ProbabilityAxis(NamedTuple):
     def ticks(self) -> np.ndarray:
         """Probabilities that get a label."""
         if self.scale == "linear":
-            return np.linspace(0, self.high, 6)
+            return np.linspace(0, self.high, 6 if self.high >= _WIDE else 3)
         ends = np.array(_LOGIT_ENDS)
         ends = ends[(self.low <= ends) & (ends <= self.high)]
         if len(ends) > _MOST_TICKS:

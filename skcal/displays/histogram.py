@@ -10,6 +10,7 @@ STRIP = "histogram of outcomes"
 _HEIGHT, _GAP = 0.75, 0.1  # inches
 _POINTS = 72  # an inch
 _ROOM = 1.15  # above the highest bar
+_LABELLED = 0.62  # of the highest bar: where the side is named
 
 
 class _AboveStrip:
@@ -70,9 +71,10 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     ]
     most = max(np.sqrt(most), down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
     strip.set_ylim(-_ROOM * most, _ROOM * most)
-    number = f"{most**2:,.1f}".removesuffix(".0")
-    names = [f"{number} {as_label(side, 14)}" for side in sides]
-    strip.set_yticks([-most, most], names)
+    strip._skcal_counts = np.maximum(counts.max(axis=1), getattr(strip, "_skcal_counts", 0))
+    tops = (f"{count:,.1f}".removesuffix(".0") for count in strip._skcal_counts)
+    names = [f"{as_label(side, 14)}\n≤ {top} a bar" for side, top in zip(sides, tops, strict=True)]
+    strip.set_yticks([-_LABELLED * most, _LABELLED * most], names)
     return bars
 
 
@@ -86,6 +88,7 @@ def _new_strip(ax):
     strip.axhline(0, color="black", linewidth=0.6)
     strip.patch.set_visible(False)
     strip.tick_params(axis="x", bottom=False, labelbottom=False)
+    strip.tick_params(axis="y", length=0)
     strip.spines[["top", "right", "bottom"]].set_visible(False)
     ax.set_axes_locator(_AboveStrip(ax))
     ax.tick_params(axis="x", pad=_POINTS * (_HEIGHT + _GAP))

@@ -47,12 +47,14 @@ class ComparisonResult(CalibrationTestResult):
 
     error_difference: ErrorDifference | None = field(default=None, repr=False)
 
-    def __str__(self):
-        text = super().__str__()
+    def sentence(self) -> str:
+        """Return the difference of the calibration errors, or what the test says, in words."""
         if self.error_difference is None:
-            return text
-        sentence = self.error_difference.sentence()
-        return f"{sentence[0].upper()}{sentence[1:]}.\n{text}"
+            return super().sentence()
+        return self.error_difference.sentence()
+
+    def __str__(self):
+        return f"{super().__str__()}\np-value    {self.pvalue:.2g}"
 
 
 @validate_params(

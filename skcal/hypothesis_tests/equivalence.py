@@ -20,7 +20,7 @@ from skcal._groups import (
     tail_quantile,
     variance_of_sums,
 )
-from skcal._show import ShownRounded, number, percent
+from skcal._show import ShownRounded, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.classical import range_tail
@@ -57,11 +57,17 @@ _ABSOLUTE_NORMAL = (2 / np.pi) ** 0.5, 1 - 2 / np.pi, (2 / np.pi) ** 0.5 * (4 / 
 
 
 _TITLES = {
-    "calibration": "Calibration error",
+    "calibration": "calibration error",
     "rms": "RMS calibration error",
-    "cutoff": "Cutoff calibration error",
-    "expected": "Expected calibration error",
-    "interval": "Difference of observed and predicted frequencies in the interval",
+    "cutoff": "cutoff calibration error",
+    "expected": "expected calibration error",
+    "interval": "difference of observed and predicted frequencies in the interval",
+}
+#: What a verdict says before the limit.
+VERDICTS = {
+    "below": "significantly below",
+    "above": "significantly above",
+    "unknown": "not significantly below or above",
 }
 
 
@@ -106,19 +112,17 @@ class EquivalenceTestResult(ShownRounded):
     min_share: float = field(default=0.1, repr=False)
     confidence_level: float = field(default=0.95, repr=False)
 
+    def sentence(self) -> str:
+        """Return the verdict with the error and its limits, in words."""
+        estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))
+        limits = f"at least {low}, at most {high}, each" if self.low > 0 else f"at most {high}"
+        return (
+            f"the {_TITLES[self.error]} is {VERDICTS[self.verdict]} {self.limit:g}: {estimate}, "
+            f"{limits} with {percent(self.confidence_level)} confidence"
+        )
+
     def __str__(self):
-        level = percent(self.confidence_level)
-        words = {
-            "below": f"shown to be below {self.limit:g}",
-            "above": f"shown to be above {self.limit:g}",
-            "unknown": f"not shown to be below or above {self.limit:g}",
-        }
-        lines = [
-            f"{_TITLES[self.error]}, {self.method} bounds; notion {self.notion}",
-            f"verdict    {words[self.verdict]}",
-            f"estimate   {number(self.estimate)}, at least {number(self.low)} and at most "
-            f"{number(self.high)} (each at {level} confidence)",
-        ]
+        lines = [wrapped(self._head()), f"notion     {self.notion}, {self.method} limits"]
         if self.largest_gap < 1:
             lines.append(
                 f"gap        at most {number(self.largest_gap)} in any range with "
@@ -283,9 +287,9 @@ def equivalence_test(
     >>> p = rng.uniform(size=3000)
     >>> y = rng.uniform(size=3000) < p
     >>> print(equivalence_test(y, p, limit=0.06))
-    Calibration error, asymptotic bounds; notion binary
-    verdict    shown to be below 0.06
-    estimate   0.0180, at least 0.0013 and at most 0.0505 (each at 95 % confidence)
+    The calibration error is significantly below 0.06: 0.018, at least 0.0013, at most 0.051, each
+    with 95 % confidence.
+    notion     binary, asymptotic limits
     gap        at most 0.1651 in any range with 10 % of the samples
     >>> equivalence_test(y, p, limit=0.035, error="cutoff").verdict
     'below'

@@ -12,6 +12,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
+from skcal._show import wrapped
 from skcal._sklearn_compat import validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.monte_carlo import Draws, draw_nulls, level_of
@@ -97,8 +98,14 @@ class JointTestResult(CalibrationTestResult):
     resolution: float | None = None
     n_rounded: int = 0
 
+    def _how(self) -> str:
+        confidence = {"too extreme": "overconfident", "not extreme enough": "underconfident"}
+        average = f"{self.direction} on average" if self.direction else ""
+        words = " and ".join(filter(None, [average, confidence.get(self.spread)]))
+        return f", {words}" if words else ""
+
     def __str__(self):
-        lines = [f"{self.method}; notion {self.notion}", f"p-value  {self.pvalue:.2g}"]
+        lines = [wrapped(self._head()), f"method   {self.method}; notion {self.notion}"]
         lines.append("p-values of its statistics, adjusted for all of them:")
         if self.n_rounded:
             lines.insert(
@@ -260,8 +267,8 @@ def calibration_test(
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(0, 0.4, size=1000)
     >>> print(calibration_test(rng.uniform(size=1000) < 1.2 * p, p, random_state=0))
-    Combined p-value of several statistics, exact level; notion binary
-    p-value  0.001
+    Significantly miscalibrated, too low on average (p ≤ 0.001).
+    method   Combined p-value of several statistics, exact level; notion binary
     p-values of its statistics, adjusted for all of them:
       bias      0.001  predictions too low
       intercept 0.001  predictions too low

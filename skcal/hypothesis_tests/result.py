@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._groups import Groups, law_of_mean
-from skcal._show import ShownRounded, rounded
+from skcal._selection import LEVEL
+from skcal._show import ShownRounded, pvalue_text, rounded, wrapped
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import CONFIDENCE_LEVEL, InputError, as_floats
+from skcal._validation import CONFIDENCE_LEVEL, InputError, as_floats, is_significant
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
@@ -97,8 +98,24 @@ class CalibrationTestResult(ShownRounded):
             shown.append(("95 % interval", f"{rounded(low)} to {rounded(high)}"))
         return shown
 
+    def sentence(self) -> str:
+        """Return whether the test is significant at the 5 % level, in words."""
+        p, paired = pvalue_text(self.pvalue, self.smallest_pvalue), self.method.startswith("paired")
+        if is_significant(self.pvalue, 1 - LEVEL):
+            if paired:
+                better = "first" if self.estimate < 0 else "second"
+                return f"the {better} model is significantly better calibrated ({p})"
+            return f"significantly miscalibrated{self._how()} ({p})"
+        what = "a difference between the models" if paired else "miscalibration"
+        return f"no evidence of {what} ({p})"
+
+    def _how(self) -> str:
+        """What is wrong, behind "significantly miscalibrated"."""
+        return ""
+
     def __str__(self):
-        lines = [f"{self.method}; notion {self.notion}", f"statistic  {self.statistic:.4g}"]
+        lines = [wrapped(self._head()), f"method     {self.method}; notion {self.notion}"]
+        lines.append(f"statistic  {self.statistic:.4g}")
         if not np.isnan(self.null_mean):
             lines.append(f"under H0   {self.null_mean:.4g} on average")
         if self.estimate != self.statistic and not np.isnan(self.estimate):
@@ -108,7 +125,7 @@ class CalibrationTestResult(ShownRounded):
                 lines[-1] += ", first minus second"
                 low, high = self.confidence_interval()
                 lines.append(f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence")
-        return "\n".join([*lines, f"p-value    {self.pvalue:.2g}"])
+        return "\n".join(lines)
 
     @validate_params(CONFIDENCE_LEVEL)
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:

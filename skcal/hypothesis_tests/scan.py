@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from scipy.stats import norm
 from sklearn.utils import check_random_state
 
-from skcal._show import Table, number, percent
+from skcal._show import Table, number, percent, pvalue_text, wrapped
 from skcal._sklearn_compat import validate_params
-from skcal._validation import CONFIDENCE_LEVEL
+from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, level_of
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
@@ -92,12 +92,21 @@ class ScanTestResult(CalibrationTestResult):
     def _parts(self):
         return (Table(ScanRange._fields, self.ranges),)
 
+    def sentence(self) -> str:
+        """Return how many ranges are miscalibrated, in words."""
+        p, n = pvalue_text(self.pvalue, self.smallest_pvalue), len(self.ranges)
+        if n:
+            ranges = "1 range of predictions is" if n == 1 else f"{n} ranges of predictions are"
+            return f"{ranges} significantly miscalibrated ({p})"
+        if is_significant(self.pvalue, self.confidence_level):
+            return f"miscalibrated overall ({p}); no single range is significant by itself"
+        return f"no evidence of miscalibration in any range of predictions ({p})"
+
     def __str__(self):
-        lines = [f"{self.method}; notion {self.notion}", f"p-value    {self.pvalue:.2g}"]
+        lines = [wrapped(self._head()), f"method     {self.method}; notion {self.notion}"]
         level = percent(self.confidence_level)
         if not self.ranges:
-            shown = self.pvalue <= 1 - self.confidence_level
-            return "\n".join([*lines, "shown, but not where" if shown else "no range stands out"])
+            return "\n".join(lines)
         of = "mean gap " if self.class_pvalues is None else "mean gap, summed over the classes,"
         lines.append(f"{of}  at least {number(self.lower_bound)} at {level} confidence")
         columns = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
@@ -251,8 +260,8 @@ def scan_test(
     >>> p = rng.uniform(size=2000)
     >>> happened = rng.uniform(size=2000) < np.where(p > 0.6, p - 0.2, p)
     >>> print(scan_test(happened, p, random_state=0))
-    Scan of ranges of predictions, exact level; notion binary
-    p-value    0.001
+    1 range of predictions is significantly miscalibrated (p ≤ 0.001).
+    method     Scan of ranges of predictions, exact level; notion binary
     mean gap   at least 0.0552 at 95 % confidence
     <BLANKLINE>
     predictions       samples  predicted  observed (95 % for all ranges)

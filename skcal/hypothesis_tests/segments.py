@@ -16,9 +16,10 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal._running import over_jobs
-from skcal._show import Table, number
+from skcal._selection import LEVEL
+from skcal._show import Table, number, pvalue_text, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError, row_blocks
+from skcal._validation import InputError, is_significant, row_blocks
 from skcal.hypothesis_tests.monte_carlo import level_of
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
@@ -125,13 +126,25 @@ class SegmentTestResult(CalibrationTestResult):
         notes = [f"… and {more:,} more segments: to_frame()"] if more > 0 else []
         return (replace(table, notes=[*notes, *table.notes]),)
 
+    def sentence(self) -> str:
+        """Return how many segments are miscalibrated, in words."""
+        wrong = sum(is_significant(segment.pvalue, 1 - LEVEL) for segment in self.segments)
+        p = pvalue_text(self.pvalue, self.smallest_pvalue)
+        if not wrong:
+            return f"no evidence of miscalibration in any of {len(self.segments):,} segments ({p})"
+        be = "is" if wrong == 1 else "are"
+        return (
+            f"{wrong:,} of {len(self.segments):,} segments {be} significantly miscalibrated ({p}, "
+            "adjusted for all)"
+        )
+
     def __str__(self):
-        head = f"{self.method}; notion {self.notion}; {len(self.segments)} segments"
+        head = f"{wrapped(self._head())}\nmethod   {self.method}; notion {self.notion}"
         if self.n_left_out:
-            head += f", {self.n_left_out} too small to be tested"
+            head += f"; {self.n_left_out} segments are too small to be tested"
         if len(self.segments) > _SHOWN:
-            head += f", the worst {_SHOWN} below"
-        return f"{head}\np-value  {self.pvalue:.2g}\n\n{self.worst(_SHOWN).text()}"
+            head += f"; the worst {_SHOWN} below"
+        return f"{head}\n\n{self.worst(_SHOWN).text()}"
 
     def worst(self, n_worst: int) -> Table:
         """Return a table of the first segments: what was expected, and what happened."""

@@ -14,7 +14,7 @@ from scipy.stats import chi2, norm
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._groups import squares_of_cells, tail_quantile, units_of
 from skcal._matrices import gram_square
-from skcal._show import ShownRounded
+from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, BinRule
@@ -46,6 +46,11 @@ class ErrorInterval(ShownRounded):
     standard_error: float
     confidence_level: float
     notion: str
+
+    def sentence(self) -> str:
+        """Return the error with its interval, in words."""
+        estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))
+        return f"error {estimate} ({low} to {high}, {percent(self.confidence_level)} interval)"
 
     def _shown(self):
         names = {"standard error": "standard error of the square"}

@@ -20,7 +20,7 @@ from sklearn.utils import check_consistent_length, check_random_state
 from skcal._groups import Groups, read_groups
 from skcal._labels import check_labels, class_names, classes_of_shares, is_table
 from skcal._running import over_jobs
-from skcal._show import ShownRounded
+from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import (
     CONFIDENCE_LEVEL,
@@ -59,6 +59,12 @@ class BootstrapInterval(ShownRounded):
     standard_error: float
     confidence_level: float
     distribution: np.ndarray = field(repr=False)
+
+    def sentence(self) -> str:
+        """Return the estimate with its interval, in words."""
+        estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))
+        level = percent(self.confidence_level)
+        return f"estimate {estimate} ({low} to {high}, {level} bootstrap interval)"
 
 
 @validate_params(

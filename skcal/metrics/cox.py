@@ -17,7 +17,7 @@ from scipy.stats import chi2
 
 from skcal._groups import covariance_of_sums, no_smaller, tail_quantile
 from skcal._scores import log_losses_of_logits
-from skcal._show import ShownRounded
+from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError
 from skcal.metrics.base import Outcome, check_both, read_outcome
@@ -66,6 +66,16 @@ class CoxRecalibration(ShownRounded):
     intercept_in_the_large_interval: ConfidenceInterval
     confidence_level: float
     notion: str
+
+    def sentence(self) -> str:
+        """Return slope and intercept with their intervals, in words."""
+        numbers = [self.slope, *self.slope_interval]
+        numbers += [self.intercept_in_the_large, *self.intercept_in_the_large_interval]
+        slope, low, high, large, least, most = map(plain_number, numbers)
+        return (
+            f"calibration slope {slope} ({low} to {high}); intercept at slope 1 {large} "
+            f"({least} to {most}); {percent(self.confidence_level)} intervals"
+        )
 
 
 @validate_params(CONFIDENCE_LEVEL)

@@ -12,7 +12,7 @@ from scipy.special import xlogy
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outcomes
-from skcal._show import ShownRounded
+from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
 from skcal.metrics.options import Strategy
@@ -57,6 +57,11 @@ class ScoreDecomposition(ShownRounded):
     uncertainty: float
     within_bin_variance: float = 0.0
     within_bin_covariance: float = 0.0
+
+    def sentence(self) -> str:
+        """Return how much of the score recalibration would save."""
+        score, saved = map(plain_number, (self.score, self.miscalibration))
+        return f"recalibration would save {saved} of the score {score}"
 
 
 @validate_params({**_GROUPS, **SCORES})

@@ -85,6 +85,11 @@ class SquaredError(ShownRounded):
     candidates: list = field(repr=False)
     shapes: list = field(repr=False)
 
+    def sentence(self) -> str:
+        """Return the estimate in words."""
+        error = f"± {self.standard_error:.2g} (s.e. before it is shrunk)"
+        return f"squared calibration error {self.value:.4g} {error}"
+
     @property
     def doubt(self) -> float:
         """The factor max(0, 1 - 1/z²) of positive values."""

@@ -50,6 +50,10 @@ class RiskComparison(ShownRounded):
     identical: bool = False
 
     def __str__(self):
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """Return which risk is lower, in words."""
         if self.identical:
             return "identical on these samples (p = 1)"
         verdict = "a has the lower risk" if self.difference < 0 else "b has the lower risk"

@@ -102,6 +102,10 @@ class ErrorEstimate(ShownRounded):
     squared: OneStepEstimate | None = field(default=None, repr=False)
 
     def __str__(self):
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """Return the estimate with its lower bound, in words."""
         text = f"{self.notion} {self.kind} error {rounded(self.estimate)}"
         if np.isfinite(self.standard_error):
             text += f" ± {rounded(self.standard_error)} (s.e.)"

@@ -53,6 +53,10 @@ class OneStepEstimate(ShownRounded):
     terms: np.ndarray = field(repr=False)
     degrees_of_freedom: float = field(default=np.inf, repr=False)
 
+    def sentence(self) -> str:
+        """Return the estimate in words."""
+        return f"squared calibration error {self.value:.4g} ± {self.standard_error:.2g} (s.e.)"
+
     @property
     def _law(self):
         return law_of_mean(self.degrees_of_freedom)

@@ -95,6 +95,10 @@ class LossComparison(ShownRounded):
         return cls.of(before, after, weight, groups, law)
 
     def __str__(self):
+        return self.sentence()
+
+    def sentence(self) -> str:
+        """Return the losses before and after, and the difference, in words."""
         if np.isinf([self.before, self.after]).any():
             texts = ["infinite" if np.isinf(x) else number(x) for x in (self.before, self.after)]
             why = "something happened that had probability 0"

@@ -12,7 +12,6 @@ from skcal._validation import is_significant
 from skcal.report.findings import Findings
 
 _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
-_NAMES = 3
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 
@@ -120,13 +119,16 @@ def _wrong_classes(found) -> str:
     pvalues, classes = found.test.class_pvalues, found.overview.classes
     wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
     wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
-    names = ", ".join(str(classes[k]) for k in wrong[:_NAMES])
-    more = f", … {len(wrong) - _NAMES} more" if len(wrong) > _NAMES else ""
-    verb = "is" if len(wrong) == 1 else "are"
+    verb, names = "is" if len(wrong) == 1 else "are", listed([str(classes[k]) for k in wrong])
     return (
-        f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: "
-        f"{names}{more}."
+        f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )
+
+
+def listed(names: list[str], most: int = 5) -> str:
+    """The first names, and how many more there are."""
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return ", ".join(names[:most]) + more
 
 
 def by_importance(found) -> list:

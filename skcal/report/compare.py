@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._groups import tail_quantile
+from skcal._groups import tail_quantile, variance_of_sums
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses
@@ -20,6 +20,7 @@ from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_
 from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
+from skcal.metrics.random_effects import Heterogeneity, heterogeneity_of_ratios
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
 from skcal.report.findings import Attempts, beside, plain_label
@@ -28,6 +29,7 @@ from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
+_FEWEST_CENTRES = 5
 LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 
@@ -120,6 +122,31 @@ def errors_of_features(argument: str):
 
 
 # Subgroups
+
+
+def heterogeneity(by, rows: Sample, sample: Sample, level: float) -> list[Heterogeneity]:
+    """How O/E differs between the subgroups of each column that makes at least five."""
+    if not sample.notion.of_positive_class:
+        return []
+    names = list(by) if isinstance(by, Mapping) else column_names(by)
+    columns = {"": by} if names is None else {name: by[name] for name in names}
+    found = []
+    for name, column in columns.items():
+        parts = [part for _, part in read_subgroups(column, len(rows.weight), rows.weight)]
+        if len(parts) >= _FEWEST_CENTRES:
+            events = np.transpose([_events(sample_of(sample, part)) for part in parts])
+            found.append(heterogeneity_of_ratios(str(name), *events, level))
+    return found
+
+
+def _events(sample: Sample) -> tuple[float, float, float]:
+    """Events that were observed, that were expected, and the variance of the first."""
+    [problem] = sample.problems()
+    weight, happened = problem.weight / problem.weight.mean(), problem.outcomes[:, 0]
+    rate = np.average(happened, weights=weight)
+    terms = weight * (happened - rate)
+    variance = terms @ terms if sample.groups is None else variance_of_sums(terms, sample.groups)
+    return weight @ happened, weight @ problem.features[:, 0], float(variance)
 
 
 def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tuple]:

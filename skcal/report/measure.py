@@ -156,11 +156,11 @@ def measure(
     options["resolution"] = settings.resolution
     found = find(attempt, sample, level, settings.max_error, test, **options)
     findings = Findings(**found)
-    refuted = findings.is_significant
+    refuted, inner = findings.is_significant, _inside(sample, findings.test)
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
-    scores = [attempt(score[0], _decomposed, sample, *score) for score in _asked_scores(sample)]
+    scores = [attempt(score[0], _decomposed, inner, *score) for score in _asked_scores(sample)]
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
     ece = attempt("binned ECE", _binned_ece, sample, settings, refuted)
@@ -175,7 +175,7 @@ def measure(
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
-        validation=attempt("validation", _validated, sample, settings, refuted, n_curves),
+        validation=attempt("validation", _validated, inner, settings, refuted, n_curves),
         curve=attempt("calibration curve", _curve_display, name, sample, settings),
         decision=decision,
         at_prevalence=at_prevalence,
@@ -188,6 +188,14 @@ def measure(
         ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
+
+
+def _inside(sample: Sample, test) -> Sample:
+    """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
+    if test is None or not test.n_rounded or two_columns(sample.proba).shape[1] > 2:
+        return sample
+    middle = test.resolution / 4
+    return sample._replace(proba=np.clip(sample.proba, middle, 1 - middle), logits=None)
 
 
 # Tuned errors

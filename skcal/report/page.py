@@ -25,7 +25,14 @@ from skcal.report.rows import (
     subgroups_table,
 )
 from skcal.report.views import title_of
-from skcal.report.words import all_warnings, answer_of_comparison, by_kind, headings, how_made
+from skcal.report.words import (
+    all_warnings,
+    answer_of_comparison,
+    by_kind,
+    headings,
+    how_made,
+    paired_lines,
+)
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
@@ -168,7 +175,7 @@ def _article(report, title, section, full) -> str:
         models.append(report.comparison.second)
     table = measures_table(report.overall, report.settings, False).html("skcal-measures")
     if report.comparison is not None:
-        table = replace(comparison_table(report), title="").html()
+        table = replace(comparison_table(report, full), title="").html()
     shown = "".join(
         f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
         for name, body in _evidence(report, figures, full)
@@ -202,6 +209,8 @@ def _evidence(report, figures, full):
 
 def _details(report, models, figures, full):
     """Names and contents of what is folded; the caveats of a full page have all warnings."""
+    if report.comparison is not None and not full:
+        yield "Paired tests", html_list(paired_lines(report))
     for part in models:
         name = "All numbers"
         if report.comparison is not None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from numbers import Integral, Real
@@ -21,6 +21,7 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.rounding import RESOLUTION
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics import shifted_calibration_error
+from skcal.metrics.random_effects import Heterogeneity
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
@@ -30,6 +31,7 @@ from skcal.report.compare import (
     ModelComparison,
     compare_models,
     errors_of_features,
+    heterogeneity,
     pairs_of_labels,
     precisions_of_labels,
     read_second,
@@ -88,6 +90,9 @@ class CalibrationReport:
         The version of skcal that made the report.
     description : str
         A line about data, model and date.
+    heterogeneity : list of Heterogeneity
+        How O/E differs between the subgroups of each column of ``by`` with at least five: the
+        standard deviation of log O/E and the prediction interval of a new subgroup.
 
     See Also
     --------
@@ -117,6 +122,7 @@ class CalibrationReport:
     settings: dict
     version: str
     description: str = ""
+    heterogeneity: list[Heterogeneity] = field(default_factory=list)
 
     def __str__(self):
         return self.summary()
@@ -514,6 +520,9 @@ def calibration_report(
         measure(label, part, settings, test, of_part=True)
         for label, part, test in zip(names, samples, tests, strict=True)
     ]
+    centres = []
+    if by is not None and notion_asked == notion:  # labels are no draws of new ones
+        centres = heterogeneity(by, rows, sample, confidence_level)
     comparison = None
     if second is not None:
         comparison = compare_models(compare_name, overall, sample, second, settings)
@@ -528,6 +537,7 @@ def calibration_report(
         settings=described,
         version=_version(),
         description=" ".join(description.split()),
+        heterogeneity=centres,
     )
 
 

@@ -65,6 +65,7 @@ class Row:
     high: float | None = None
     pvalue: float | None = None
     indented: bool = False
+    above_0: bool = False
 
     @property
     def shown(self) -> str:
@@ -81,7 +82,7 @@ class Row:
         if self.low is None:
             return f"≤ {plain_number(self.high)}"
         if self.low == 0 < self.high:
-            return f"≤ {plain_number(self.high)}"
+            return f"{'above 0, ' * self.above_0}≤ {plain_number(self.high)}"
         return f"{plain_number(self.low)} to {plain_number(self.high)}"
 
 
@@ -139,7 +140,8 @@ def _error_rows(error):
     detail = f"mean difference of probability and frequency; each limit holds with {level}"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
-    return [Row("calibration error", error.estimate, detail, error.notion, error.low, error.high)]
+    about = detail, error.notion, error.low, error.high
+    return [Row("calibration error", error.estimate, *about, above_0=error.is_significant)]
 
 
 def _cutoff_rows(test, notion):
@@ -320,7 +322,8 @@ def subgroups_table(report) -> Table:
     level = percent(report.settings["confidence_level"])
     note = f"Limits hold with {level} confidence for each subgroup; p-values are adjusted for all."
     columns = _OUTCOMES if of_events else _SUBGROUPS
-    return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=[note])
+    notes = [note, *(found.sentence() for found in report.heterogeneity)]
+    return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
 
 
 def _ratio(validation) -> str:
@@ -352,7 +355,7 @@ def segments_table(test, settings) -> Table:
     return replace(table, title=title)
 
 
-def comparison_table(report) -> Table:
+def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
     comparison = report.comparison
     first, second = report.overall, comparison.second
@@ -370,7 +373,7 @@ def comparison_table(report) -> Table:
         rows,
         "lrrp",
         str(answer_of_comparison(report)),
-        paired_lines(report),
+        paired_lines(report) if full else (),
     )
 
 

@@ -40,7 +40,7 @@ def as_text(report, full: bool = False) -> str:
     """The report for a terminal of 100 columns: one screen, or everything."""
     parts = [wrapped(report.verdict)]
     if report.comparison is not None:
-        parts += ["", _comparison_text(report)]
+        parts += ["", _comparison_text(report, full)]
     if report.comparison is None or full:
         parts += ["", "\n".join(measures_table(report.overall, report.settings, full).lines())]
     if report.subgroups:
@@ -73,11 +73,12 @@ def _framed(report, title, parts, full) -> str:
     return printable("\n".join([*begin, *parts, *end]))
 
 
-def _comparison_text(report) -> str:
-    table = comparison_table(report)
+def _comparison_text(report, full) -> str:
+    table = comparison_table(report, full)
     columns = [one_line(name, 20) for name in table.columns]
     notes = [wrapped(note, "", "  ") for note in table.notes]
-    return "\n".join([replace(table, columns=columns, title="", notes=()).text(), "", *notes])
+    text = replace(table, columns=columns, title="", notes=()).text()
+    return "\n".join([text, "", *notes] if notes else [text])
 
 
 def _short_names(table, width) -> Table:

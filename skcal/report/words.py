@@ -10,7 +10,7 @@ import numpy as np
 from skcal._scores import of_outcomes
 from skcal._show import percent, plain_number, pvalue_text, share
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.answer import Answer
+from skcal.report.answer import Answer, listed
 
 MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"
@@ -89,8 +89,7 @@ def answer_of_subgroups(report) -> str:
     wrong = sorted((one for one in tested if one.is_significant), key=lambda one: one.test.pvalue)
     others = [part for part in tested if not part.is_significant]
     of = "" if report.comparison is None else f" of {report.overall.name}"
-    more = f", … {len(wrong) - _NAMES} more" if len(wrong) > _NAMES else ""
-    names = ", ".join(part.name for part in wrong[:_NAMES]) + more
+    names = listed([part.name for part in wrong])
     text = f"Subgroups{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     text += f": {names}."
     if not others:
@@ -101,6 +100,8 @@ def answer_of_subgroups(report) -> str:
         text = f"Subgroups{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
+    if len(wrong) <= len(others):
+        text += " One recalibration of all samples may not fix this: recalibrate them separately."
     return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
 
 
@@ -233,8 +234,7 @@ def by_kind(parts, full: bool = True) -> list[str]:
             kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
     texts = []
     for (name, text), *others in kinds.values():
-        more = f", … {len(others) - _NAMES} more" if len(others) > _NAMES else ""
-        names = ", ".join(other for other, _ in others[:_NAMES]) + more
+        names = listed([other for other, _ in others], _NAMES)
         same = all(text == other for _, other in others)
         also = f" (and {names}{'' if same else ', with other numbers'})" if others else ""
         texts.append(f"{name}{also}: {text}")
@@ -255,7 +255,8 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
     texts = [_few_samples(found.overview), *_rare_classes(found.overview)]
     texts += [_ALL_RIGHT] if _is_always_right(found.overview) else []
     texts += [] if found.is_significant else [found.doubt]  # else the answer says it
-    texts += _extreme_predictions(rows, happened)
+    rounded = found.test is not None and found.test.n_rounded > 0 and rows.shape[1] == 2
+    texts += _extreme_predictions(rows, happened, rounded)
     return [text for text in texts if text]
 
 
@@ -266,7 +267,8 @@ def rounding(test) -> list[str]:
     n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
     return [
         f"Predictions are rounded to {test.resolution:g}, so 0 and 100 % mean within half a step: "
-        f"the {n:,} that {were} wrong cannot decide the verdict alone."
+        f"the {n:,} that {were} wrong cannot decide the verdict alone. Slopes and log losses take "
+        "them a quarter of a step inside."
     ]
 
 
@@ -278,10 +280,10 @@ def _is_always_right(overview) -> bool:
 
 def _few_samples(overview):
     n, rarest = overview.n_samples, min(overview.base_rates) * overview.n_samples
-    few = f"{n:,} samples" if n < _FEW_SAMPLES else ""
+    few = f"{n:,} samples are few" if n < _FEW_SAMPLES else ""
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
-        few = f"{n:,} samples, of which {rarest:.0f} have the rarer outcome,"
-    return few and f"{few} are few: every number here is uncertain, so read its interval."
+        few = f"Only {rarest:.0f} of {n:,} samples have the rarer outcome"
+    return few and f"{few}: every number here is uncertain, so read its limits."
 
 
 def _rare_classes(overview):
@@ -290,17 +292,16 @@ def _rare_classes(overview):
     rare = np.flatnonzero((count > 0) & (count < _FEW_OF_A_CLASS))
     if len(absent):
         yield f"{_names(absent, overview)} never {_verb('occur', absent)} in y_true."
-    if len(rare):
+    if len(rare) and len(count) > 2:  # of two classes, few outcomes are said already
         yield (
-            f"{_names(rare, overview)} {_verb('occur', rare)} fewer than {_FEW_OF_A_CLASS} times; "
-            "nothing about single classes can be shown there."
+            f"{_names(rare, overview)} {_verb('occur', rare)} fewer than {_FEW_OF_A_CLASS} times: "
+            "numbers of single classes are mostly noise there."
         )
 
 
 def _names(which, overview):
-    names = ", ".join(repr(overview.classes[k]) for k in which[:_NAMES])
-    more = f" and {len(which) - _NAMES} more" if len(which) > _NAMES else ""
-    return f"Class{'es' if len(which) > 1 else ''} {names}{more}"
+    names = listed([repr(overview.classes[k]) for k in which], _NAMES)
+    return f"Class{'es' if len(which) > 1 else ''} {names}"
 
 
 def _verb(verb, which):
@@ -319,14 +320,14 @@ def sparse_bins(ece) -> str | None:
     )
 
 
-def _extreme_predictions(rows, happened):
+def _extreme_predictions(rows, happened, rounded):
     if (rows.max(axis=1) == 1).all():
         yield (
             "All probabilities are 0 or 1: these look like class predictions, which say nothing "
             "about confidence. Pass predict_proba output."
         )
     impossible = np.count_nonzero(of_outcomes((rows == 0) * 1.0, happened))
-    if impossible:
+    if impossible and not rounded:
         yield (
             f"{impossible:,} outcome{'s' if impossible > 1 else ''} had been given a probability "
             "of 0, so the log loss is infinite. It is computed with the smallest probability that "

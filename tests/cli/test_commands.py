@@ -134,7 +134,9 @@ def test_compare_is_a_report_of_two(run, npz, tmp_path):
     second = save(tmp_path / "second.npz", power=1.0)
     text = run("compare", npz, second, *FEW)
     assert text.startswith("Comparison of calibration: predictions.npz and second.npz\n")
-    assert "predictions.npz minus second.npz" in text
+    assert "predictions.npz minus second.npz" in run(
+        "compare", npz, second, *FEW, "--detail", "full"
+    )
     found = json.loads(run("compare", npz, second, "--json", *FEW))
     assert found["comparison"]["second"]["name"] == "second.npz"
 

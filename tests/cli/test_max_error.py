@@ -64,8 +64,8 @@ def gate(capsys, file, *options, status, limit="0.05"):
 @pytest.mark.parametrize(
     ("n", "off", "status", "told"),
     [
-        (5000, 0.0, 0, "is shown to be below 0.05: the estimate is 0.0"),
-        (3000, 0.15, 1, "is shown to be above 0.05: the estimate is 0.1"),
+        (5000, 0.0, 0, "is significantly below 0.05: the estimate is 0.0"),
+        (3000, 0.15, 1, "is significantly above 0.05: the estimate is 0.1"),
         (300, 0.0, 3, "samples would show it to be below in nine of ten cases (here are 300)"),
         (40, 0.08, 3, "no number of samples would show it to be below"),
     ],
@@ -81,7 +81,7 @@ def test_each_status_with_its_sentence(file, capsys, monkeypatch, n, off, status
     [row] = [line for line in printed.out.splitlines() if line.startswith("calibration error ")]
     assert row.split()[2] == f"{bounds.estimate:.4f}"
     assert f"{bounds.low:.4f}, at most {bounds.high:.4f}, each at 95 % confidence (binary)" in row
-    assert row.split("shown to be ")[1].startswith(("below", "above")[status == 1])
+    assert row.split("significantly ")[1].startswith(("below", "above")[status == 1])
     monkeypatch.setattr(commands, "evaluate", lambda *_: {})  # the same search
     assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05", "--quiet"]) == status
     assert capsys.readouterr() == ("", "")

@@ -350,11 +350,9 @@ def test_histograms_mirror_both_outcomes_with_their_names_and_numbers():
         assert_array_equal(panel.histogram[side], counts)
         assert_allclose(bars.get_data().values, sign * np.sqrt(counts))
     [strip] = display.ax_.child_axes
-    most = panel.histogram.max()
-    assert [text.get_text() for text in strip.get_yticklabels()] == [
-        f"{most:g} well",
-        f"{most:g} ill",
-    ]
+    well, ill = panel.histogram.max(axis=1)
+    said = [text.get_text() for text in strip.get_yticklabels()]
+    assert said == [f"well\n≤ {well:g} a bar", f"ill\n≤ {ill:g} a bar"]
     names = {"confidence": ("wrong", "right"), "classwise": ("others", "in class")}
     for notion, sides in names.items():
         panels = numbers_of(*tempered(), notion=notion).panels

@@ -7,6 +7,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import norm
 
+from skcal._show import wrapped
 from skcal.hypothesis_tests import adjust_pvalues, compare_calibration, monte_carlo_test
 from skcal.hypothesis_tests.result import CalibrationTestResult, resampled_pvalue
 
@@ -85,10 +86,10 @@ def test_what_is_printed_holds_the_mean_under_the_null(rng):
     result = monte_carlo_test(y, proba, random_state=0)
     assert result.null_mean == result.null_distribution.mean()
     assert str(result).splitlines() == [
-        "Monte Carlo (expected_calibration_error), exact level; notion confidence",
+        f"Significantly miscalibrated (p ≤ {result.pvalue:.2g}).",
+        "method     Monte Carlo (expected_calibration_error), exact level; notion confidence",
         f"statistic  {result.statistic:.4g}",
         f"under H0   {result.null_mean:.4g} on average",
-        f"p-value    {result.pvalue:.2g}",
     ]
     assert "under H0, on average" in result._repr_html_()
     by_class = monte_carlo_test(y, proba, notion="classwise", random_state=0)
@@ -97,10 +98,10 @@ def test_what_is_printed_holds_the_mean_under_the_null(rng):
 
 def test_what_is_printed_leaves_out_what_is_not_known(result):
     assert str(result).splitlines() == [
-        "z; notion binary",
+        "No evidence of miscalibration (p = 0.25).",
+        "method     z; notion binary",
         "statistic  2",
         "estimate   0.5 ± 0.25 (s.e.)",
-        "p-value    0.25",
     ]
     assert np.isnan(result.null_mean)
     assert "under H0" not in result._repr_html_()
@@ -116,8 +117,8 @@ def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(r
         low, high = result.confidence_interval()
         sentence = result.error_difference.sentence()
         assert str(result).splitlines() == [
-            f"{sentence[0].upper()}{sentence[1:]}.",
-            f"paired {name}, asymptotic level; notion binary",
+            *wrapped(f"{sentence[0].upper()}{sentence[1:]}.").splitlines(),
+            f"method     paired {name}, asymptotic level; notion binary",
             f"statistic  {result.statistic:.4g}",
             f"estimate   {result.estimate:.4g} ± {result.standard_error:.2g} (s.e.), "
             "first minus second",

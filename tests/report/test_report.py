@@ -230,7 +230,8 @@ def test_paired_tests_of_scores_are_those_of_their_differences():
     ):
         assert test.measure == one.name
         assert_allclose(test.estimate, one.score - other.score, rtol=1e-10)
-    assert "Brier score, <script>" in str(report)
+    assert "Brier score, <script>" in report.summary("full")
+    assert "Brier score, <script>" not in str(report)
 
 
 def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
@@ -392,16 +393,20 @@ def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
     assert strict_json(report)["overall"]["tuned"] == []
 
 
+RARE_CLASS = [0] * 200 + [1] * 195 + [2] * 5
+
+
 @pytest.mark.filterwarnings("ignore:All predictions in")
 @pytest.mark.parametrize(
     ("labels", "proba", "message"),
     [
-        ([0, 1] * 15, [0.3, 0.6] * 15, "30 samples, of which 15 have the rarer outcome, are few"),
+        ([0, 1] * 15, [0.3, 0.6] * 15, "Only 15 of 30 samples have the rarer outcome"),
         ([0, 1] * 20, [0.0, 1.0] * 20, "All probabilities are 0 or 1"),
         ([0, 1] * 200, [0.3] * 400, "All predictions are equal"),
         ([1, 1] * 200, [0.0, 0.7] * 200, "200 outcomes had been given a probability of 0"),
         ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs in y_true"),
-        ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Class 0 occurs fewer than 10 times"),
+        ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Only 5 of 400 samples have the rarer outcome"),
+        (RARE_CLASS, [[0.6, 0.35, 0.05]] * 400, "Class 2 occurs fewer than 10 times"),
         ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of 15 bins holds fewer than 10"),
     ],
 )
