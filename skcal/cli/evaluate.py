@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
-from skcal.cli.gates import line_of_gate
+from skcal.cli.gates import WORST_FIRST, line_of_gate
 from skcal.cli.predictions import Predictions, samples_of
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -66,7 +66,8 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             lines = [error_line(facts, 23) for facts in errors]
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
-        texts.append("\n".join([*(line_of_gate(facts) for facts in gate["results"]), ""]))
+        shown = sorted(gate["results"], key=lambda facts: WORST_FIRST.index(facts["verdict"]))
+        texts.append("\n".join([*map(line_of_gate, shown), ""]))
     if not options.json:
         options.print("\n".join(texts))
     return report

@@ -34,6 +34,8 @@ _SHORT = {
     "rms": "RMS error, 15 bins",
 }
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
+#: The order in which verdicts are shown, and in which one decides for all.
+WORST_FIRST = ("above", "unknown", "below")
 _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
 
 
@@ -70,8 +72,7 @@ def gate_of_errors(predictions, options) -> dict:
         results.append({"subgroup": name or "all", **bounds})
         if name:
             results[-1]["reading"] = f"{name}: {bounds['reading']}"
-    verdicts = {result["verdict"] for result in results}
-    verdict = next(one for one in ("above", "unknown", "below") if one in verdicts)
+    verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
 
@@ -175,13 +176,12 @@ def _reading(name, facts) -> str:
 
 
 def line_of_gate(facts) -> str:
-    """The bounds of an error as a line of the tables that are printed."""
-    kind = _SHORT[facts["error"]]
-    of_part = f", {facts['subgroup']}" if facts["subgroup"] != "all" else ""
+    """The bounds of an error as a line, which begins with the subgroup, if it is of one."""
+    of_part = f"{facts['subgroup']}: " if facts["subgroup"] != "all" else ""
     return (
-        f"{kind:19} {number(facts['estimate'])}   {_verdict(facts)}: at least "
-        f"{number(facts['low'])}, at most {number(facts['high'])}, each at "
-        f"{percent(facts['confidence_level'])} confidence ({facts['notion']}{of_part})"
+        f"{of_part}{_SHORT[facts['error']]:19} {number(facts['estimate'])}   {_verdict(facts)}: at "
+        f"least {number(facts['low'])}, at most {number(facts['high'])}, each at "
+        f"{percent(facts['confidence_level'])} confidence ({facts['notion']})"
     )
 
 

@@ -119,8 +119,8 @@ _OF_FILES = (
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
 _REPORT = (
-    f"{_SAMPLES} by segments detail html description outer-cv notion search bins strategy resamples "
-    "resolution"
+    f"{_SAMPLES} by segments detail html description outer-cv notion search bins strategy "
+    "resamples resolution"
 )
 _OF_REPORTS: dict = {
     "notion": {"help": "confidence, or binary for one or two columns"},

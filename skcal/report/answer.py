@@ -215,9 +215,10 @@ def _samples_needed(found) -> list[str]:
     if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
         return []
     needed = float(f"{gate.n_samples_needed:.2g}")
+    default = "default " * (found.tolerance == found.usual_tolerance)
     return [
-        f"About {needed:,.0f} samples would show that the error is below {gate.limit:g}, the "
-        f"tolerance, if it is {plain_number(gate.assumed_error)}."
+        f"About {needed:,.0f} samples in all would show that the error is below {gate.limit:g}, "
+        f"the {default}tolerance, if it is {plain_number(gate.assumed_error)}."
     ]
 
 
@@ -226,7 +227,7 @@ def worst_range(test, notion) -> str:
     what = "right answers" if notion.of_answers else "events"
     return (
         f"in any range of predictions at most {per_thousand(test.high)} surplus or missing {what} "
-        f"per 1,000 cases ({percent(test.confidence_level)} confidence)"
+        f"per 1,000 of all cases ({percent(test.confidence_level)} confidence)"
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -159,7 +159,7 @@ def find(
         "doubt": doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
     }
     if sample.notion.single:
-        found["scan"] = attempt("ranges", _scanned, sample, confidence_level, n_jobs)
+        found["scan"] = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
     if test is not None:
         limits = ErrorLimits(sample)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
@@ -172,8 +172,26 @@ def find(
     return found
 
 
-def _scanned(sample, confidence_level, n_jobs) -> ScanTestResult:
-    return scan_of(sample, confidence_level, 999, np.random.RandomState(0), n_jobs)
+def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
+    moved = inside(sample, test)
+    found = scan_of(moved, confidence_level, 999, np.random.RandomState(0), n_jobs)
+    if moved is sample:
+        return found
+    ends = {test.resolution / 4: 0.0, 1 - test.resolution / 4: 1.0}
+    ranges = [
+        one._replace(low=ends.get(one.low, one.low), high=ends.get(one.high, one.high))
+        for one in found.ranges
+    ]
+    return replace(found, ranges=ranges)
+
+
+def inside(sample: Sample, test: JointTestResult | None) -> Sample:
+    """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
+    if test is None or not test.n_rounded or two_columns(sample.proba).shape[1] > 2:
+        return sample
+    assert test.resolution is not None
+    middle = test.resolution / 4
+    return sample._replace(proba=np.clip(sample.proba, middle, 1 - middle), logits=None)
 
 
 def _overview(sample) -> Overview:

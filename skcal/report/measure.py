@@ -26,7 +26,7 @@ from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures, valida
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, beside, find
+from skcal.report.findings import Attempts, Findings, beside, find, inside
 from skcal.report.words import cautions, rounding, sparse_bins
 from skcal.sample import Sample
 
@@ -156,7 +156,7 @@ def measure(
     options["resolution"] = settings.resolution
     found = find(attempt, sample, level, settings.max_error, test, **options)
     findings = Findings(**found)
-    refuted, inner = findings.is_significant, _inside(sample, findings.test)
+    refuted, inner = findings.is_significant, inside(sample, findings.test)
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
@@ -188,14 +188,6 @@ def measure(
         ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )
-
-
-def _inside(sample: Sample, test) -> Sample:
-    """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
-    if test is None or not test.n_rounded or two_columns(sample.proba).shape[1] > 2:
-        return sample
-    middle = test.resolution / 4
-    return sample._replace(proba=np.clip(sample.proba, middle, 1 - middle), logits=None)
 
 
 # Tuned errors

@@ -37,8 +37,8 @@ from skcal.report.words import (
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
     "Points are bins of predictions with {level} intervals. They lie on the dashed line if the "
-    "predictions are calibrated. {ranges}Below: the samples of each outcome by prediction; heights "
-    "are square roots of counts."
+    "predictions are calibrated; by chance, some intervals miss it. {ranges}Below: the samples of "
+    "each outcome by prediction; heights are square roots of counts."
 )
 _RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
 _CURVE_READING = (

@@ -16,7 +16,7 @@ MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
-    "Whether the classifier was trained on these samples cannot be seen from here; if it was, "
+    "Whether the model was trained on these samples cannot be seen from here; if it was, "
     "every number is too optimistic."
 )
 _ALL_RIGHT = (
@@ -100,9 +100,20 @@ def answer_of_subgroups(report) -> str:
         text = f"Subgroups{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    if len(wrong) <= len(others):
-        text += " One recalibration of all samples may not fix this: recalibrate them separately."
+    if _ratios_differ(wrong, tested):
+        text += " They differ, so one recalibration of all samples would fix the average only."
     return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
+
+
+def _ratios_differ(wrong, tested) -> bool:
+    """Whether the O/E interval of a subgroup that is miscalibrated lies apart from another one."""
+    ends = {part: part.validation.observed_expected_ratio for part in tested if part.validation}
+    return any(
+        ends[one].high < ends[other].low or ends[other].high < ends[one].low
+        for one in wrong
+        for other in ends
+        if one in ends
+    )
 
 
 def answer_of_comparison(report) -> Answer:
@@ -122,7 +133,9 @@ def answer_of_comparison(report) -> Answer:
     better = int(difference.estimate > 0)
     agree = all((test.estimate > 0) == better for test in report.comparison.tests)
     other = [paired_verdict(report)] if _tests_differ(report) and not agree else []
-    return Answer(f"{names[better]} is better calibrated", "good", sentences + other)
+    still = (report.overall, report.comparison.second)[better].is_significant
+    title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
+    return Answer(title, "moderate" if still else "good", sentences + other)
 
 
 def _tests_differ(report) -> bool:
@@ -268,7 +281,7 @@ def rounding(test) -> list[str]:
     return [
         f"Predictions are rounded to {test.resolution:g}, so 0 and 100 % mean within half a step: "
         f"the {n:,} that {were} wrong cannot decide the verdict alone. Slopes and log losses take "
-        "them a quarter of a step inside."
+        "the middle of that half step."
     ]
 
 
