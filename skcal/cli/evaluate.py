@@ -66,8 +66,8 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             lines = [error_line(facts, 23) for facts in errors]
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
-        shown = sorted(gate["results"], key=lambda facts: WORST_FIRST.index(facts["verdict"]))
-        texts.append("\n".join([*map(line_of_gate, shown), ""]))
+        results = sorted(gate["results"], key=lambda facts: WORST_FIRST.index(facts["verdict"]))
+        texts.append("\n".join([*map(line_of_gate, results), ""]))
     if not options.json:
         options.print("\n".join(texts))
     return report

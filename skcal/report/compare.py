@@ -134,8 +134,9 @@ def heterogeneity(by, rows: Sample, sample: Sample, level: float) -> list[Hetero
     for name, column in columns.items():
         parts = [part for _, part in read_subgroups(column, len(rows.weight), rows.weight)]
         if len(parts) >= _FEWEST_CENTRES:
-            events = np.transpose([_events(sample_of(sample, part)) for part in parts])
-            found.append(heterogeneity_of_ratios(str(name), *events, level))
+            events = [_events(sample_of(sample, part)) for part in parts]
+            observed, expected, variance = np.transpose(events)
+            found.append(heterogeneity_of_ratios(str(name), observed, expected, variance, level))
     return found
 
 
