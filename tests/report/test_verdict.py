@@ -260,9 +260,9 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
         estimate, low, high = map(
             plain_number, (part.error.estimate, part.error.low, part.error.high)
         )
-        assert row[3] == f"{estimate} " + (
-            f"({low} to {high})" if part.error.low else f"(≤ {high})"
-        )
+        limits = f"{low} to {high}" if part.error.low else f"≤ {high}"
+        above = "above 0, " * (part.is_significant and not part.error.low)
+        assert row[3] == f"{estimate} ({above}{limits})"
     assert str(report).count("Limits hold with 95 % confidence for each subgroup") == 1
     wrong = [part for part in report.subgroups if part.is_significant]
     others = [part for part in report.subgroups if not part.is_significant]
