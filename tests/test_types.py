@@ -50,6 +50,8 @@ reveal_type(report)  # CalibrationReport
 reveal_type(report.summary())  # str
 reveal_type(ReliabilityDisplay.from_predictions(y, p))  # ReliabilityDisplay
 scaling = TemperatureScaling().fit(p, y)
+reveal_type(ReliabilityDisplay.from_estimator(scaling, p, y, n_bins=5))  # ReliabilityDisplay
+reveal_type(ReliabilityDisplay.from_cv_results({}, p, y))  # ReliabilityDisplay
 reveal_type(scaling)  # TemperatureScaling
 reveal_type(scaling.predict_proba(p))  # ndarray
 reveal_type(CalibrationMonitor(alpha=0.01).update(p, y))  # CalibrationMonitor
@@ -57,7 +59,7 @@ reveal_type(skcal.Binning(5).fit(p[:, None], y - p))  # Binning
 """
 MISSPELT = """
 import numpy as np
-from skcal import Recalibrator
+from skcal import Recalibrator, ReliabilityDisplay
 from skcal.hypothesis_tests import equivalence_test, skce_test
 from skcal.metrics import expected_calibration_error
 y, p = np.zeros(3), np.zeros(3)
@@ -65,6 +67,7 @@ expected_calibration_error(y, p, bins=10)  # "bins" .* did you mean "n_bins"
 expected_calibration_error(y, p, strategy="uniforms")  # No overload variant
 skce_test(y, p, method="monte_carlo")  # "method" to "skce_test"
 equivalence_test(y, p, limits=0.1)  # "limits" for "equivalence_test"
+ReliabilityDisplay.from_estimator(Recalibrator(), p, y, bins=5)  # "bins"
 Recalibrator(scores="neg_log_loss")  # "scores" for "Recalibrator"
 """
 

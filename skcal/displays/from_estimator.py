@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import inspect
 import re
+from collections.abc import Callable
 from inspect import Parameter
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
@@ -13,6 +14,8 @@ from skcal._sklearn_compat import NamingSignature
 from skcal._validation import InputError
 from skcal.metrics.scorers import align_columns, predicted
 
+_Display = TypeVar("_Display")
+_Options = ParamSpec("_Options")
 _OWN = ("y_true", "y_proba", "labels", "from_logits")  # of from_predictions
 _SAMPLES = """        X : array-like of shape (n_samples, n_features)
             The features of the samples.
@@ -42,7 +45,17 @@ _VALIDATED = """Compute and plot out-of-fold predictions of a cross-validation.
 """
 
 
-def of_estimator(from_predictions) -> Any:
+class _ClassMethod(Protocol[_Options]):
+    """What a type checker knows: three samples' arguments and options in, the display out."""
+
+    def __get__(
+        self, instance: Any, owner: type[_Display]
+    ) -> Callable[Concatenate[Any, Any, Any, _Options], _Display]: ...
+
+
+def of_estimator(
+    from_predictions: Callable[Concatenate[Any, Any, Any, _Options], Any],
+) -> _ClassMethod[_Options]:
     """A class method ``from_estimator`` with the options of ``from_predictions``."""
 
     def from_estimator(cls, estimator, X, y, **options):
@@ -53,7 +66,9 @@ def of_estimator(from_predictions) -> Any:
     return _like(from_estimator, ("estimator", "X", "y"), from_predictions, _FITTED)
 
 
-def of_cv_results(from_predictions) -> Any:
+def of_cv_results(
+    from_predictions: Callable[Concatenate[Any, Any, Any, _Options], Any],
+) -> _ClassMethod[_Options]:
     """A class method ``from_cv_results`` with the options of ``from_predictions``."""
 
     def from_cv_results(cls, cv_results, X, y, **options):
@@ -108,7 +123,7 @@ def _parts_of(cv_results, n_samples) -> tuple[list, list]:
     return estimators, folds
 
 
-def _like(function, own, from_predictions, head) -> classmethod:
+def _like(function, own, from_predictions, head) -> Any:
     """A class method with its own arguments and the options of ``from_predictions``."""
     model = from_predictions.__func__
     first, *options = inspect.signature(model).parameters.values()

@@ -254,7 +254,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         """
         check_is_fitted(self)
         if type(self).__name__ not in known_maps(type(self)):
-            raise TypeError(f"{type(self).__name__} is no map of skcal and cannot be read again.")
+            reason = (
+                f"{type(self).__name__} is no map of skcal, and from_json runs no code of others."
+            )
+            raise TypeError(f"{reason} Store it by skops or pickle.")
         return to_text(self)
 
     @classmethod
