@@ -61,7 +61,9 @@ def snippets(text):
         (text[: match.start()].count("\n"), "picture", match["path"])
         for match in PICTURE.finditer(text)
     ]
-    return sorted([*examples, *blocks, *pictures], key=lambda snippet: snippet[0])
+    code = sorted([*examples, *blocks], key=lambda snippet: snippet[0])
+    drawn = [picture for picture in pictures if code and picture[0] > code[0][0]]
+    return sorted([*code, *drawn], key=lambda snippet: snippet[0])
 
 
 def run_doctest(example, names, page):

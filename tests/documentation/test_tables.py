@@ -1,8 +1,9 @@
 """Every column of a table has a heading."""
 
+import csv
 import re
 
-from pages import TEXTS
+from pages import DOC, TEXTS
 
 BAR = re.compile(r"^=+(?: +=+)+$")
 LIST = re.compile(
@@ -46,3 +47,11 @@ def test_an_empty_heading_is_seen():
     rows = ".. list-table::\n   :header-rows: 1\n\n   * - a\n     -\n   * - 1\n     - 2\n"
     assert empty_headings(grid) == [["", "b"]]
     assert empty_headings(rows) == [["a", ""]]
+
+
+def test_the_readme_has_the_table_of_packages_that_one_run_wrote():
+    with (DOC / "evidence" / "packages.csv").open(newline="") as file:
+        rows = ["| " + " | ".join(row) + " |" for row in csv.reader(file)]
+    readme = (DOC.parent / "README.md").read_text(encoding="utf-8").splitlines()
+    assert [row for row in rows if row not in readme] == []
+    assert len(rows) > 8
