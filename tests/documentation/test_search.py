@@ -1,11 +1,13 @@
 """The search of the built site finds the page that answers a user's question."""
 
 import json
+import re
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
+from pages import TEXTS
 
 QUESTIONS = {
     "ECE confidence interval": "howto/ece_interval",
@@ -31,6 +33,31 @@ QUESTIONS = {
     "torchmetrics": "howto/coming_from",
     "recalibration method": "howto/which_method",
     "FAQ": "faq",
+    # in other words
+    "error bars for calibration error": "howto/ece_interval",
+    "probabilities too extreme": "howto/fix_overconfident",
+    "how many bins for ECE": "howto/which_bins",
+    "which of two classifiers is better calibrated": "guide/comparing",
+    "calibrate each class": "howto/classwise",
+    "ChatGPT says it is 90% sure": "guide/llm_confidence",
+    "bias by gender": "guide/fairness",
+    "neural network softmax overconfidence": "users/networks",
+    "cross_val_score calibration": "howto/scorers",
+    "share results with management": "howto/report_for_my_boss",
+    "plot calibration curve": "howto/diagram_band",
+    "is my validation set large enough": "guide/sample_size",
+    "xgboost probabilities": "howto/boosted_trees",
+    "fraud detection 1 percent": "howto/rare_events",
+    "repeated measurements per subject": "guide/dependent_samples",
+    "pixel labels": "howto/image_segmentation",
+    "detect drift after deployment": "guide/monitoring",
+    "risk model for patients": "guide/clinical",
+    "fail the pipeline if calibration is bad": "guide/good_enough",
+    "migrate from netcal": "howto/coming_from",
+    "isotonic or Platt": "howto/which_method",
+    "what does cutoff error mean": "glossary",
+    "lightgbm early stopping": "howto/with_other_libraries",
+    "new hospital without labels": "guide/shifted",
 }
 
 
@@ -44,3 +71,11 @@ def test_the_right_page_is_among_the_first_three(site):
     found = dict(zip(QUESTIONS, json.loads(result.stdout), strict=True))
     missed = {query: found[query] for query, page in QUESTIONS.items() if page not in found[query]}
     assert not missed
+
+
+def test_keywords_are_single_words():
+    """The index takes a keyword as a whole, so that nobody would find one of two words."""
+    listed = [re.search(r":keywords: (.*)", text) for text in TEXTS.values()]
+    keywords = [word for match in listed if match for word in match[1].split(", ")]
+    assert [word for word in keywords if " " in word] == []
+    assert len(keywords) > 200

@@ -44,7 +44,8 @@ const look = (page, width) => new Promise(resolve => {
     told.contrast = ["light", "dark"].map(theme => {
       root.documentElement.dataset.theme = theme;
       const back = view.getComputedStyle(root.body).backgroundColor;
-      const texts = all("article p, article p a:not(.sd-btn), article h1, article .decision-tree text");
+      const links = "article p a:not(.sd-btn), article .decision-tree text";
+      const texts = all("article p, article h1, " + links);
       const seen = texts.map(one => {
         const style = view.getComputedStyle(one);
         return contrast(one.tagName == "text" ? style.fill : style.color, back);

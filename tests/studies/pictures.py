@@ -80,7 +80,7 @@ def screenshots():
     X, y = load_digits(return_X_y=True)
     proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
     report = calibration_report(y, proba, name="naive Bayes")
-    screenshot("report", report.save, "760,1230")
+    screenshot("report", report.save, "760,1205")
     screenshot("report_narrow", report.save, "520,740")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
     narrow = cell("calibration_report(y, proba)", report)
