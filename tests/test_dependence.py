@@ -21,6 +21,10 @@ from skcal.hypothesis_tests import (
     segment_test,
     skce_test,
 )
+from skcal.hypothesis_tests.comparison import _Projection
+from skcal.hypothesis_tests.comparison import (
+    _variance_by_dependence as _variance_by_dependence_of_pairs,
+)
 from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics.base import read_outcome
@@ -245,6 +249,38 @@ def test_differences_of_losses_and_errors_know_the_dependence():
     sums = np.bincount(limits[0].parts[0].groups.codes, signs[0] - signs[1]) / len(y)
     expected = sums**2 @ (m - m**2)[::8]
     assert_allclose(_variance_by_dependence(*limits), expected, rtol=0.01)  # of λ almost 1
+
+
+@pytest.mark.parametrize("same", [True, False])
+def test_a_comparison_knows_the_dependence(same):
+    y, p, codes, weight = labels_of_groups()
+    other = y if same else np.roll(y, 1)
+    a, b = (
+        read_sample(labels, q, sample_weight=weight, groups=codes)
+        for labels, q in ((y, p), (other, p**2))
+    )
+    [first], [second] = a.problems(), b.problems()
+    projections = [_Projection(one, 2) for one in (a, b)]
+    found = _variance_by_dependence_of_pairs(*projections, weight, first, second)
+    values = [weight[:, None] * one.factors[0][0] for one in projections]
+    m, k = (p + p**2) / 2, values[0].shape[1]
+    laws = [
+        in_one_group(first._replace(features=chance[:, None]))
+        for chance in ((m, m) if same else (p, p**2))
+    ]
+    C = np.hstack(values).T @ laws[0] @ np.hstack(values)
+    if not same:
+        C[k:, k:] = values[1].T @ laws[1] @ values[1]
+        C[:k, k:] = 0
+        C[k:, :k] = 0
+    signs = np.diag(np.repeat([1, -1], [k, len(C) - k]))
+    total = np.hstack([values[0].T @ (y - p), values[1].T @ (other - p**2)])
+    noise = np.trace(signs @ C @ signs @ C)
+    linear = max(total @ signs @ C @ signs @ total - noise, 0)
+    mass = np.bincount(codes, weight)
+    expected = (4 * linear + 2 * noise) / (mass.sum() ** 2 - mass @ mass) ** 2
+    assert linear > 0
+    assert_allclose(found, expected, rtol=1e-6)
 
 
 def test_maps_and_bounds_know_the_dependence():

@@ -10,6 +10,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
+from scipy.linalg import block_diag
 
 from skcal._groups import (
     FEW_OF_COMPARISONS,
@@ -24,6 +25,7 @@ from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
+from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_groups
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
@@ -148,8 +150,9 @@ def compare_calibration(
 
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
-    second is there, and the test is conservative. Samples whose weights differ are groups of one
-    each, of which Student's distribution has (Σ w)² / Σ w² - 1 degrees of freedom. Measured
+    second is there, and the test is conservative. With ``groups`` and single probabilities it is no
+    smaller than what the estimated dependence implies. Samples whose weights differ are groups of
+    one each, of which Student's distribution has (Σ w)² / Σ w² - 1 degrees of freedom. Measured
     rejections are on the page "Levels and powers of single tests" of the documentation.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
@@ -205,14 +208,20 @@ def compare_calibration(
     a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
     b = b._replace(groups=a.groups)
     difference = difference_of_errors(a, b) if a.notion.scalar else None
+    single, law = a.notion.single and b.groups is not None, 0.0
+    parts = [one.problems()[0] for one in (a, b)] if single else []
     a = a._replace(groups=groups_or_singles(a.groups, a.weight))
     if method == "projection":
-        sums = _Vectors(_Projection(a, degree), _Projection(b, degree), a).sums()
+        projections = _Projection(a, degree), _Projection(b, degree)
+        sums = _Vectors(*projections, a).sums()
+        if single:
+            law = _variance_by_dependence(*projections, a.weight, *parts)
         name = f"paired projections on polynomials of degree {degree}"
     else:
         sums = _skce_sums(a, b, kernel, bandwidth)
         name = "paired SKCE"
     estimate, error = (_mean_of_pairs if a.groups is None else _mean_of_group_pairs)(sums)
+    error = max(error, np.sqrt(law))
     if estimate and error <= 1e-6 * abs(estimate):
         raise ValueError(
             "The difference is the same for every sample, so it has no standard error. More, and "
@@ -303,6 +312,36 @@ def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
     influence = 2 * (sums.rows - sizes * (total - sizes) * estimate) / pairs
     linear = max(float(influence @ influence) - 4 * square, 0.0)
     return estimate, np.sqrt(n_groups / (n_groups - 1) * linear + 2 * square)
+
+
+def _variance_by_dependence(first, second, weight, a: Problem, b: Problem) -> float:
+    """Variance of the mean over pairs of groups by the dependence of the outcomes of a group.
+
+    With the vectors U of both models, signs S = ± and C, the covariance of Σ U, it is that of
+    2 ⟨S E[Σ U], Σ U⟩, and 2 tr(S C S C), at most, of what is left where both are calibrated.
+    """
+    groups: Any = a.groups
+    vectors, residuals = zip(*(one.factors[0] for one in (first, second)), strict=True)
+    values = [weight[:, None] * psi for psi in vectors]
+    if groups.strength == 0:
+        return 0.0
+    both = zip(values, residuals, strict=True)
+    total = np.hstack([value.T @ delta[:, 0] for value, delta in both])
+    signs = np.repeat([1.0, -1.0], [value.shape[1] for value in values])
+    if np.allclose(a.outcomes, b.outcomes):
+        chance = (a.features[:, 0] + b.features[:, 0]) / 2
+        covariance = groups.covariance(np.hstack(values), chance)
+    else:
+        each = (
+            groups.covariance(value, part.features[:, 0])
+            for value, part in zip(values, (a, b), strict=True)
+        )
+        covariance = block_diag(*each)
+    signed = signs[:, None] * covariance
+    pairs = float(np.vdot(signed, signed.T))
+    linear = float((signs * total) @ covariance @ (signs * total)) - pairs
+    sizes = groups.sums(weight)
+    return (4 * max(linear, 0.0) + 2 * pairs) / (sizes.sum() ** 2 - sizes @ sizes) ** 2
 
 
 class _Projection:

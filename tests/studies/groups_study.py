@@ -12,7 +12,8 @@ Run
 
 import argparse
 import warnings
-from functools import partial
+from functools import cache, partial
+from inspect import signature
 from pathlib import Path
 
 import numpy as np
@@ -28,6 +29,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
+from skcal._scores import brier_losses
 from skcal.displays.reliability_panel import make_panel
 from skcal.hypothesis_tests import (
     calibration_test,
@@ -43,10 +45,13 @@ from skcal.hypothesis_tests import (
 from skcal.metrics import (
     binned_rms_error_interval,
     cox_recalibration,
+    decision_curve,
     flexible_calibration_curve,
+    murphy_diagram,
     validation_measures,
 )
 from skcal.model_selection import compare_risks
+from skcal.recalibration.losses import LossComparison
 from skcal.sample import read_sample
 
 LEVEL = 0.05
@@ -251,9 +256,76 @@ COMPARISONS = {
     "compare_calibration": tells_equal_errors_apart,
     "both calibrated": tells_calibrated_apart,
 }
+
+
+def tells_errors_apart(y, p, groups):
+    """Two models that err as far, one upwards and one downwards: the interval leaves out 0."""
+    e = 0.4 * p * (1 - p)
+    return compare_calibration(y, p + e, p - e, groups=groups).error_difference.is_significant
+
+
+def tells_losses_apart(y, p, groups):
+    """The Brier losses of two such models."""
+    sample, e = read_sample(y, p, groups=groups), 0.3 * p * (1 - p)
+    proba = [np.column_stack([1 - q, q]) for q in (p + e, p - e)]
+    compared = LossComparison.of_predictions(
+        brier_losses, proba, (y, y), sample.weight, sample.groups
+    )
+    return compared.pvalue <= LEVEL
+
+
+# Curves of decisions, whose truth is a mean over the predictions of 400 data sets
+
+
+@cache
+def many_predictions(design):
+    rng = np.random.default_rng(12345)
+    return np.concatenate([DESIGNS[design](rng)[1] for _ in range(400)])
+
+
+def thresholds_of(x):
+    """Thresholds that at least one in fifty predictions reaches."""
+    return THRESHOLDS[np.quantile(x, 0.98) > THRESHOLDS]
+
+
+def scores_of(x, q, t):
+    """Mean elementary scores of predictions q of the chances x."""
+    return np.array([np.mean(np.where(q >= s, s * (1 - x), (1 - s) * x)) for s in t])
+
+
+def band_of_net_benefits_misses(y, p, groups, x):
+    t = thresholds_of(x)
+    truth = np.array([np.mean((x >= s) * (x - s)) / (1 - s) for s in t])
+    curve = decision_curve(y, p, thresholds=t, groups=groups)
+    return ((truth < curve.band_low) | (truth > curve.band_high)).any()
+
+
+def scores_miss(y, p, groups, x):
+    """How many of the thresholds are missed."""
+    t = thresholds_of(x)
+    diagram = murphy_diagram(y, p, thresholds=t, groups=groups)
+    truth = scores_of(x, x, t)
+    return ((truth < diagram.low) | (truth > diagram.high)).mean()
+
+
+def differences_of_scores_miss(y, p, groups, x):
+    t = thresholds_of(x)
+    diagram = murphy_diagram(y, p, compare=p**1.5, thresholds=t, groups=groups)
+    truth = scores_of(x, x, t) - scores_of(x, x**1.5, t)
+    return ((truth < diagram.low) | (truth > diagram.high)).mean()
+
+
+THRESHOLDS = np.array([0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7])
+DECISIONS = {
+    "band of net benefits": band_of_net_benefits_misses,
+    "Murphy scores": scores_miss,
+    "differences of Murphy scores": differences_of_scores_miss,
+    "difference of errors": tells_errors_apart,
+    "difference of losses": tells_losses_apart,
+}
 NOT_SYMMETRIC = ("events", "questions", "part")
 SYMMETRIC = [name for name in DESIGNS if not any(word in name for word in NOT_SYMMETRIC)]
-QUESTIONS = {**TESTS, **INTERVALS, **COMPARISONS}
+QUESTIONS = {**TESTS, **INTERVALS, **COMPARISONS, **DECISIONS}
 
 
 def asked(design, question):
@@ -271,7 +343,9 @@ def answer(question, design, seed):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
-                found.append(float(QUESTIONS[question](y, p, told)))
+                ask = QUESTIONS[question]
+                knows = {"x": many_predictions(design)} if "x" in signature(ask).parameters else {}
+                found.append(float(ask(y, p, told, **knows)))
             except ValueError:
                 found.append(np.nan)
     return design, question, seed, *found
@@ -298,6 +372,7 @@ def write_tables(path, folder):
         ("groups_of_tests", TESTS),
         ("groups_of_intervals", INTERVALS),
         ("groups_of_comparisons", COMPARISONS),
+        ("groups_of_decisions", DECISIONS),
     ):
         table = []
         questions = [one for one in questions if any(row[1] == one for row in rows)]
