@@ -1,7 +1,7 @@
 """The lines of other packages beside ours, run as the page shows them: python -m pytest -m peers.
 
 Each row of the first table of ``doc/howto/coming_from.rst`` is evaluated, and has to give the two
-numbers of its last column. R's row runs where ``RSCRIPT`` names Rscript and rms is installed.
+numbers of its second column. R's row runs where ``RSCRIPT`` names Rscript and rms is installed.
 """
 
 import os
@@ -19,8 +19,8 @@ import skcal.recalibration
 pytestmark = [pytest.mark.peers, pytest.mark.filterwarnings("ignore")]
 PAGE = TEXTS["howto/coming_from.rst"]
 ROW = re.compile(
-    r"   \* - (?P<package>.+)\n     - `(?P<theirs>.+)`\n"
-    r"     - `(?P<ours>.+)`\n     - (?P<shown>.+)\n"
+    r"   \* - (?P<package>.+)\n     - (?P<shown>\d.+)\n"
+    r"     - `(?P<theirs>.+)`\n     - `(?P<ours>.+)`\n"
 )
 ROWS = {match["package"]: match for match in ROW.finditer(PAGE)}
 
