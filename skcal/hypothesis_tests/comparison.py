@@ -338,7 +338,7 @@ def _variance_by_dependence(first, second, weight, a: Problem, b: Problem) -> fl
         )
         covariance = block_diag(*each)
     signed = signs[:, None] * covariance
-    pairs = float(np.vdot(signed, signed.T))
+    pairs = max(float(np.vdot(signed, signed.T)), 0.0)  # of the same model 0 but for rounding
     linear = float((signs * total) @ covariance @ (signs * total)) - pairs
     sizes = groups.sums(weight)
     return (4 * max(linear, 0.0) + 2 * pairs) / (sizes.sum() ** 2 - sizes @ sizes) ** 2
