@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from skcal._matrices import two_columns
 from skcal._show import as_json
 from skcal.cli.predictions import samples_of
 from skcal.metrics import coverage_at_risk
 from skcal.metrics.selective import CoverageAtRisk
+from skcal.report.views import as_data
 from skcal.sample import read_sample
 
 _UNPROVEN = 3  # the exit status where no threshold is proven
 
 
 def threshold_of(predictions, notion, options) -> CoverageAtRisk:
-    """The threshold of the confidence that holds ``--max-risk``.
+    """The threshold of the confidence that holds ``--max-risk``, in the units of the file.
 
     Parameters
     ----------
@@ -29,7 +32,7 @@ def threshold_of(predictions, notion, options) -> CoverageAtRisk:
     [problem] = sample.problems()
     return coverage_at_risk(
         problem.outcomes[:, 0],
-        problem.features[:, 0],
+        np.round(problem.features[:, 0] * options.scale, 12),
         options.max_risk,
         **samples_of(predictions, options),
     )
@@ -40,5 +43,4 @@ def shown(result: CoverageAtRisk, as_object: bool) -> tuple[str, int]:
     status = 0 if result.risk is not None else _UNPROVEN
     if not as_object:
         return str(result), status
-    facts = vars(result) | {"threshold": result.threshold if result.risk is not None else None}
-    return as_json(facts), status
+    return as_json(as_data(result)), status

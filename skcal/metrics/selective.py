@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import ceil, log
+from itertools import pairwise
+from math import ceil, floor, log, log10
 from numbers import Real
 from typing import NamedTuple
 
@@ -30,6 +31,7 @@ from skcal.sample import read_sample
 
 _STARTS = 5  # of the sequence of tests
 _LEAST_FREEDOM = 0.1
+_TIMES = np.geomspace(1.1, 100, 49)  # as many answers as are given, in steps of 10 %
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -95,6 +97,18 @@ class CoverageAtRisk:
         The observed risk of the answers that ``threshold`` keeps; None if it keeps none.
     confidence_level : float
     n_samples : int
+    n_kept : int
+        The number of answers that ``threshold`` keeps here.
+    nearest : CoverageAtRisk or None
+        If no threshold is proven: the result at the lowest limit, in steps of 0.1 %, that these
+        answers would have proven. The guarantee needs a limit that was fixed before.
+    lowest_risk : float or None
+        If no threshold is proven: the lowest observed risk at a threshold that keeps enough answers
+        for a proof if all were right, or at that of ``nearest``; None if there are too few answers.
+    n_needed : int or None
+        If no threshold is proven: about how many answers prove ``max_risk`` if the risk at each
+        threshold stays as it is here; with too few answers how many are needed if all were right.
+        None if more than 100 times as many.
     """
 
     max_risk: float
@@ -104,13 +118,45 @@ class CoverageAtRisk:
     risk: float | None
     confidence_level: float
     n_samples: int
+    n_kept: int = 0
+    nearest: CoverageAtRisk | None = None
+    lowest_risk: float | None = None
+    n_needed: int | None = None
+
+    def _unproven(self) -> str:
+        limit, said = percent(self.max_risk), []
+        if self.nearest is not None:
+            near = self.nearest
+            said.append(
+                f"The lowest limit that they could have proven is {percent(near.max_risk)}, had it "
+                f"been fixed before: a confidence of at least {near.threshold:.12g} keeps "
+                f"{near.n_kept:,} answers, and {100 * (near.risk or 0):.1f} % of them are wrong."
+            )
+        if self.lowest_risk is None:
+            said.append(
+                f"There are too few: {limit} needs at least {self.n_needed:,} independent answers, "
+                "even if all are right."
+            )
+        elif self.n_needed is None:
+            said.append(
+                "More answers would hardly help: the lowest share of wrong answers at a threshold "
+                f"is {100 * self.lowest_risk:.1f} %. Allow a higher risk, or find a "
+                "confidence that separates right from wrong answers better."
+            )
+        else:
+            said.append(
+                "More answers could help: the share of wrong answers is as low as "
+                f"{100 * self.lowest_risk:.1f} % at one threshold. If the shares stay as here, a "
+                f"proof of {limit} takes about {self.n_needed:,} answers in all."
+            )
+        return " ".join(said)
 
     def __str__(self):
         limit, level = percent(self.max_risk), percent(self.confidence_level)
         if self.risk is None:
             return wrapped(
-                f"No threshold is proven to hold a risk of at most {limit} ({level} confidence, "
-                f"{self.n_samples:,} answers). Collect more answers, or allow a higher risk."
+                f"No threshold is proven to keep answers of which at most {limit} are wrong "
+                f"({level} confidence, {self.n_samples:,} answers). {self._unproven()}"
             )
         return wrapped(
             f"Keep answers whose confidence is at least {self.threshold:.12g}. At most {limit} of "
@@ -352,20 +398,34 @@ def coverage_at_risk(
     confidence).
     """
     answers = _read_answers(correct, confidence, sample_weight, groups)
-    last = _last_that_passes(answers, max_risk, 1 - confidence_level)
-    if last < 0:
-        return CoverageAtRisk(max_risk, 0.0, 0.0, np.inf, None, confidence_level, answers.n_samples)
-    threshold = _short(answers.thresholds[last : last + 2])
-    kept = answers.confidence >= threshold
-    low, _ = proportion_limits(kept, answers.weight, answers.groups, 1 - confidence_level)
+    alpha = 1 - confidence_level
+    highs = _highs(answers, alpha)
+    last = _last_that_passes(answers, highs, max_risk, alpha)
+    if last >= 0:
+        return _at(answers, last, max_risk, confidence_level)
+    higher = (np.floor(1000 * max_risk + 1e-9) + np.arange(1, 1000)) / 1000
+    tried = (
+        (_last_that_passes(answers, highs, one, alpha), float(one)) for one in higher if one < 1
+    )
+    last, limit = next((found for found in tried if found[0] >= 0), (-1, 1.0))
+    fewest = _fewest(max_risk, alpha)
+    needed: int | None = fewest
+    enough, lowest = answers.possible >= fewest, None
+    if enough.any():
+        enough[last] |= last >= 0
+        lowest = float(answers.risk[enough].min())
+        needed = _needed(answers, enough, max_risk, alpha)
     return CoverageAtRisk(
         max_risk,
-        float(answers.kept[last] / answers.kept[-1]),
-        low,
-        threshold,
-        float(answers.risk[last]),
-        confidence_level,
-        answers.n_samples,
+        coverage=0.0,
+        low=0.0,
+        threshold=np.inf,
+        risk=None,
+        confidence_level=confidence_level,
+        n_samples=answers.n_samples,
+        nearest=_at(answers, last, limit, confidence_level) if last >= 0 else None,
+        lowest_risk=lowest,
+        n_needed=needed,
     )
 
 
@@ -502,27 +562,67 @@ def _limits(answers: _Answers, tail: float) -> tuple[np.ndarray, np.ndarray]:
     return clopper_pearson(answers.risk * number, number, tail)
 
 
-def _last_that_passes(answers: _Answers, max_risk: float, alpha: float) -> int:
+def _at(answers: _Answers, last: int, max_risk: float, level: float) -> CoverageAtRisk:
+    """What the threshold of this place keeps."""
+    threshold = _short(answers.thresholds[last : last + 2])
+    kept = answers.confidence >= threshold
+    low, _ = proportion_limits(kept, answers.weight, answers.groups, 1 - level)
+    return CoverageAtRisk(
+        max_risk,
+        float(answers.kept[last] / answers.kept[-1]),
+        low,
+        threshold,
+        float(answers.risk[last]),
+        level,
+        answers.n_samples,
+        int(kept.sum()),
+    )
+
+
+def _fewest(max_risk: float, alpha: float) -> int:
+    """The fewest answers that pass if all are right."""
+    return ceil(log(alpha / _STARTS) / log(1 - max_risk))
+
+
+def _highs(answers: _Answers, alpha: float) -> np.ndarray:
+    """Upper limits of the risk at each threshold, for 1, 2, … parts of the allowed error."""
+    parts = np.arange(1, _STARTS + 1)
+    return np.array([_limits(answers, alpha * part / _STARTS)[1] for part in parts])
+
+
+def _last_that_passes(answers: _Answers, highs, max_risk: float, alpha: float) -> int:
     """The lowest threshold that passes the sequence of tests; -1 if none does."""
-    passes = [
-        _limits(answers, alpha * parts / _STARTS)[1] <= max_risk for parts in range(1, _STARTS + 1)
-    ]
     # Starts depend on confidences and groups only: from the fewest answers that may pass to all.
-    fewest = ceil(log(alpha / _STARTS) / log(1 - max_risk))
-    most = answers.possible.max()
+    fewest, most = _fewest(max_risk, alpha), answers.possible.max()
     if fewest > most:
         return -1
     grid = np.geomspace(fewest, most, _STARTS + 1)[:-1]
     reached = np.maximum.accumulate(answers.possible)
-    starts = np.bincount(np.searchsorted(reached, grid - 1e-9), minlength=len(reached))
     parts, last = 0, -1
-    for k, new in enumerate(starts.tolist()):
-        parts += new
-        if parts and passes[parts - 1][k]:
-            last = k
-        else:
-            parts = 0
-    return last
+    for start, end in pairwise([*np.searchsorted(reached, grid - 1e-9), len(reached)]):
+        parts += 1
+        fails = np.flatnonzero(highs[parts - 1, start:end] > max_risk)
+        n_passed = fails[0] if len(fails) else end - start
+        last = start + n_passed - 1 if n_passed else last
+        parts = 0 if len(fails) else parts
+    return int(last)
+
+
+def _needed(answers: _Answers, enough, max_risk: float, alpha: float) -> int | None:
+    """About how many answers let a threshold pass at its observed risk."""
+
+    def passes(times: float) -> bool:
+        names = "number", "freedom", "possible"
+        many = answers._replace(**{name: times * getattr(answers, name) for name in names})
+        highs = np.where(enough, _highs(many, alpha), 1)
+        return _last_that_passes(many, highs, max_risk, alpha) >= 0
+
+    times = next((times for times in _TIMES if passes(times)), None)
+    if times is None:
+        return None
+    needed = times * answers.n_samples
+    digits = 1 - floor(log10(needed))  # two significant ones
+    return ceil(needed * 10.0**digits) * 10**-digits if digits < 0 else ceil(needed)
 
 
 def _short(thresholds: np.ndarray) -> float:

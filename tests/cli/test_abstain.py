@@ -35,7 +35,8 @@ ANSWERS = ["--confidence", "confidence", "--correct", "correct", "--percent"]
 def test_it_is_coverage_at_risk_of_answers_also_with_groups(file, run):
     stated, right = answers()
     for options, groups in (([], None), (["--groups", "question"], np.arange(N) // 5)):
-        expected = coverage_at_risk(right, stated / 100, 0.2, groups=groups)
+        expected = coverage_at_risk(right, stated, 0.2, groups=groups)
+        assert 50 < expected.threshold <= 100  # in the units of the file
         assert run("abstain", file, *ANSWERS, "--max-risk", 0.2, *options).strip() == str(expected)
         facts = json.loads(run("abstain", file, *ANSWERS, "--max-risk", 0.2, "--json", *options))
         assert facts["threshold"] == expected.threshold
@@ -44,9 +45,10 @@ def test_it_is_coverage_at_risk_of_answers_also_with_groups(file, run):
 
 def test_without_a_proven_threshold_the_status_is_3(file, run):
     text = run("abstain", file, *ANSWERS, "--max-risk", 0.001, status=3)
-    assert "No threshold is proven to hold a risk of at most 0.1 %" in text
+    assert "No threshold is proven to keep answers of which at most 0.1 % are wrong" in text
     facts = json.loads(run("abstain", file, *ANSWERS, "--max-risk", 0.001, "--json", status=3))
     assert (facts["threshold"], facts["coverage"]) == (None, 0)
+    assert 50 < facts["nearest"]["threshold"] <= 100
 
 
 def test_of_a_classifier_it_asks_whether_the_most_probable_class_is_right(tmp_path, run):

@@ -136,7 +136,9 @@ def test_a_perfect_and_a_hopeless_model():
     assert "Keep answers whose confidence is at least 0." in str(result)
     result = coverage_at_risk(1 - right, confidence, 0.05)
     assert (result.coverage, result.low, result.threshold, result.risk) == (0, 0, np.inf, None)
-    assert "No threshold is proven to hold a risk of at most 5 %" in str(result)
+    assert "No threshold is proven to keep answers of which at most 5 % are wrong" in str(result)
+    assert (result.nearest, result.lowest_risk, result.n_needed) == (None, 1, None)
+    assert "More answers would hardly help" in str(result)
     assert area_under_risk_coverage(1 - right, confidence) == 1
 
 
@@ -146,6 +148,36 @@ def test_the_threshold_is_the_shortest_number_that_keeps_the_same_answers():
     result = coverage_at_risk(right, confidence, 0.1)
     assert (result.threshold, result.coverage) == (0.987, 0.8)
     assert coverage_at_risk(right, -1000 + confidence, 0.1).coverage == 0.8
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_takes(grouped):
+    rng = np.random.default_rng(0)
+    confidence = rng.choice([0.6, 0.7, 0.8, 0.9, 1.0], 400)
+    right = rng.random(400) < confidence - 0.1
+    groups = np.arange(400) // 2 if grouped else None
+
+    def at(risk, times=1):
+        many = None if groups is None else (groups + 200 * np.arange(times)[:, None]).ravel()
+        return coverage_at_risk(
+            np.tile(right, times), np.tile(confidence, times), risk, groups=many
+        )
+
+    found = at(0.08)
+    lowest = next(one for k in range(81, 1000) if (one := at(k / 1000)).risk is not None)
+    assert vars(found.nearest) == vars(lowest)
+    kept = confidence >= lowest.threshold
+    assert (lowest.n_kept, lowest.risk) == (kept.sum(), np.mean(~right[kept]))
+    # The same answers again and again: first proven at about the number that is said.
+    times = next(times for times in range(2, 100) if at(0.08, times).risk is not None)
+    assert 400 * (times - 1) < found.n_needed <= 1.15 * 400 * times
+    assert f"takes about {found.n_needed:,} answers in all" in " ".join(str(found).split())
+    shares = [np.mean(~right[confidence >= one]) for one in np.unique(confidence)]
+    assert found.lowest_risk == min(shares) < 0.08
+    few = at(0.01)
+    assert few.lowest_risk is None
+    assert 0.99**few.n_needed <= 0.05 / 5 < 0.99 ** (few.n_needed - 1)
+    assert "There are too few" in str(few)
 
 
 def share_of_broken_promises(draw, max_risk, n_sets, seed, **options):
