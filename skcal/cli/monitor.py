@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import shlex
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -22,6 +23,7 @@ from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.displays import MonitorDisplay
 from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
+from skcal.monitoring.status import NEXT
 
 _MOST_DIGESTS = 400  # of the last batches
 _MOST_MARKS = 100_000  # of the last rows with an id
@@ -105,7 +107,13 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             planned = {} if plan is None else {"plan": asdict(plan)}
             options.print(as_json({**monitor.to_dict(), **planned}))
         else:
-            options.print(monitor if plan is None else f"{monitor}\nPlan: {plan}")
+            command = f"python -m skcal monitor {shlex.quote(options.state)}"
+            text = str(monitor).replace(
+                NEXT,
+                f"Next: find the cause. Then: {command} --acknowledge --note WHY\n"
+                f"After a recalibration: {command} --reset --note WHY",
+            )
+            options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
         save_figure(MonitorDisplay.from_monitor(monitor).figure_, options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)

@@ -36,6 +36,9 @@ _WITHOUT: dict = {
     "skip_unlabelled": False,
     "correct": None,
     "error": None,
+    "confidence": None,
+    "normalize": False,
+    "drop_missing": False,
 }
 
 
@@ -281,7 +284,8 @@ _COMMANDS = {
                 "help": "predictions like those of the study, such as those of a pilot",
             }
         },
-        f"json {_OF_FILES} prevalence c-statistic linear-predictor oe-width slope-width c-width "
+        "json quiet label ignore score sep decimal encoding scale percent logits max-size "
+        "prevalence c-statistic linear-predictor oe-width slope-width c-width "
         "threshold net-benefit-width max-error confidence-level",
         {
             "max-error": {

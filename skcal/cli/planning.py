@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from inspect import signature
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from skcal.cli.bounds import FileError
 from skcal.cli.columns import texts_of_column
+from skcal.cli.options import OPTIONS
 from skcal.cli.predictions import (
     Predictions,
     dialect_of,
@@ -69,10 +71,16 @@ def _numbers_of(here, there, options) -> tuple[np.ndarray, np.ndarray]:
 def sample_size(options) -> ValidationSampleSize:
     """The samples of a study with the widths that are asked for."""
     names = signature(validation_sample_size).parameters
-    given = {name: getattr(options, name, None) for name in names}
+    given: dict[str, Any] = {name: getattr(options, name, None) for name in names}
     if options.file is not None:
         options.second, classes = options.file, np.array(["0", "1"])
         given["y_proba"] = read_unlabelled(options, classes, single=True)[0].ravel()
-    return validation_sample_size(
-        **{name: value for name, value in given.items() if value is not None}
-    )
+    given = {name: value for name, value in given.items() if value is not None}
+    try:
+        return validation_sample_size(**given)
+    except ValueError as error:  # of an argument, which is an option or the file here
+        text = re.sub(r"The '(\w+)' parameter of \w+", r"\1", str(error)).replace(" or None", "")
+        known = [name for name in names if f"--{name.replace('_', '-')}" in OPTIONS]
+        pattern = "|".join(rf"\b{name}\b" if "_" in name else rf"^{name}\b" for name in known)
+        text = re.sub(pattern, lambda name: f"--{name[0].replace('_', '-')}", text)
+        raise FileError(text.replace("y_proba", "FILE")) from error

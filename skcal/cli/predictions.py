@@ -27,6 +27,10 @@ from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
 
 MAX_BYTES = 4 * 2**30
 PERCENT = 100.0
+_ONE_NAME_EACH = (
+    "Name each once. If a question has several answers, number them in a column of both files, "
+    "such as sample, and pass --id question --id sample --groups question."
+)
 _BINARY = ("0", "1")
 _RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"], 1)
 _RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
@@ -383,7 +387,7 @@ def _left_out_of_both(first, second, first_name, second_name) -> list[Prediction
 def _joined(first, second, first_name, second_name, columns) -> Predictions:
     """The rows of the second predictions in the order of the names of the first."""
     names = [
-        names_of(predictions, columns, path, "Name each once.")
+        names_of(predictions, columns, path, _ONE_NAME_EACH)
         for predictions, path in ((first, first_name), (second, second_name))
     ]
     missing = np.setxor1d(names[0], names[1]).tolist()

@@ -6,9 +6,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import number, percent, printable
+from skcal._show import percent, printable
 from skcal.monitoring.history import Period
 
+#: What to do after an alarm.
+NEXT = "Next: find the cause. Then acknowledge(note); after a recalibration reset(note)."
 CHANCE = 0.8  # of finding what "would have been found" says
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
@@ -81,27 +83,13 @@ def summary(monitor) -> str:
     if not monitor.n_samples_seen_:
         return f"{type(monitor).__name__}: no samples yet{_last_reset(monitor)}"
     lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
-    estimate = next(iter(monitor.estimates_.values()))
-    if monitor.periods_:  # the first estimate is about all samples, not about one class
-        limits = f"{estimate.bias_low:.4f} to {estimate.bias_high:.4f}"
-        lines.insert(
-            -1,
-            f"Bias of all samples, observed - predicted: {estimate.bias:.4f} "
-            f"({percent(1 - monitor.alpha)} limits at all times: {limits}).",
-        )
-        if monitor.alarm_ is not None and estimate.rms_error_low > 0:
-            rms = number(estimate.rms_error_low)
-            lines.append(f"RMS calibration error of all samples: at least {rms}.")
-    lines += [_found(found) for found in monitor.found_by_now_]
+    lines += [_found(found) for found in monitor.found_by_now_[:1]]  # of the last samples
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"Largest e-values: {shown}.")
     if monitor.alarm_ is not None and monitor.acknowledged_ is None:
-        lines.append(
-            "Next: find the cause. Then acknowledge the alarm; after a recalibration reset the "
-            "monitor."
-        )
+        lines.append(NEXT)
     return printable("\n".join(lines))
 
 
@@ -174,12 +162,14 @@ def _periods(monitor) -> list[str]:
         lines.append(f"Since then: {_counts(periods['since_drift'], events)}.")
     if "recent" in periods:
         period = periods["recent"]
-        text = f"Last {period.n_samples:,} samples: {_counts(period, events)}"
+        text = f"Last {period.n_samples:,} samples: {_counts(period, events)}."
         if period.ratio is not None:
-            chance = f"{period.chance_low:.2f} to {period.chance_high:.2f}"
-            text += f"; calibrated predictions have O/E {chance} in 95 % of such periods"
-        lines.append(f"{text}.")
-    if "all" in periods:
+            low, high = period.chance_low, period.chance_high
+            text += f" O/E of calibrated predictions is {low:.2f} to {high:.2f} in 19 of 20 periods"
+            outside = monitor.alarm_ is None and not low <= period.ratio <= high
+            text += "; one period outside is no alarm." if outside else "."
+        lines.append(text)
+    if "all" in periods and monitor.alarm_ is None:  # after an alarm it lags behind
         period = periods["all"]
         lines.append(f"All {period.n_samples:,} samples: {_counts(period, events)}.")
     return lines
@@ -194,14 +184,13 @@ def _evidence(monitor) -> str:
     if monitor.run_length is not None:
         needed = f"{monitor.run_length:,.0f}"
         return (
-            f"Evidence: e-detector {monitor.detector_:,.3g}; the alarm needs {needed}. If "
-            f"predictions are calibrated, it comes after {needed} samples or more on average."
+            f"Evidence: e-detector {monitor.detector_:,.3g}, alarm at {needed}. A false alarm "
+            f"comes after {needed} samples or more on average."
         )
     needed = f"{threshold(monitor):,.4g}"
     return (
-        f"Evidence: e-value {monitor.e_value_:,.3g}; the alarm needs {needed}. If predictions are "
-        f"calibrated, it ever reaches {needed} with a probability of at most "
-        f"{percent(monitor.alpha)}."
+        f"Evidence: e-value {monitor.e_value_:,.3g}, alarm at {needed}. The probability that a "
+        f"false alarm ever comes is at most {percent(monitor.alpha)}."
     )
 
 

@@ -39,7 +39,7 @@ def heading(found) -> str:
     """One line about the samples."""
     view = found.overview
     if found.notion.of_answers:
-        many = _number_of_predictions(view).replace("predictions", "answers")
+        many = _number_of_predictions(view).replace("predictions", "answers").rstrip(",")
         return f"{many}; is an answer right as often as its confidence says?"
     if not found.notion.of_positive_class:
         many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
@@ -231,7 +231,14 @@ def all_warnings(report, subgroups: bool = True, full: bool = True) -> list[str]
     if report.comparison is not None:
         others.append(report.comparison.second)
         warnings += report.comparison.warnings if full else []
-    return [*dict.fromkeys([*warnings, *by_kind(others, full)]), STANDING]
+    return [*dict.fromkeys([*warnings, *by_kind(others, full)]), standing(report)]
+
+
+def standing(report) -> str:
+    """What no report can see."""
+    if not report.overall.notion.of_answers:
+        return STANDING
+    return STANDING.replace("classifier", "model").replace("samples", "questions")
 
 
 def shown_warnings(measures, full: bool) -> list[str]:

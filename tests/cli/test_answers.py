@@ -61,18 +61,48 @@ def test_a_report_of_answers_never_speaks_of_events(file, run, detail, tmp_path)
     for shown in (text, page.read_text("utf-8")):
         assert "event" not in shown
         assert "accuracy" in shown
+        assert "classifier was trained" not in shown
     assert text.splitlines()[2].startswith("200 answers; ")
 
 
-@pytest.mark.parametrize("command", ["test", "evaluate"])
-def test_other_commands_read_answers_too(file, run, command):
-    text = run(command, file, *OPTIONS, *(FEW if command == "test" else []))
-    assert "event" not in text
+def test_groups_of_answers_are_counted_in_the_heading(file, run):
+    rows = [json.loads(line) for line in file.read_text().splitlines()]
+    pairs = [json.dumps(row | {"question": k // 2}) for k, row in enumerate(rows)]
+    file.write_text("\n".join(pairs))
+    text = run("report", file, *OPTIONS, "--groups", "question", *FEW)
+    assert text.splitlines()[2].startswith("200 answers, in 100 groups; is an answer right")
+
+
+@pytest.mark.parametrize("off", [0.15, -0.2, 0.02])
+@pytest.mark.parametrize(
+    "command",
+    [
+        ["test", "a.jsonl", *FEW],
+        ["evaluate", "a.jsonl"],
+        ["evaluate", "a.jsonl", "--details", "--max-error", 0.1, "--by", "subject"],
+        ["compare", "a.jsonl", "b.jsonl", *FEW],
+        ["recalibrate", "a.jsonl", "b.jsonl", "--out", "new.jsonl"],
+        ["abstain", "a.jsonl", "--max-risk", 0.35],
+        ["abstain", "a.jsonl", "--max-risk", 0.01],
+        ["shift", "a.jsonl", "b.jsonl", "--resamples", 20],
+    ],
+    ids=lambda command: " ".join(map(str, command)),
+)
+def test_no_text_about_answers_speaks_of_events(tmp_path, monkeypatch, capsys, command, off):
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "a.jsonl", *answers(0, off))
+    write(tmp_path / "b.jsonl", *answers(1))
+    assert main([*map(str, command), *OPTIONS]) in (0, 1, 3)
+    said = capsys.readouterr()
+    assert said.out
+    assert "event" not in said.out + said.err
+
+
+def test_the_test_of_answers_is_that_of_the_library(file, run):
     stated, right = answers()
-    if command == "test":
-        [found] = json.loads(run("test", file, *OPTIONS, "--json", *FEW))
-        test = calibration_test(right, stated / 100, n_resamples=19, random_state=0)
-        assert found["pvalue"] == test.pvalue
+    [found] = json.loads(run("test", file, *OPTIONS, "--json", *FEW))
+    test = calibration_test(right, stated / 100, n_resamples=19, random_state=0)
+    assert found["pvalue"] == test.pvalue
 
 
 @pytest.mark.parametrize(

@@ -377,7 +377,7 @@ def test_compare_joins_by_id(tmp_path, capsys):
     assert main(["compare", *files, "--ignore", "id", *options]) == 2
     assert "in the same order" in capsys.readouterr().err
     for text, message in (
-        (rows[0], "s0' names several rows"),
+        (rows[0], "s0' names several rows. Name each once. If a question has several answers"),
         ("new,1,.5", "has no row of id 'new'"),
     ):
         (tmp_path / "b.csv").write_text("\n".join(["id,label,p", *rows[:-1], text, ""]))

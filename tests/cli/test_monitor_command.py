@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shlex
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -67,7 +68,10 @@ def test_the_exit_status_tells_the_alarm(run, tmp_path):
         assert status == (kept.alarm_ is not None)
         assert (kept.alpha, kept.notion) == (0.01, "canonical")
     assert status == 1
-    assert "ALARM at sample" in run(write(tmp_path / "batch.csv", *batch(9)), status=1)
+    text = run(write(tmp_path / "batch.csv", *batch(9)), status=1)
+    assert "ALARM at sample" in text
+    for option in ("--acknowledge", "--reset"):
+        assert f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note WHY" in text
 
 
 def test_json_holds_the_evidence(run, tmp_path):

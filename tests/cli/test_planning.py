@@ -124,6 +124,26 @@ def test_sample_size_is_validation_sample_size(files, run):
     assert json.loads(run(*command))["slope"] == expected.slope
 
 
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--c-statistic", 0.4], "skcal: --c-statistic must be a float in the range (0.5, 1.0)."),
+        (["--linear-predictor", 0, -1], "skcal: --linear-predictor is [0.0, -1.0]. Pass mean"),
+    ],
+)
+def test_errors_of_sample_size_name_options(run, options, message):
+    assert run("sample-size", "--prevalence", 0.1, *options, status=2).startswith(message)
+
+
+def test_sample_size_lists_only_options_of_predictions_without_labels(capsys):
+    with pytest.raises(SystemExit):
+        main(["sample-size", "--help"])
+    listed = capsys.readouterr().out
+    assert "--percent" in listed
+    assert "--score" in listed
+    assert not any(f"--{one} " in listed for one in ("correct", "groups", "drop-label", "id"))
+
+
 def test_sample_size_asks_for_the_predictions_to_expect(capsys):
     with pytest.raises(SystemExit):
         main(["sample-size", "--prevalence", "0.1"])

@@ -101,6 +101,7 @@ CELLS = [("label", 0.2), ("label", 0.05), ("five", FIVE), ("covariate", 0.7), ("
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The weighted source does not have")
+@pytest.mark.filterwarnings("ignore:.* of the target samples are unlike any source sample")
 @pytest.mark.parametrize(("kind", "target"), CELLS)
 def test_each_limit_holds_in_95_percent_of_200_sets(kind, target):
     truth = TRUTHS[kind](target)

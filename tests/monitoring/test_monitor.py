@@ -389,7 +389,7 @@ def test_frames_tell_the_course():
 
 def test_what_is_printed_and_shown_is_short():
     monitor = watch(stream(3), "top-label")
-    assert len(str(monitor).splitlines()) == 6
+    assert len(str(monitor).splitlines()) == 5
     bundle = monitor._repr_mimebundle_()
     assert bundle["text/plain"] == str(monitor)
     for line in str(monitor).splitlines():

@@ -118,9 +118,28 @@ def test_without_an_alarm_it_says_what_would_have_been_found():
     assert everything.n_samples == monitor.n_samples_seen_
     assert recent.ratio_low < everything.ratio_low < 1 < everything.ratio_high < recent.ratio_high
     assert f"A drift to O/E {recent.ratio_high:.2f} or more" in str(monitor)
+    assert str(monitor).count("would have been found") == 1
     few = watched([([0.01, 0.02], [0, 0])])
     assert "No drift over the last 2 samples alone could have been found yet." in str(few)
     assert watched(drifting(2)).found_by_now_ == []
+
+
+def test_a_period_outside_of_chance_is_explained_and_all_samples_only_without_an_alarm():
+    rng = np.random.default_rng(3)
+    monitor, outside = watched([credit(rng, 400)]), 0
+    for _ in range(4):
+        text = str(monitor.update(*credit(rng, 400)))
+        period = monitor.periods_["recent"]
+        away = not period.chance_low <= period.ratio <= period.chance_high
+        assert monitor.alarm_ is None
+        assert ("one period outside is no alarm" in text) == away
+        assert f"All {monitor.n_samples_seen_:,} samples: " in text
+        outside += away
+    assert 0 < outside < 4
+    text = str(watched(drifting(2)))
+    assert "outside" not in text
+    assert "All " not in text
+    assert text.endswith("Then acknowledge(note); after a recalibration reset(note).")
 
 
 @pytest.mark.slow
