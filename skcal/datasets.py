@@ -53,7 +53,7 @@ _NONE = TrueError(0.0)
 
 @dataclass(frozen=True, eq=False)
 class CalibrationDataset:
-    """Predictions and labels from a model with known truth.
+    """Predictions and labels from a model whose calibration error is known.
 
     The true errors are computed when they are asked for, once.
 
@@ -102,7 +102,7 @@ def make_dirichlet(
     n_truth_draws: int = 1_000_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
-    """Dirichlet predictions with labels from M1, M2 or M3 of Widmann et al.
+    """Simulate Dirichlet predictions with labels from M1, M2 or M3 of Widmann et al.
 
     p ~ Dir(α 1), and the label is drawn from p (M1, calibrated), from (1 - π) p + π e_1 (M2), or
     uniformly (M3).
@@ -162,7 +162,7 @@ def make_tempered(
     n_truth_draws: int = 1_000_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
-    """Predictions p ∝ π^T of labels y ~ Cat(π), π ~ Dir(α 1): overconfident for T > 1.
+    """Simulate predictions that are overconfident or underconfident by a known temperature.
 
     Parameters
     ----------
@@ -184,6 +184,10 @@ def make_tempered(
     -------
     data : CalibrationDataset
         Predictions, labels and the truth, by Monte Carlo with a stated error.
+
+    Notes
+    -----
+    Predictions are p ∝ π^T for labels y ~ Cat(π), π ~ Dir(α 1): overconfident for T > 1.
 
     References
     ----------
@@ -220,7 +224,7 @@ def make_distorted(
     n_truth_draws: int = 1_000_000,
     random_state: int | np.random.RandomState | None = None,
 ) -> CalibrationDataset:
-    """Dirichlet predictions p, labels y ~ Cat(q(p)), q a distortion that matrix scaling lacks.
+    """Simulate Dirichlet predictions with a distortion that matrix scaling cannot undo.
 
     Parameters
     ----------
@@ -245,6 +249,10 @@ def make_distorted(
     -------
     data : CalibrationDataset
         Predictions, labels and the truth, by Monte Carlo with a stated error.
+
+    Notes
+    -----
+    Predictions are p, and labels are drawn as y ~ Cat(q(p)), where q is the distortion.
 
     Examples
     --------

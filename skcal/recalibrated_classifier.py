@@ -351,7 +351,7 @@ class RecalibratedClassifierCV(
         return as_given(self.classes_[decoded(self.predict_proba(X)).argmax(axis=1)], X)
 
     def remaining_error(self, notion="auto"):
-        """Calibration error that is left, on out-of-fold predictions.
+        """Return the calibration error after recalibration, on out-of-fold predictions.
 
         Parameters
         ----------
@@ -369,7 +369,7 @@ class RecalibratedClassifierCV(
         return self.recalibrator_.remaining_error(notion)
 
     def initial_error(self, notion="auto"):
-        """Calibration error of the classifier, on the same samples.
+        """Return the calibration error of the classifier, on the same samples.
 
         Parameters
         ----------

@@ -33,7 +33,7 @@ N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
 @dataclass(eq=False, repr=False)
 class BinCountDisplay(Display):
-    """How the binned error depends on the number of bins: both of its biases.
+    """Binned calibration error against the number of bins, with its biases.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
 

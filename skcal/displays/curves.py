@@ -425,7 +425,7 @@ class DecisionCurveDisplay(Display):
 
 @dataclass(eq=False, repr=False)
 class MurphyDisplay(Display):
-    """Mean elementary score by threshold; of two classifiers also their difference.
+    """Murphy diagram: elementary score by threshold, of one classifier or two and their difference.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`.
 

@@ -94,7 +94,7 @@ class MonitorDisplay(Display):
 
     @classmethod
     def from_monitor(cls, monitor, *, name=None, ax=None, plot=True) -> Self:
-        """Plot what a monitor knows.
+        """Plot the evidence and the bias that a monitor recorded.
 
         Parameters
         ----------

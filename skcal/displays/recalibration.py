@@ -25,7 +25,7 @@ _MOST = 2000  # points of a drawn map
 
 @dataclass(eq=False, repr=False)
 class RecalibrationDisplay(Display):
-    """Reliability diagrams before and after recalibration; of one probability the map beside them.
+    """Reliability diagrams before and after recalibration, and the map of a single probability.
 
     Make it with :meth:`from_predictions`, from cross-validated predictions.
 

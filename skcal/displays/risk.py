@@ -88,7 +88,7 @@ class CandidateRisk:
 
 @dataclass(eq=False, repr=False)
 class RiskDisplay(Display):
-    """Validation risk of a search, against a hyperparameter or candidate by candidate.
+    """Validation risk of a search, by hyperparameter or by candidate.
 
     Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the
     irreducible part cancels: how much worse a setting estimates.

@@ -17,7 +17,7 @@ from skcal.metrics.selective import (
 
 @dataclass(eq=False, repr=False)
 class RiskCoverageDisplay(Display):
-    """Share of wrong answers among those kept, by the share that is kept.
+    """Risk-coverage curve: share of wrong answers among the most confident ones.
 
     Make it with :meth:`from_predictions`.
 

@@ -155,7 +155,7 @@ def _row_label(segment, of_several_outcomes):
 
 @dataclass(eq=False, repr=False)
 class BiasCurveDisplay(Display):
-    """Predicted and observed means along a feature, and where calibrated models would stay.
+    """Predicted and observed means along a feature, with the band of calibrated models.
 
     Make it with :meth:`from_result`.
 

@@ -62,7 +62,7 @@ class SimplexArrows:
 
 @dataclass(eq=False, repr=False)
 class SimplexDisplay(Display):
-    """The triangle of three classes, with arrows from predictions to observed frequencies.
+    """Triangle of three classes, with arrows from predictions to observed frequencies.
 
     Make it with :meth:`from_predictions` or :meth:`from_estimator`, which compute all numbers.
 

@@ -32,7 +32,9 @@ _BLOCK_BYTES = 2**22  # of the temporaries of outcomes
 
 
 class BilinearFunction(BaseEstimator, ABC):
-    """A function h(x, x') = φ(x)ᵀ M φ(x') that estimates ⟨E[δ | x], E[δ | x']⟩.
+    """Base of calibration functions, which estimate miscalibration from pairs of predictions.
+
+    The function h(x, x') = φ(x)ᵀ M φ(x') estimates ⟨E[δ | x], E[δ | x']⟩.
 
     Subclasses implement ``fit(X, y, sample_weight=None)``, which calls ``_validate`` and sets
     ``form_`` (M, or None for the identity), and ``feature_map(X)`` (φ). Those with

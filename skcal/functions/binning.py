@@ -26,7 +26,7 @@ def _has_residual(self):
 
 
 class Binning(BilinearFunction):
-    """Mean residual of the bin, the estimator behind the expected calibration error.
+    """Estimate miscalibration by the mean residual of each bin, as the binned ECE does.
 
     A bin is half open, (b_{j-1}, b_j], the first closed at 0. A bin without training samples
     predicts the mean residual of all training samples.
@@ -185,7 +185,7 @@ class Binning(BilinearFunction):
         return self.bin_residuals_[self._assign(X)]
 
     def feature_map(self, X):
-        """Return φ(x): the mean residual of the bin; with ``debias`` a sparse array."""
+        """Return the mean residual of each row's bin, φ(x); with ``debias`` a sparse array."""
         bins = self._assign(X)
         if not self.debias:
             return self.bin_residuals_[bins]

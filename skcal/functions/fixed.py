@@ -17,7 +17,7 @@ _MISSED = 1e-6  # of the largest value, by which h may be missed between the lan
 
 
 class FixedFunction(BilinearFunction):
-    """A function h(x, x') of your own, such as a calibration error that you suspect.
+    """Use your own function h(x, x'), such as a calibration error that you suspect.
 
     It learns nothing from the residuals. An estimator or a search takes the callable itself.
 
@@ -108,7 +108,7 @@ class FixedFunction(BilinearFunction):
         return self
 
     def feature_map(self, X) -> np.ndarray:
-        """h(x, Z) U, shape (n_samples, r)."""
+        """Return the features h(x, Z) U at the landmarks Z, shape (n_samples, r)."""
         return self._values(self._validate_features(X)) @ self._vectors
 
     def _values(self, X):

@@ -33,7 +33,7 @@ _BEHIND = 1.5  # times the lowest risk on these, from which on a bandwidth is gi
 
 
 class DirichletKernelDensity(BilinearFunction):
-    """Ratio of Dirichlet kernel densities: a smooth frequency minus the prediction.
+    """Estimate residuals by Dirichlet kernels: smoothed frequency minus prediction.
 
     ĝ(z) = Σ_j K_b(z; p_j) e_{y_j} / Σ_j K_b(z; p_j) - z, with the Dirichlet kernel on the simplex
     and the Beta kernel on [0, 1] [1]_.

@@ -234,7 +234,7 @@ class _KernelRidge(BilinearFunction):
 
 
 class KroneckerKernelRidge(_KernelRidge):
-    """Kernel ridge regression of ⟨δ, δ'⟩ on pairs of predictions, in the tensor-product space.
+    """Estimate miscalibration by kernel ridge regression on pairs of predictions.
 
     Parameters
     ----------
@@ -292,6 +292,7 @@ class KroneckerKernelRidge(_KernelRidge):
 
     Notes
     -----
+    The products ⟨δ, δ'⟩ of residuals are regressed on pairs, in the tensor-product space.
     O(n r²) time and O(n r) memory, r the numerical rank; every further ``alpha`` O(r²).
 
     References
@@ -325,7 +326,7 @@ class KroneckerKernelRidge(_KernelRidge):
 
 
 class TwoStepKernelRidge(_KernelRidge):
-    """Kernel ridge regression of the residuals, ĝ(x) = Δᵀ(K + nλI)⁻¹k(x), and h = ⟨ĝ, ĝ⟩.
+    """Estimate miscalibration by kernel ridge regression of the residuals.
 
     Parameters
     ----------
@@ -372,7 +373,8 @@ class TwoStepKernelRidge(_KernelRidge):
 
     Notes
     -----
-    O(n r²) time and O(n r) memory, r the numerical rank; every further ``alpha`` O(r m).
+    The estimate of the residual is ĝ(x) = Δᵀ(K + nλI)⁻¹k(x), and h = ⟨ĝ, ĝ⟩. O(n r²) time and
+    O(n r) memory, r the numerical rank; every further ``alpha`` O(r m).
 
     References
     ----------
@@ -402,7 +404,7 @@ class TwoStepKernelRidge(_KernelRidge):
         return (function.coef_ @ function.coef_.T for function in map(self._with_alpha, alphas))
 
     def residual(self, X):
-        """Estimate ĝ(x) of E[δ | x], shape (n_samples, m)."""
+        """Return the estimated residual ĝ(x) of each row, shape (n_samples, m)."""
         return self._factor_features(X) @ self.coef_
 
 

@@ -22,7 +22,7 @@ from skcal.functions.base import BilinearFunction, recover_outcomes
 
 
 class Zero(BilinearFunction):
-    """The hypothesis "calibrated": h = 0.
+    """Return h = 0 for all pairs: the hypothesis that the model is calibrated.
 
     Attributes
     ----------
@@ -57,12 +57,12 @@ class Zero(BilinearFunction):
         return self
 
     def residual(self, X):
-        """Zeros of shape (n_samples, m)."""
+        """Return zeros of shape (n_samples, m)."""
         return np.zeros((len(self._validate_features(X)), self._n_residuals))
 
 
 class PlugIn(BilinearFunction):
-    """h(x, x') = ⟨ĝ(x), ĝ(x')⟩ with ĝ from any scikit-learn estimator.
+    """Estimate miscalibration by a regression of the residuals with any scikit-learn estimator.
 
     So regressors, classifiers and recalibration maps compete with the kernel estimators under one
     risk. ``PlugIn(MatrixScaling())`` is matrix scaling.
@@ -94,10 +94,11 @@ class PlugIn(BilinearFunction):
 
     Notes
     -----
-    Features and residuals must add up to outcomes where outcomes are the target. A class without
-    training samples is predicted with probability 0. Of an equivariant function equal features
-    stay in the order of their columns. A map with ``from_logits=True`` is fitted to logits, which
-    take the place of the features X.
+    The function is h(x, x') = ⟨ĝ(x), ĝ(x')⟩, with ĝ from the estimator. Features and residuals must
+    add up to outcomes where outcomes are the target. A class without training samples is predicted
+    with probability 0. Of an equivariant function equal features stay in the order of their
+    columns. A map with ``from_logits=True`` is fitted to logits, which take the place of the
+    features X.
 
     References
     ----------
@@ -233,7 +234,7 @@ class PlugIn(BilinearFunction):
         return np.take_along_axis(X, order, axis=1), np.take_along_axis(target, order, axis=1)
 
     def residual(self, X):
-        """Estimate ĝ(x) of E[δ | x].
+        """Return the estimated residual ĝ(x) of each row, an estimate of E[δ | x].
 
         Parameters
         ----------

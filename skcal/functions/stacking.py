@@ -31,7 +31,7 @@ def _all_have_residual(self):
 
 
 class Stacking(BilinearFunction):
-    """h = Σ_k a_k h_k with a ≥ 0, the weights of the lowest pair risk on out-of-fold samples.
+    """Combine calibration functions by weights that are chosen on out-of-fold samples.
 
     Parameters
     ----------
@@ -56,9 +56,10 @@ class Stacking(BilinearFunction):
 
     Notes
     -----
-    The pair risk is quadratic in a. Its matrix Σ_{i≠j} h_k h_l comes from the factored forms in
-    O(n r²), and the weights from non-negative least squares. Fewer than 4 samples tell no weights:
-    they are then 0. Costs cv + 1 fits of each function.
+    The combination is h = Σ_k a_k h_k with the weights a ≥ 0 of the lowest pair risk. The pair risk
+    is quadratic in a. Its matrix Σ_{i≠j} h_k h_l comes from the factored forms in O(n r²), and the
+    weights from non-negative least squares. Fewer than 4 samples tell no weights: they are then 0.
+    Costs cv + 1 fits of each function.
 
     ``residual`` is ĝ = Σ_k b_k ĝ_k, b ≥ 0 by least squares on the out-of-fold residuals, which
     the one-step estimate rests on; h is not ⟨ĝ, ĝ⟩.
@@ -137,7 +138,7 @@ class Stacking(BilinearFunction):
         return self.functions
 
     def combined(self, fitted, products):
-        """Return a copy of parts that are fitted already, with the weights that products choose.
+        """Combine fitted functions with the weights that ``products`` gives.
 
         Parameters
         ----------
@@ -156,7 +157,7 @@ class Stacking(BilinearFunction):
 
     @staticmethod
     def best_weights(products):
-        """Return a ≥ 0 that minimises aᵀGa - 2 mᵀa, (G, m) (n_functions, n_functions + 1)."""
+        """Return the weights a ≥ 0 that minimise aᵀGa - 2 mᵀa; G and m are side by side."""
         return _best_weights(products)
 
     def _combine(self, fitted, products):
@@ -225,7 +226,7 @@ class Stacking(BilinearFunction):
         return total
 
     def products(self, fitted, X, residuals, weight):
-        """Sums over samples that are held out, of which the weights are a function.
+        """Return the sums over held-out samples from which the weights are computed.
 
         Parameters
         ----------

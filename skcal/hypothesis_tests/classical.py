@@ -45,7 +45,7 @@ def spiegelhalter_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationTestResult:
-    """Test whether the Brier score is what the predictions promise, by Spiegelhalter's z.
+    """Spiegelhalter's z-test: compare the Brier score with its expectation if calibrated.
 
     Parameters
     ----------
@@ -185,7 +185,7 @@ def hosmer_lemeshow_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationTestResult:
-    """Hosmer-Lemeshow test: Σ_b (O_b - E_b)² / (E_b (1 - E_b / n_b)) against χ².
+    """Hosmer-Lemeshow goodness-of-fit test of calibration in bins.
 
     Parameters
     ----------
@@ -230,8 +230,9 @@ def hosmer_lemeshow_test(
 
     Notes
     -----
-    There is no ``groups``: the limit is that of independent samples. Of samples that depend on each
-    other use :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
+    The statistic Σ_b (O_b - E_b)² / (E_b (1 - E_b / n_b)) is compared with χ². There is no
+    ``groups``: the limit is that of independent samples. Of samples that depend on each other use
+    :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
 
     The value depends on the bins. Measured level at 5 % (400 data sets, standard error 1 %):
     confidences of model M1, C = 10, Dir(0.1), 3.5 % at n = 50 and 5.0 % at n = 250; 1 % positives,

@@ -168,7 +168,7 @@ def equivalence_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> EquivalenceTestResult:
-    """Tell whether a calibration error is shown to be below a limit, above it, or neither.
+    """Test whether a calibration error is below or above a limit that you set.
 
     Parameters
     ----------

@@ -136,7 +136,7 @@ def calibration_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> JointTestResult:
-    """Test calibration once, by a combination of statistics that detect different errors.
+    """Test whether predictions are calibrated, by one test that combines several statistics.
 
     Its p-value decides the verdict of :func:`skcal.calibration_report` and of the command line.
 

@@ -60,7 +60,7 @@ def mean_embedding_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationTestResult:
-    """Calibrated mean embedding test, CME: n m̄ᵀ V⁻¹ m̄ of mean deviations at test locations.
+    """Calibrated mean embedding test (CME) of calibration at test locations.
 
     m_j = k(x, t_j) (1[y = c_j] - x_{c_j}).
 
@@ -121,14 +121,15 @@ def mean_embedding_test(
 
     Notes
     -----
-    The limits need events: a whitened combination s of the deviations has mean 0 and variance 1
-    under H0, and its sum over the samples behaves as one of n² / Σ E s_i⁴ equal terms, a number
-    that the predictions tell. It is small where few outcomes are uncertain, or locations differ on
-    few samples. Below 5 (J + 1) for J locations there is a warning. Measured levels of "chi2",
-    4.3 % to 7.5 %, are on the page "Levels and powers of single tests" of the documentation. V is
-    the covariance under H0, known from the predictions. That of the sample [1]_ depends on the
-    mean: with it and ten locations uniform predictions are rejected in 34 % of the cases at
-    n = 250, and 1 % positives in all at n = 500.
+    The statistic is n m̄ᵀ V⁻¹ m̄, with the mean deviations m̄ at the test locations. The limits
+    need events: a whitened combination s of the deviations has mean 0 and variance 1 under H0, and
+    its sum over the samples behaves as one of n² / Σ E s_i⁴ equal terms, a number that the
+    predictions tell. It is small where few outcomes are uncertain, or locations differ on few
+    samples. Below 5 (J + 1) for J locations there is a warning. Measured levels of "chi2", 4.3 % to
+    7.5 %, are on the page "Levels and powers of single tests" of the documentation. V is the
+    covariance under H0, known from the predictions. That of the sample [1]_ depends on the mean:
+    with it and ten locations uniform predictions are rejected in 34 % of the cases at n = 250, and
+    1 % positives in all at n = 500.
 
     "monte-carlo" holds everywhere: 5.5 % on model M1, C = 10, Dir(0.1), n = 250 (1,000 data sets).
 

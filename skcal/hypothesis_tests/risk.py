@@ -48,7 +48,7 @@ def risk_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationTestResult:
-    """Test calibration by the held-out risk gain of a function h fitted on other samples.
+    """Test calibration with a calibration function that is fitted to other samples.
 
     Parameters
     ----------

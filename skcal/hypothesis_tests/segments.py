@@ -197,7 +197,7 @@ def segment_test(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> SegmentTestResult:
-    """Test calibration in all segments that features make, and name those where it fails.
+    """Test calibration in all segments of the features, and name the miscalibrated ones.
 
     Parameters
     ----------

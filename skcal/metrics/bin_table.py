@@ -109,7 +109,7 @@ def calibration_bins(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationBins:
-    """Bin predictions: the table behind binned metrics and reliability diagrams.
+    """Table of bins: mean prediction, observed frequency and its confidence limits.
 
     Parameters
     ----------

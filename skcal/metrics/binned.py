@@ -141,7 +141,7 @@ def expected_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray:
-    """Binned calibration error, ECE: (Σ_b n_b/n ‖mean residual of bin b‖^q)^(1/q).
+    """Binned calibration error (ECE): mean gap between observed frequency and prediction.
 
     Parameters
     ----------
@@ -219,9 +219,10 @@ def expected_calibration_error(
 
     Notes
     -----
-    Biased upwards: perfectly calibrated predictions, uniform on [0, 1], show in 15 bins an ECE of
-    about 0.12 at n = 100, 0.04 at 1,000 and 0.012 at 10,000, so never report it without n. Biased
-    downwards where a bin hides gaps of both signs. O(n log n_bins) time, O(n) memory.
+    The error is (Σ_b n_b/n ‖mean residual of bin b‖^q)^(1/q), with q = ``norm``. It is biased
+    upwards. Calibrated predictions, uniform on [0, 1], have an ECE in 15 bins of about 0.12 at
+    n = 100, 0.04 at 1,000 and 0.012 at 10,000. So never report it without n. It is biased downwards
+    if a bin holds gaps of both signs. O(n log n_bins) time, O(n) memory.
 
     Away from edges packages agree once the question is the same: torchmetrics' binary task is
     ``notion="binary"``, its multiclass task "confidence" (two columns mean "binary" here), its
@@ -330,7 +331,7 @@ def maximum_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Maximum calibration error, MCE: the largest gap of any bin, which is ECE with ``norm=inf``.
+    """Maximum calibration error (MCE): the largest gap of any bin.
 
     Parameters
     ----------
@@ -377,7 +378,8 @@ default="total-variation"
 
     Notes
     -----
-    The largest of many noisy gaps: it grows with the number of sparse bins, calibrated or not.
+    It is the binned error with ``norm=inf``. The largest of many noisy gaps: it grows with the
+    number of sparse bins, calibrated or not.
 
     References
     ----------

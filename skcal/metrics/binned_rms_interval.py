@@ -80,7 +80,7 @@ def binned_rms_error_interval(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> ErrorInterval:
-    """Debiased ECE of norm 2 with its interval in closed form, without resamples.
+    """Confidence interval of the debiased binned RMS calibration error, without resampling.
 
     Its estimate is ``expected_calibration_error(norm=2, debias=True)``, with the same ``groups``.
 

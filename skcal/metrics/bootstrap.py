@@ -93,7 +93,7 @@ def bootstrap_interval(
     n_jobs: int | None = None,
     **metric_params: Any,
 ) -> BootstrapInterval:
-    """Interval of a calibration measure by resampling predictions and labels together.
+    """Bootstrap confidence interval of a calibration measure.
 
     Parameters
     ----------
@@ -140,9 +140,9 @@ def bootstrap_interval(
 
     Notes
     -----
-    Coverage of 95 % intervals of confidence calibration, on models M1 (calibrated), M2 and M3 of
-    Widmann et al. (2019) with C = 10, Dir(0.1), 150 data sets each (standard error 2 %), of the
-    measure's own population value:
+    Predictions and labels are resampled together. Coverage of 95 % intervals of confidence
+    calibration, on models M1 (calibrated), M2 and M3 of Widmann et al. (2019) with C = 10,
+    Dir(0.1), 150 data sets each (standard error 2 %), of the measure's own population value:
 
     ==================== ========== ============ ============= ============ =============
     measure              method     M1, n = 250  M1, n = 1,000 M2, n = 250  M2, n = 1,000

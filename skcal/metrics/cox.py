@@ -91,7 +91,7 @@ def cox_recalibration(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CoxRecalibration:
-    """Calibration intercept and slope of Cox with standard errors and intervals.
+    """Calibration intercept and slope (Cox) with standard errors and confidence intervals.
 
     Parameters
     ----------
@@ -212,7 +212,7 @@ def calibration_intercept(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Calibration in the large: a in logit P(Y = 1) = a + logit(p).
+    """Calibration intercept (calibration in the large): bias of the predictions in log-odds.
 
     Parameters
     ----------
@@ -246,6 +246,10 @@ def calibration_intercept(
     --------
     cox_recalibration : standard errors, and the intercept beside a free slope.
 
+    Notes
+    -----
+    It is a in logit P(Y = 1) = a + logit(p).
+
     References
     ----------
     .. [1] Van Calster et al., Calibration: the Achilles heel of predictive analytics, BMC Medicine
@@ -272,7 +276,7 @@ def calibration_slope(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Calibration slope: b in logit P(Y = 1) = a + b logit(p).
+    """Calibration slope: below 1 if predictions are overconfident, above 1 if underconfident.
 
     Parameters
     ----------
@@ -305,6 +309,10 @@ def calibration_slope(
     See Also
     --------
     cox_recalibration : standard errors.
+
+    Notes
+    -----
+    It is b in logit P(Y = 1) = a + b logit(p).
 
     References
     ----------

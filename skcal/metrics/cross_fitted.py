@@ -47,7 +47,7 @@ def cross_fitted_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """RMS calibration error, or another kind, by a correction that is fitted to other samples.
+    """RMS calibration error, or another kind, estimated by cross-fitting.
 
     Every sample is corrected by a fit that did not use it. The corrections, and the debiased error
     of cells that are made without the labels, give the estimate. It takes whole vectors, too. The

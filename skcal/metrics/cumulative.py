@@ -41,7 +41,7 @@ def cutoff_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray:
-    """Cutoff calibration error: ``max_{s ≤ t} |mean_i 1[s ≤ x_i ≤ t] δ_i|``.
+    """Cutoff calibration error: largest surplus or shortage of events in any range, per sample.
 
     In no range of predictions do the numbers of observed and predicted events differ by more than
     this, divided by the number of all samples. Whoever decides by cutoffs of the predictions loses
@@ -86,9 +86,10 @@ def cutoff_calibration_error(
 
     Notes
     -----
-    It is the range of the cumulative sums, and so Kuiper's statistic in [2]_, the same for either
-    choice of the positive class. Errors that change their sign from one prediction to the next
-    cancel: steps of ±0.1 between 20 levels make an error of 0.005. O(n log n) time.
+    The error is ``max_{s ≤ t} |mean_i 1[s ≤ x_i ≤ t] δ_i|``. It is the range of the cumulative
+    sums, and so Kuiper's statistic in [2]_, the same for either choice of the positive class.
+    Errors that change their sign from one prediction to the next cancel: steps of ±0.1 between 20
+    levels make an error of 0.005. O(n log n) time.
 
     References
     ----------
@@ -129,7 +130,7 @@ def kolmogorov_smirnov_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray:
-    """Cumulative calibration error: ``max_t |mean_i 1[x_i ≤ t] δ_i|``.
+    """Cumulative calibration error: largest surplus or shortage of events up to any cutoff.
 
     Parameters
     ----------
@@ -168,8 +169,9 @@ def kolmogorov_smirnov_calibration_error(
 
     Notes
     -----
-    O(n log n) time. Sums start at the smallest prediction, so the value depends on which class is
-    the positive one unless the mean residual is 0.
+    The error is ``max_t |mean_i 1[x_i ≤ t] δ_i|``. O(n log n) time. Sums start at the smallest
+    prediction, so the value depends on which class is the positive one unless the mean residual is
+    0.
 
     References
     ----------

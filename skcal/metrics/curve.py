@@ -93,7 +93,7 @@ def flexible_calibration_curve(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> CalibrationCurve:
-    """Smooth calibration curve with pointwise and simultaneous limits of the curve itself.
+    """Smooth calibration curve with pointwise and simultaneous confidence limits.
 
     Parameters
     ----------
@@ -265,7 +265,7 @@ def integrated_calibration_index(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Integrated calibration index, ICI: mean ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ.
+    """Integrated calibration index (ICI): mean distance of a smooth curve from the predictions.
 
     Parameters
     ----------
@@ -301,12 +301,13 @@ def integrated_calibration_index(
 
     Notes
     -----
-    [1]_ smooths by loess, R's rms package by lowess. The smoother matters: over 30 draws of 300
-    predictions of Beta(1, 3) whose logits were too low by 0.3, splines and loess differed in ICI by
-    0.004 on average and by at most 0.02; isotonic regression has larger E90 and Emax. Compare
-    values of one smoother. The curve is fitted to the samples on which it is evaluated, so all are
-    biased upwards: of splines ICI was 0.046 to 0.074 on average in five such models, whose truths
-    were 0.034 to 0.066, at least 0.001 and at most 0.013 above.
+    The index is the mean of ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ. [1]_ smooths by
+    loess, R's rms package by lowess. The smoother matters: over 30 draws of 300 predictions of
+    Beta(1, 3) whose logits were too low by 0.3, splines and loess differed in ICI by 0.004 on
+    average and by at most 0.02; isotonic regression has larger E90 and Emax. Compare values of one
+    smoother. The curve is fitted to the samples on which it is evaluated, so all are biased
+    upwards: of splines ICI was 0.046 to 0.074 on average in five such models, whose truths were
+    0.034 to 0.066, at least 0.001 and at most 0.013 above.
 
     References
     ----------

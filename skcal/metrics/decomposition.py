@@ -79,7 +79,7 @@ def score_decomposition(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> ScoreDecomposition:
-    """Proper score = miscalibration - discrimination + uncertainty, and what happens within bins.
+    """Decompose a proper score into miscalibration, discrimination and uncertainty.
 
     Of the Brier score in bins, "reliability" and "resolution" are the older names of miscalibration
     and discrimination.
@@ -138,8 +138,9 @@ default="isotonic"
 
     Notes
     -----
-    Without the terms within bins the parts of the Brier score would not add up [2]_. Miscalibration
-    is biased upwards in small samples, most for "unique" and "isotonic".
+    The score is miscalibration - discrimination + uncertainty, plus terms within bins. Without
+    these terms the parts of the Brier score would not add up [2]_. Miscalibration is biased upwards
+    in small samples, most for "unique" and "isotonic".
 
     References
     ----------
@@ -181,7 +182,7 @@ def sharpness(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Variance of the predicted probabilities; ``y_true`` plays no part.
+    """Variance of the predicted probabilities; ``y_true`` is not used.
 
     Parameters
     ----------

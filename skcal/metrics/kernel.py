@@ -94,7 +94,7 @@ def squared_kernel_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray | tuple[float | np.ndarray, float]:
-    """Squared kernel calibration error, SKCE: the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs.
+    """Squared kernel calibration error (SKCE), a mean over pairs of predictions.
 
     Parameters
     ----------
@@ -165,12 +165,13 @@ def squared_kernel_calibration_error(
 
     Notes
     -----
-    O(n² (C + m)) time in blocks of bounded memory, about a minute for 100,000 vectors of ten
-    classes, where "block" and "incomplete" take seconds; O(n log n) for scalar notions with the
-    Laplacian kernel; O(n · block_size) for blocks, O(n_pairs) for "incomplete". With S pairs a
-    sample its variance is (Σ_i T_i² - Σ_e t_e²) / (n S)², t_e the deviations of the pairs from the
-    mean and T_i their sums over the 2 S pairs of a sample; at least Σ_e t_e² / (n S)², which it is
-    for calibrated predictions. Two samples make one pair, which has no spread: 0.
+    The error is the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs. O(n² (C + m)) time in blocks of
+    bounded memory, about a minute for 100,000 vectors of ten classes, where "block" and
+    "incomplete" take seconds; O(n log n) for scalar notions with the Laplacian kernel;
+    O(n · block_size) for blocks, O(n_pairs) for "incomplete". With S pairs a sample its variance is
+    (Σ_i T_i² - Σ_e t_e²) / (n S)², t_e the deviations of the pairs from the mean and T_i their sums
+    over the 2 S pairs of a sample; at least Σ_e t_e² / (n S)², which it is for calibrated
+    predictions. Two samples make one pair, which has no spread: 0.
 
     References
     ----------
@@ -330,7 +331,7 @@ def maximum_mean_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Maximum mean calibration error, MMCE: the root of the biased SKCE of a fixed width.
+    """Maximum mean calibration error (MMCE): a kernel calibration error of fixed width.
 
     It is the root of :func:`squared_kernel_calibration_error` with ``method="biased"`` and the
     Laplacian kernel of this ``bandwidth``; Kumar et al. [1]_ gave it the name, for confidences.

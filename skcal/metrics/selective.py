@@ -175,7 +175,7 @@ def risk_coverage_curve(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> RiskCoverageCurve:
-    """Share of wrong answers among those kept, by how many are kept.
+    """Risk-coverage curve: share of wrong answers among the most confident ones.
 
     A model abstains from the answers it is least sure of. The curve shows what that buys.
 
@@ -328,7 +328,7 @@ def coverage_at_risk(
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
 ) -> CoverageAtRisk:
-    """Threshold of the confidence above which at most a given share of answers is wrong.
+    """Confidence threshold above which at most a given share of answers is wrong.
 
     Parameters
     ----------

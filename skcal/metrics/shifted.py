@@ -148,7 +148,7 @@ def shifted_calibration_error(
     from_logits: bool = False,
     random_state: int | np.random.RandomState | None = 0,
 ) -> ShiftedCalibrationError:
-    """Calibration error where the population has shifted and has no labels.
+    """Calibration error in a shifted population without labels, by reweighting labelled samples.
 
     Parameters
     ----------

@@ -53,7 +53,7 @@ def smooth_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray:
-    """Smooth calibration error, smECE: ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1].
+    """Smooth calibration error (smECE): mean absolute residual after kernel smoothing.
 
     K_σ is a Gaussian kernel of width σ, reflected at 0 and 1.
 
@@ -98,9 +98,10 @@ def smooth_calibration_error(
 
     Notes
     -----
-    Within constant factors of the distance to the nearest calibrated predictor [1]_. The reflected
-    kernel is a cosine series, K_σ(t, x) = 1 + 2 Σ_k exp(-k²π²σ²/2) cos(kπt) cos(kπx), so the
-    integral between two zeros of the mean is known exactly. O(n + (1/σ) log(1/σ)) time.
+    The error is ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1]. Within constant factors of the
+    distance to the nearest calibrated predictor [1]_. The reflected kernel is a cosine series,
+    K_σ(t, x) = 1 + 2 Σ_k exp(-k²π²σ²/2) cos(kπt) cos(kπx), so the integral between two zeros of the
+    mean is known exactly. O(n + (1/σ) log(1/σ)) time.
 
     References
     ----------
@@ -286,7 +287,7 @@ def kernel_density_calibration_error(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float | np.ndarray:
-    """L^q calibration error of a Dirichlet kernel density: (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q).
+    """Calibration error estimated with Dirichlet kernels, also for whole vectors.
 
     ĝ_{-i} is the residual that :class:`skcal.DirichletKernelDensity` estimates from all samples
     but i.
@@ -332,8 +333,8 @@ def kernel_density_calibration_error(
 
     Notes
     -----
-    O(n² C) time for vectors in blocks of bounded memory, minutes for 100,000 of ten classes:
-    measure a random part of so many.
+    The error is (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q), with q = ``norm``. O(n² C) time for vectors in
+    blocks of bounded memory, minutes for 100,000 of ten classes: measure a random part of so many.
 
     References
     ----------

@@ -84,7 +84,7 @@ def net_benefit(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> float:
-    """Net benefit of treating where the prediction is at least a threshold.
+    """Net benefit of treating cases whose prediction is at least a threshold.
 
     P(treated, positive) - P(treated, negative) t / (1 - t): the threshold t says how many
     negatives may be treated for the sake of one positive.
@@ -151,7 +151,7 @@ def decision_curve(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> DecisionCurve:
-    """Net benefit by threshold, with pointwise and simultaneous limits.
+    """Net benefit by threshold, with pointwise and simultaneous confidence limits.
 
     Parameters
     ----------
@@ -347,7 +347,7 @@ def murphy_diagram(
     pos_label: Any = None,
     from_logits: bool = False,
 ) -> MurphyDiagram:
-    """Mean elementary score by threshold, of one classifier or two with their difference.
+    """Murphy diagram: elementary score by threshold, of one classifier or two and their difference.
 
     The elementary score of a threshold t is t for a negative whose prediction is at least t, 1 - t
     for a positive whose prediction is below, else 0. Every proper score of probabilities is a

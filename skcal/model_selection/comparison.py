@@ -66,7 +66,7 @@ class RiskComparison(ShownRounded):
 
 
 def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison:
-    """Test whether two fitted estimators have equal risks, on samples neither has seen.
+    """Test whether two fitted estimators have equal risks, on samples that neither was fitted to.
 
     The irreducible part of the risk cancels in the paired difference, so functions can be ranked
     that their single risks, with their error bars, cannot tell apart.

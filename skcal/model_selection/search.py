@@ -449,7 +449,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         return min(self._one_step().lower_confidence_bound(confidence_level), self.squared_error_)
 
     def error(self, kind="l1") -> ErrorEstimate:
-        """Estimate an error that people report, from the fits that were made.
+        """Estimate a calibration error of the chosen kind, from the fits that were made.
 
         Parameters
         ----------
@@ -481,7 +481,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         )
 
     def recalibrator(self) -> FunctionCorrection:
-        """The best function as a recalibration map: p + ĝ(p), by ``best_estimator_``.
+        """Return a recalibration map that adds the best function's residuals to the predictions.
 
         Returns
         -------

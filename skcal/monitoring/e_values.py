@@ -81,7 +81,7 @@ def merge_e_values(
 
 @validate_params({"alpha": [Interval(Real, 0, 1, closed="neither")]})
 def e_benjamini_hochberg(e_values: ArrayLike, *, alpha: float = 0.05) -> np.ndarray:
-    """Say which of many streams are miscalibrated, by the e-BH procedure.
+    """Select the miscalibrated streams among many, at a given false discovery rate (e-BH).
 
     Parameters
     ----------

@@ -238,7 +238,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         return {name: np.asarray(value).tolist() for name, value in learnt.items()}
 
     def to_json(self) -> str:
-        """The fitted map as JSON text, with its formula.
+        """Return the fitted map as JSON text, with its formula.
 
         Numbers are written in full: what :meth:`from_json` reads predicts the same to the last bit.
         The keys are those of ``skcal.recalibration.saving``.
@@ -262,7 +262,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     @classmethod
     def from_json(cls, text) -> RecalibrationMap:
-        """The fitted map that :meth:`to_json` wrote.
+        """Restore the fitted map that :meth:`to_json` wrote.
 
         Parameters
         ----------
@@ -291,7 +291,7 @@ def known_maps(cls):
 
 
 class Identity(RecalibrationMap):
-    """Change nothing: the predictions are calibrated as they are.
+    """Leave predictions as they are: they count as calibrated.
 
     Parameters
     ----------
@@ -324,7 +324,7 @@ class Identity(RecalibrationMap):
 
 
 class Smoothed(RecalibrationMap):
-    """Fit a map to probabilities that are drawn a little towards uniform ones.
+    """Fit a map to probabilities that are shrunk a little towards uniform ones.
 
     c((p + a) / (1 + a C)) for C classes and the map c. Trees and boosting say 0 and 1 where labels
     are wrong one time in a hundred; logarithms of such probabilities mislead a map of logits.

@@ -93,7 +93,7 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 class ProbabilityInteractions(TransformerMixin, BaseEstimator):
-    """Products of all probabilities with the predicted class or with splines of the confidence.
+    """Multiply all probabilities by the predicted class or by splines of the confidence.
 
     A linear model on them is a linear map of p whose coefficients vary from predicted class to
     predicted class, or smoothly with max p.

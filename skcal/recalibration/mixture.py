@@ -126,7 +126,7 @@ def mapped_proba(fitted, X: np.ndarray, n_samples: int, n_classes: int) -> np.nd
 
 
 class Mixture(ClassifierMixin, BaseEstimator):
-    """The weighted mean of the probabilities of maps.
+    """Average the probabilities of several maps with weights.
 
     Parameters
     ----------

@@ -88,7 +88,7 @@ class IsotonicCalibration(RecalibrationMap):
 
 
 class VennAbers(RecalibrationMap):
-    """Venn-Abers prediction of a single probability, inductive.
+    """Inductive Venn-Abers calibration of a single probability.
 
     The outcome of a new sample is set to 0 and to 1; isotonic regression of all samples with it
     gives p₀ and p₁, an interval one of whose ends is calibrated whatever the distribution of the
@@ -146,7 +146,7 @@ class VennAbers(RecalibrationMap):
         self.lower_ = 1 - _with_a_positive(total[::-1], (total - positive)[::-1])[::-1]
 
     def predict_interval(self, X):
-        """p₀ ≤ p₁ of each sample.
+        """Return the Venn-Abers interval [p₀, p₁] of each sample.
 
         Parameters
         ----------
@@ -179,7 +179,7 @@ class VennAbers(RecalibrationMap):
 
 
 class HistogramBinning(RecalibrationMap):
-    """Histogram binning: each bin's predictions become the observed frequency in it.
+    """Histogram binning: replace predictions by the observed frequency of their bin.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ _TOLERANCE = 1e-6  # by which the sum of prevalences may miss 1
 def adjust_prevalence(
     y_proba: ArrayLike, *, prevalence: float | ArrayLike, new_prevalence: float | ArrayLike
 ) -> np.ndarray:
-    """Probabilities where the classes have another prevalence than where the predictions are right.
+    """Adjust predicted probabilities to other class prevalences (prior shift).
 
     p_k π'_k / π_k, divided by its sum over the classes [1]_: the logit of a single probability is
     shifted by logit π' - logit π. It is right where the classes alone became more or less frequent,
@@ -94,7 +94,7 @@ def estimate_prevalence(
     max_iter: int = 1000,
     tol: float = 1e-8,
 ) -> float | np.ndarray:
-    """Prevalence of the classes where predictions are used, of which no label is known.
+    """Estimate class prevalences in unlabelled data, from the predictions.
 
     The shares of the highest likelihood, by accelerated expectation and maximisation [1]_: they are
     the mean of the predictions that are adjusted to them.

@@ -343,7 +343,7 @@ class Recalibrator(
         return proba
 
     def remaining_error(self, notion="auto"):
-        """Calibration error that is left, on cross-validated predictions.
+        """Return the calibration error after recalibration, on cross-validated predictions.
 
         Parameters
         ----------
@@ -360,7 +360,7 @@ class Recalibrator(
         return self._error("after", notion)
 
     def initial_error(self, notion="auto"):
-        """Calibration error before recalibration, of the same samples.
+        """Return the calibration error before recalibration, on the same samples.
 
         Parameters
         ----------
@@ -395,7 +395,7 @@ class Recalibrator(
         return self._errors[which, notion]
 
     def unchanged_proba(self, X) -> np.ndarray:
-        """Probabilities of all classes before recalibration, (n_samples, n_classes).
+        """Return the probabilities before recalibration, shape (n_samples, n_classes).
 
         Parameters
         ----------

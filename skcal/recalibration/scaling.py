@@ -147,7 +147,7 @@ class PenalizedScaling(RecalibrationMap):
 
 
 class InterceptCalibration(PenalizedScaling):
-    """Add a constant to the log-probability of each class, the maximum likelihood one.
+    """Add a constant to the log-probability of each class, fitted by maximum likelihood.
 
     c(p) = softmax(log p + b); for a single column σ(logit p + b). What is predicted on average is
     then the share of each class among the training samples: calibration in the large. It suits
@@ -462,7 +462,7 @@ class QuadraticScaling(PenalizedScaling):
 
 
 class VectorScaling(PenalizedScaling):
-    """One slope and one intercept for each class, on log-probabilities.
+    """Vector scaling: one slope and one intercept for each class, on log-probabilities.
 
     c(p) = softmax(a ⊙ log p + b), penalised by (‖T a - 1‖² + ‖b‖²) / (2 C). With T = 1 the map is
     shrunk towards the identity, with the maximum likelihood temperature towards this.
@@ -547,7 +547,7 @@ class VectorScaling(PenalizedScaling):
 
 
 class MatrixScaling(PenalizedScaling):
-    """A matrix on coordinates of p: logistic regression on them, or structured matrix scaling.
+    """Matrix scaling: plain or structured logistic regression on transformed probabilities.
 
     c(p) = softmax(Vᵀf(p) + b), penalised by ‖V‖² / (2 C), which shrinks towards the frequencies of
     the classes, whatever p; for a single column with f(p) = logit(p) this is Platt scaling.
@@ -728,7 +728,7 @@ class MatrixScaling(PenalizedScaling):
 
 
 class DirichletCalibration(PenalizedScaling):
-    """A matrix on log-probabilities whose off-diagonal entries and intercept are shrunk.
+    """Dirichlet calibration: a matrix on log-probabilities, shrunk off the diagonal.
 
     c(p) = softmax(W log p + b), penalised by Σ_{i≠j} W_ij² / (2 C) + ‖b‖² / (2 C_intercept) and,
     so that separable outcomes have an optimum, weakly by Σ (W_ii - 1)² / (2 C_diagonal). For two

@@ -17,7 +17,7 @@ _NEWTON_STEPS = 10  # in log T, before its limits are tried
 
 
 class TemperatureScaling(RecalibrationMap):
-    """Divide log-probabilities by one temperature, the maximum likelihood one.
+    """Temperature scaling: divide log-probabilities by the maximum likelihood temperature.
 
     c(p) = softmax(log p / T); for a single column σ(logit(p) / T).
 
@@ -151,7 +151,7 @@ class ClassBasedTemperatureScaling(RecalibrationMap):
 
 
 class EnsembleTemperatureScaling(TemperatureScaling):
-    """A mixture of the tempered prediction, the prediction itself and the uniform distribution.
+    """Ensemble temperature scaling: mix tempered, original and uniform probabilities.
 
     c(p) = w₁ softmax(log p / T) + w₂ p + w₃ / n_classes, T the maximum likelihood temperature, then
     w the maximum likelihood weights ≥ 0 of sum 1.
