@@ -27,14 +27,16 @@ from skcal.hypothesis_tests.comparison import (
 )
 from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
+from skcal.metrics import validation_measures
 from skcal.metrics.base import read_outcome
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
-from skcal.metrics.cox import fit_logistic, of_groups
+from skcal.metrics.cox import fit_logistic, of_groups, recalibration_of
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.smoothers import GroupedOutcomes, make_points
 from skcal.metrics.statistic import redraw
+from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.notions import make_problems
 from skcal.recalibration.base import Identity
 from skcal.recalibration.losses import LossComparison
@@ -398,6 +400,38 @@ def test_the_most_of_all_ranges_knows_the_variance_of_the_law():
     largest += np.log(20) * problem.groups.design_effect(np.ones(len(p)))
     assert ignored.high < told.high
     assert told.high >= largest / len(p) * 0.99  # of quantiles instead of all ends
+
+
+@pytest.mark.filterwarnings("ignore:groups holds 7")
+def test_no_distance_of_a_curve_is_known_better_with_groups():
+    for seed in range(3):
+        y, p, groups = drawn_with(0.1, 7, 100, seed)
+        options = {"n_resamples": 39, "random_state": 0}
+        ignored, told = (validation_measures(y, p, groups=g, **options) for g in (None, groups))
+        for name in CURVE_DISTANCES:
+            alone, own = getattr(ignored, name), getattr(told, name)
+            assert own.estimate == alone.estimate
+            assert own.high >= alone.high
+            assert own.low <= alone.low
+
+
+def test_no_slope_and_no_c_statistic_are_estimated_from_fewer_than_five_events():
+    y, p, groups = shared_labels(40, 10, 2, 8, 2)
+    few = np.flatnonzero(y)[:4]
+    for happened, together in ((np.isin(np.arange(400), few), None), (y, groups)):
+        found = validation_measures(happened.astype(int), p, groups=together, random_state=0)
+        if together is None:
+            assert np.isnan([*found.slope, *found.c_statistic]).all()
+            assert "4 events in 400 samples are too few for a slope" in str(found)
+            assert "slope not estimated" in found.summary("paragraph")
+            assert np.isnan([found.ici.low, found.e50.high, found.brier_score.low]).all()
+            assert np.isfinite([*found.observed_expected_ratio]).all()
+            data = read_outcome(happened.astype(int), p)
+            large = recalibration_of(data, 0.95)
+            assert found.intercept_in_the_large.estimate == large.intercept_in_the_large
+            assert found.intercept_in_the_large[1:] == large.intercept_in_the_large_interval
+        else:
+            assert np.isfinite([*found.slope]).all() == (len(np.unique(groups[y == 1])) >= 5)
 
 
 # Levels

@@ -56,7 +56,8 @@ def public_takers_of_groups():
     for line in SURFACE.splitlines():
         name = line.strip().split("(")[0]
         owner = owner if line.startswith(" ") else name
-        if "groups=" in line and not name.startswith(".set_"):
+        predicts = name in (".from_estimator", ".from_cv_results")  # for from_predictions
+        if "groups=" in line and not (predicts or name.startswith(".set_")):
             found.append(owner + name if line.startswith(" ") else name)
     return found
 
@@ -159,6 +160,14 @@ def shown(name):
     )
 
 
+def recalibrated_display(y, proba, groups):
+    options = {"groups": groups, "n_resamples": 39, "plot": False}
+    display = skcal.displays.RecalibrationDisplay.from_predictions(y, proba, proba**2, **options)
+    return {
+        name: tables_of(part) for name, part in vars(display).items() if hasattr(part, "panels")
+    }
+
+
 def reported(y, proba, groups):
     options = {"candidates": [skcal.Zero()], "cv": 3, "n_resamples": 19}
     return skcal.calibration_report(y, proba, groups=groups, **options).to_dict()
@@ -202,6 +211,7 @@ METHODS = {
     "SegmentRecalibrator.fit": segmented,
     "Stacking.fit": stacked,
     "calibration_report": reported,
+    "RecalibrationDisplay.from_predictions": recalibrated_display,
     **{
         f"{name}.from_predictions": shown(name)
         for name in (

@@ -202,6 +202,20 @@ def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration
     )
 
 
+def intercept_of(data: Outcome, confidence_level: float) -> tuple[float, float, float]:
+    """The intercept in the large and the ends of its interval, which need no slope."""
+    logit, outcome, weight = data.logit, data.happened, data.weight
+    large = fit_intercept(logit, outcome, weight)
+    if data.problem.groups is None:
+        return float(large.coefficients[0]), *profile_interval(
+            logit, outcome, weight, large, confidence_level
+        )
+    large = of_groups(large, data)
+    half = tail_quantile((1 - confidence_level) / 2, weight, data.problem.groups)
+    value, error = float(large.coefficients[0]), float(large.standard_errors[0])
+    return value, float(value - half * error), float(value + half * error)
+
+
 def calibration_intercept(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -473,9 +487,14 @@ def profile_intervals(logit, outcome, weight, both, large, confidence_level):
         line = both.coefficients[other], ratio, both.coefficients[k], errors[other] / 10
         best = partial(_best_of_other, design[k], design[other], outcome, weight, line)
         intervals.append(_profile(best, both.coefficients[k], errors[k], fall))
-    error = np.sqrt(large.covariance[0, 0])
+    return [*intervals, profile_interval(logit, outcome, weight, large, confidence_level)]
+
+
+def profile_interval(logit, outcome, weight, large, confidence_level) -> ConfidenceInterval:
+    """That of the intercept in the large."""
+    fall, error = chi2.ppf(confidence_level, 1) / 2, large.standard_errors[0]
     shifted = partial(_shifted, logit, outcome, weight)
-    return [*intervals, _profile(shifted, large.coefficients[0], error, fall)]
+    return _profile(shifted, large.coefficients[0], error, fall)
 
 
 def _best_of_other(column, other, outcome, weight, line, value):

@@ -18,9 +18,9 @@ from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.metrics.base import Outcome, read_outcome
-from skcal.metrics.cox import recalibration_of
-from skcal.metrics.limits import proportion_limits
+from skcal.metrics.base import Outcome, check_both, read_outcome
+from skcal.metrics.cox import intercept_of, recalibration_of
+from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
 from skcal.sample import refuse_groups
 
@@ -62,6 +62,8 @@ class Measure(NamedTuple):
 
     def _in_words(self, decimals: int = 2) -> str:
         """``0.66 (0.55 to 0.77)``."""
+        if math.isnan(self.estimate):
+            return "not estimated"
         estimate, low, high = (f"{value:.{decimals}f}" for value in self)
         return estimate if self.low != self.low else f"{estimate} ({low} to {high})"
 
@@ -70,7 +72,9 @@ class Measure(NamedTuple):
 class ValidationMeasures:
     """Calibration, discrimination and overall performance of predictions of one outcome.
 
-    Every measure is (estimate, low, high).
+    Every measure is (estimate, low, high). From fewer than five events or samples without one there
+    is no slope and no C-statistic (NaN), and no interval of the curve and the Brier score. Events
+    of ``groups`` count as many as would tell as much if they were independent.
 
     Attributes
     ----------
@@ -173,6 +177,13 @@ class ValidationMeasures:
 
     def _notes(self) -> list[str]:
         """What to know when the numbers are read: that events are few, that distances are noisy."""
+        if math.isnan(self.slope.estimate):
+            return [
+                f"{self.n_events:,} events in {self.n_samples:,} samples are too few for a slope, "
+                "a C-statistic, and intervals of the curve and the Brier score: at least "
+                f"{FEWEST_EVENTS} events and as many samples without one are needed, and those of "
+                "dependent samples count less. Collect more samples."
+            ]
         few, what = min(
             (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
         )
@@ -215,7 +226,9 @@ class ValidationMeasures:
 
 
 def _cells(measure: Measure) -> tuple[str, str]:
-    if measure.low != measure.low:
+    if math.isnan(measure.estimate):
+        return "–", ""
+    if math.isnan(measure.low):
         return f"{measure.estimate:.3f}", ""
     return f"{measure.estimate:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
 
@@ -356,8 +369,17 @@ def validation_of(
     x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
     together = groups_or_singles(data.problem.groups, weight)
     data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
-    cox = recalibration_of(data, confidence_level)
+    check_both(outcome)
     about = outcome, weight, together, confidence_level
+    few = _few_events(outcome, weight, together)
+    if few:
+        large = intercept_of(data, confidence_level)
+        slope = c_statistic = Measure(np.nan, np.nan, np.nan)
+        n_resamples = None
+    else:
+        cox = recalibration_of(data, confidence_level)
+        large = cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
+        slope, c_statistic = Measure(cox.slope, *cox.slope_interval), _c_statistic(x, *about)
     rate = _prevalence(*about)
     mean = float(np.average(x, weights=weight))
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
@@ -365,18 +387,26 @@ def validation_of(
         prevalence=rate,
         mean_prediction=Measure(mean, np.nan, np.nan),
         observed_expected_ratio=ratio,
-        intercept_in_the_large=Measure(
-            cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
-        ),
-        slope=Measure(cox.slope, *cox.slope_interval),
+        intercept_in_the_large=Measure(*large),
+        slope=slope,
         **_distances(method, x, *about, n_resamples, random_state),
-        c_statistic=_c_statistic(x, *about),
-        **_brier_measures(x, *about),
+        c_statistic=c_statistic,
+        **_brier_measures(x, *about, few),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
         n_events=round(float(rate.estimate * len(x))),
     )
+
+
+def _few_events(outcome, weight, groups) -> bool:
+    """Whether fewer events or non-events were seen than slopes and intervals need.
+
+    Of groups as many as tell as much, since those of one group may be one event.
+    """
+    effect = 1.0 if groups is None else groups.design_effect(weight)
+    events = min(np.count_nonzero(outcome), np.count_nonzero(outcome == 0))
+    return bool(events / effect < FEWEST_EVENTS)
 
 
 def _prevalence(outcome, weight, groups, level) -> Measure:
@@ -386,30 +416,33 @@ def _prevalence(outcome, weight, groups, level) -> Measure:
 
 def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
     """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
-    points = make_points(x, outcome, weight, groups=groups)
+    points = make_points(x, outcome, weight)
     gaps = point_gaps(method, points)
     estimates = summarised(gaps, points.mass)
     if n_resamples is None:
-        return {
-            name: Measure(float(value), np.nan, np.nan)
-            for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
-        }
+        return _without_intervals(estimates)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    resampled = _resampled_points if groups is None else _resampled_groups
-    draw = resampled(points, outcome, weight, groups)
-    drawn: list[np.ndarray] = []
-    noise: list[np.ndarray] = []  # of the curve
-    while len(drawn) < n_resamples:
-        others, kept = _kept(points, *draw(rng))
-        if len(kept):
-            found = point_gaps(method, others)
-            drawn.append(summarised(found, others.mass))
-            noise.append(summarised(found - gaps[kept], others.mass))
-    tail = (1 - level) / 2
+    tail, dependent = (1 - level) / 2, groups is not None and not groups.alone.all()
     # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
     # the upper end counts the spread alone, since that of the truth may be any part of it.
-    middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
-    low, high = 2 * estimates - largest, estimates + largest - middle
+    below = above = np.zeros(len(estimates))
+    resampled = [(groups_or_singles(None, weight), 1.0)]
+    if dependent:  # no interval is narrower than without groups
+        resampled = [(*resampled[0][:1], np.sqrt(groups.design_effect(weight))), (groups, 1.0)]
+    for units, scale in resampled:
+        resample = _resampled_points if units is None else _resampled_groups
+        draw = resample(points, outcome, weight, units)
+        drawn: list[np.ndarray] = []
+        noise: list[np.ndarray] = []  # of the curve
+        while len(drawn) < n_resamples:
+            others, kept = _kept(points, *draw(rng))
+            if len(kept):
+                found = point_gaps(method, others)
+                drawn.append(summarised(found, others.mass))
+                noise.append(summarised(found - gaps[kept], others.mass))
+        middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
+        below = np.maximum(below, scale * (largest - estimates))
+        above = np.maximum(above, scale * (largest - middle))
     redraw = _redrawn_points if groups is None else _redrawn_samples
 
     def distances_of_outcomes(chance):
@@ -420,20 +453,27 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
             else:
                 yield np.full(len(CURVE_DISTANCES), np.inf)
 
-    if groups is not None:  # which, drawn anew, may not tell how outcomes vary
+    if dependent:  # groups that are drawn anew may not tell how outcomes vary
         of_curve = list(distances_of_outcomes(points.prediction + gaps))
         middle, largest = np.quantile(of_curve, [0.5, 1 - tail], axis=0)
         with np.errstate(invalid="ignore"):
-            high = np.fmax(high, estimates + largest - middle)
+            above = np.fmax(above, largest - middle)
     larger = (np.array(list(distances_of_outcomes(points.prediction))) >= estimates).sum(axis=0)
     if groups is not None:
         larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
     pvalues = (1 + larger) / (1 + n_resamples)
-    low = np.where(is_significant(pvalues, level), np.clip(low, 0, estimates), 0.0)
-    high = np.minimum(high, 1)
-    rows = np.column_stack([estimates, low, high])
+    low = np.clip(estimates - below, 0, estimates)
+    low = np.where(is_significant(pvalues, level), low, 0.0)
+    rows = np.column_stack([estimates, low, np.minimum(estimates + above, 1)])
     return {
         name: Measure(*map(float, row)) for name, row in zip(CURVE_DISTANCES, rows, strict=True)
+    }
+
+
+def _without_intervals(estimates) -> dict[str, Measure]:
+    return {
+        name: Measure(float(value), np.nan, np.nan)
+        for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
     }
 
 
@@ -531,13 +571,13 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     return Measure(area, float(low), float(high))
 
 
-def _brier_measures(x, outcome, weight, groups, level) -> dict[str, Measure]:
+def _brier_measures(x, outcome, weight, groups, level, few) -> dict[str, Measure]:
     losses = of_outcomes(brier_losses(x[:, None]), outcome.astype(np.intp))
     share = weight / weight.sum()
     rate, score = share @ outcome, share @ losses
     variance = rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
-    z = tail_quantile((1 - level) / 2, weight, groups)
+    z = np.nan if few else tail_quantile((1 - level) / 2, weight, groups)
     of_event = 1 - 2 * x  # by how much an event changes the loss
     effects = of_event, -of_event / variance + score * (1 - 2 * rate) / variance**2
     half, wide = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
@@ -238,9 +239,9 @@ def tuned_error(search, settings: Settings, refuted: bool) -> dict:
 
 
 def _interval(estimate, low, high, refuted) -> dict[str, float]:
-    """An interval with the estimate in it, from 0 unless calibration is refuted."""
+    """An interval from 0 unless calibration is refuted; noise may raise the estimate above it."""
     low = min(max(float(low), 0.0), estimate) if refuted else 0.0
-    return {"estimate": float(estimate), "low": low, "high": min(max(high, estimate), 1.0)}
+    return {"estimate": float(estimate), "low": low, "high": float(np.clip(high, low, 1.0))}
 
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
@@ -307,7 +308,7 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
         return None
     level, seed = settings.confidence_level, settings.random_state
     measures = validation_of(outcome_of(sample), "splines", level, n_curves, seed)
-    if refuted or n_curves is None:
+    if refuted or n_curves is None or math.isnan(measures.ici.low):
         return measures
     distances = {name: getattr(measures, name)._replace(low=0.0) for name in CURVE_DISTANCES}
     return replace(measures, **distances)

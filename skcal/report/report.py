@@ -436,8 +436,9 @@ def calibration_report(
     called unadjusted. :func:`skcal.hypothesis_tests.scan_test` names the ranges that are wrong, and
     the gain of recalibration is the error that is left after temperature scaling, fitted to four
     fifths of the samples and applied to the others. Every other number is that of the public
-    function with the same seed: ``expected_calibration_error`` with its ``bootstrap_interval`` and
-    the null distribution of ``monte_carlo_test``; ``score_decomposition`` by isotonic regression of
+    function with the same seed: ``expected_calibration_error`` with its ``bootstrap_interval``,
+    which may lie below the estimate, since noise raises that, and the null distribution of
+    ``monte_carlo_test``; ``score_decomposition`` by isotonic regression of
     each class, for "binary" of the positive class, also of two columns; there also
     ``validation_measures``, ``calibration_curve`` and ``decision_curve``. With ``search=True`` the
     RMS calibration errors are those of :class:`skcal.CalibrationErrorSearchCV`.

@@ -246,11 +246,11 @@ def test_validation_measures_are_those_of_their_definitions():
 
 
 def test_the_interval_of_the_c_statistic_is_delongs():
-    y = np.array([0, 0, 0, 1, 1, 1])
-    p = np.array([0.1, 0.4, 0.4, 0.4, 0.6, 0.3])
+    y = np.repeat([0, 1], 5)
+    p = np.array([0.1, 0.4, 0.4, 0.2, 0.5, 0.4, 0.6, 0.3, 0.8, 0.2])
     pairs = (p[y == 1][:, None] > p[y == 0]) + 0.5 * (p[y == 1][:, None] == p[y == 0])
     area = pairs.mean()
-    variance = pairs.mean(1).var(ddof=1) / 3 + pairs.mean(0).var(ddof=1) / 3
+    variance = pairs.mean(1).var(ddof=1) / 5 + pairs.mean(0).var(ddof=1) / 5
     half = 1.959964 * np.sqrt(variance) / (area * (1 - area))
     found = validation_measures(y, p, n_resamples=19, random_state=0).c_statistic
     assert_allclose(found, [area, expit(logit(area) - half), expit(logit(area) + half)], rtol=1e-6)

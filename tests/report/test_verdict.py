@@ -87,7 +87,10 @@ def contradictions(y, p, report, seed):
         yield "an error below the bias"
     if not shown and error.low > 0:
         yield "a lower limit above 0"
-    errors = [error, *([overall.ece] if overall.ece is not None else [])]
+    binned = overall.ece  # which noise raises, above its interval if calibrated
+    if binned is not None and not binned.low <= min(binned.estimate, binned.high):
+        yield "an interval from above"
+    errors = [error]
     if overall.validation is not None:
         errors += [getattr(overall.validation, name) for name in CURVE_DISTANCES]
     if any(not part.low <= part.estimate <= part.high for part in errors):
