@@ -88,11 +88,12 @@ def calibration_error_interval(
     says which. A curve that crosses the diagonal more often than that, by so little that the data
     do not show it, may have a larger error than this limit.
 
-    *Lower limit.* The larger of two, each at half the level: that of the bias, and T_k less a bound
-    of the T_k of noise, for all k up to 34 at once. It is 0 where
-    :func:`~skcal.hypothesis_tests.calibration_test` (seed 0, rows sorted, 999 redraws, and 199 of
-    more than 100,000 samples) does not reject. Where that test alone shows an error, ``low`` is 0
-    as well, and ``sentence()`` says that the error is above 0.
+    *Lower limit.* The larger of two, each at half the level: that of the bias, and that of the mean
+    of (y - p) s(p), where the models of :func:`calibration_error` choose s, between -1 and 1, for
+    each of ten folds from the other nine. The folds come from a fixed seed and the sorted rows. The
+    limit is 0 where :func:`~skcal.hypothesis_tests.calibration_test` (seed 0, rows sorted, 999
+    redraws, and 199 of more than 100,000 samples) does not reject. Where that test alone shows an
+    error, ``low`` is 0 as well, and ``sentence()`` says that the error is above 0.
 
     Share of data sets whose limit is on the wrong side of the truth, over curves that cross at most
     three times (``tests/studies/calibration_error_study.py``): independent samples, 16 curves, 960

@@ -1,12 +1,10 @@
-"""Signed sums of residuals with few changes of sign: limits of a mean absolute gap.
+"""Signed sums of residuals with few changes of sign: an upper limit of a mean absolute gap.
 
 For a pattern of signs s(p) the mean of (y - p) s(p) estimates at most the mean absolute gap, and
-just that if s is the sign of the gap. T_k, the largest such mean over patterns that change their
-sign at most k times, is therefore
-
-- once its own noise is taken off, a lower limit for every k;
-- plus the half width of the attaining pattern alone, an upper limit for all curves that cross the
-  diagonal at most k times: the pattern of the true gap is fixed, so its noise is that of one mean.
+just that if s is the sign of the gap. T_k is the largest such mean over patterns that change their
+sign at most k times. With the half width of the attaining pattern alone it is an upper limit for
+all curves that cross the diagonal at most k times: the pattern of the true gap is fixed, so its
+noise is that of one mean.
 """
 
 from __future__ import annotations
@@ -17,12 +15,11 @@ import numpy as np
 CHANGES = (0, 1, 2, 3, 4, 6, 9, 14, 22, 34)
 # Mean and standard deviation of T_k of a Brownian motion on [0, 1]: 4,000 to 8,000 paths of 256,
 # 1,024 and 4,096 steps, of which each change of sign misses _OF_STEPS standard deviations of a step
-# (Siegmund 1985). The largest of all (T_k - mean) / sd has the quantile _JOINT[0] + _JOINT[1] z.
+# (Siegmund 1985).
 _MEANS = np.array([0.80, 1.97, 2.77, 3.40, 3.94, 4.84, 5.95, 7.44, 9.35, 11.63])
 _DEVIATIONS = np.array([0.603, 0.580, 0.577, 0.576, 0.578, 0.579, 0.580, 0.581, 0.582, 0.584])
 _OF_STEPS = 1.165
 _OF_ALL = 0.25  # changes for each step, up to which that is so
-_JOINT = 0.70, 1.14
 # Standard errors by which more changes of sign must be larger to be evident, and by which others
 # may be less evident than the best; how much faster than that an upper limit grows.
 _EVIDENT, _AS_GOOD, _TIMES = 0.7, 0.5, 2.5
@@ -124,7 +121,3 @@ def at_changes(values: np.ndarray, changes: int) -> np.ndarray:
     part = (changes - below) / (above - below)
     return (1 - part) * values[after - 1] + part * values[after]
 
-
-def joint_quantile(z: float) -> float:
-    """The quantile of the largest of all standardised T_k, by that of a normal variable."""
-    return _JOINT[0] + _JOINT[1] * z

@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit, ndtr
 
-from skcal.metrics.gap_sums import GapSums
+from skcal.metrics.gap_sums import FOLDS, GapSums, steps_from_middle
 
 _CALIBRATED = 0.18  # prior probability that all gaps are 0
 _SMALLEST, _LARGEST = 1.25, 16.0  # scales: in standard errors of a mean, and of p (1 - p)
@@ -61,13 +61,14 @@ def cells_of(gaps: GapSums) -> Cells:
     n = gaps.n_effective
     mass, implied = gaps.at_points(gaps.weight) * n, gaps.at_points(gaps.implied) * n**2
     p, total = gaps.x[gaps.starts], implied.sum()
-    high = p >= 0.5
+    side = np.sign(p - 0.5).astype(np.intp)
     most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
     most_by_variance = max(1, min(most, int(total / _LEAST)))
     density = np.minimum(most * mass / n, 2 * most_by_variance * implied / max(total, 1e-300))
-    middle = np.cumsum(density) - density / 2
-    fine = np.unique(2 * np.floor(middle + 1e-9) + high, return_inverse=True)[1]
-    cell = _joined(np.bincount(fine, implied), np.bincount(fine, high) > 0)[fine]
+    middle = np.cumsum(density) - (density + density.sum()) / 2
+    steps = 3 * steps_from_middle(middle, density.sum()) + side
+    _, first, fine = np.unique(steps, return_index=True, return_inverse=True)
+    cell = _joined(np.bincount(fine, implied), side[first])[fine]
     size, sums, variance, chance, mean = (
         np.bincount(cell, values)
         for values in (
@@ -89,19 +90,35 @@ def cells_of(gaps: GapSums) -> Cells:
     return Cells(size, sums, noise, np.maximum(chance, _LEAST), mean / size, cell)
 
 
-def _joined(variance, high) -> np.ndarray:
-    """New numbers: a cell of little variance joins the next, the last of a side the one before."""
+def _joined(variance, side) -> np.ndarray:
+    """New numbers: a cell of little variance joins the next towards 1/2, the last the one before.
+
+    ``side`` is -1, 0 or 1 where predictions are below 1/2, equal to it or above it.
+    """
     label, k = np.zeros(len(variance), dtype=np.intp), 0
-    for side in (False, True):
+    for places in (np.flatnonzero(side == one)[:: -one or 1] for one in (-1, 0, 1)):
         first, filled = k, 0.0
-        for i in np.flatnonzero(high == side):
+        for i in places:
             label[i], filled = k, filled + variance[i]
             if filled >= _LEAST:
                 k, filled = k + 1, 0.0
-        rest = (label == k) & (high == side)
+        rest = places[label[places] == k]
         label[rest] -= k > first
-        k += bool(rest.any() and k == first)
+        k += bool(len(rest) and k == first)
+        if len(places) and side[places[0]] > 0:
+            label[places] = first + k - 1 - label[places]
     return label
+
+
+def held_out_gaps(gaps: GapSums) -> tuple[Cells, np.ndarray]:
+    """Cells, and the gaps (FOLDS, n_cells) of each as the other folds predict them."""
+    cells, folds = cells_of(gaps), gaps.folds
+    models, n = GapModels(cells), len(cells.mass)
+    places = n * folds + gaps.of_rows(cells.cell)
+    sums = np.bincount(places, gaps.weight * gaps.residuals, FOLDS * n).reshape(-1, n)
+    part = 1 - np.bincount(folds, gaps.weight, FOLDS)  # of the weight, in the other folds
+    train = gaps.n_effective * (sums.sum(axis=0) - sums) / np.sqrt(np.maximum(part, 0.5))[:, None]
+    return cells, np.array([models.average(one)[1] for one in train])
 
 
 class GapModels:
@@ -130,9 +147,9 @@ class GapModels:
         self.values = np.maximum(values, 0)
         self.log_odds = np.log(np.tile(odds, len(self.amplitudes)))
         self.partitions = [
-            np.unique(np.floor(rank * size + offset).astype(np.intp), return_inverse=True)[1]
+            np.unique(steps_from_middle(size * (rank - 0.5), size + shift), return_inverse=True)[1]
             for size in _PARTITIONS
-            for offset in ((0, 0.5) if size > 3 else (0,))
+            for shift in ((0, 1) if size > 3 else (0,))
         ]
 
     def average(self, sums: np.ndarray) -> tuple[float, np.ndarray]:

@@ -1,7 +1,7 @@
 """The gaps of a scalar problem: sums of residuals at its distinct predictions, in canonical order.
 
 Rows are sorted by prediction, outcome and weight, so that no digit depends on the order in which
-they were passed.
+they were passed. If the other outcome is called the event, the order is reversed.
 """
 
 from __future__ import annotations
@@ -19,18 +19,33 @@ from skcal.notions import Problem
 _CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
 _MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
 _SMALLEST = 1e-9  # variance beside another
+_ROUNDING = 1e-9
+FOLDS = 10
 
 
-def canonical_order(problem: Problem) -> np.ndarray:
+def canonical_order(problem: Problem, beside: np.ndarray | None = None) -> np.ndarray:
     """The rows of a scalar problem by prediction, outcome, weight and group, whatever their order.
 
-    Groups of votes have the numbers of their rows, but rows that agree in all else are alike.
+    Groups of votes have the numbers of their rows, but rows that agree in all else are alike. Above
+    1/2 weights and groups fall, so that 1 - p and 1 - y have the reversed order. Rows that agree in
+    all of these are in the order of ``beside``.
     """
-    x = problem.features[:, 0]
-    keys = [problem.outcomes[:, 0], problem.weight]
+    x, y = problem.features[:, 0], problem.outcomes[:, 0]
+    keys = [problem.weight] + ([] if beside is None else [beside])
     if problem.groups is not None:
-        keys += [problem.groups.alone, problem.groups.codes]
-    return np.lexsort((*(key for key in reversed(keys) if np.ptp(key * 1.0) > 0), x))
+        keys[1:1] = [problem.groups.alone, problem.groups.codes]
+    side = np.sign(np.where(x == 0.5, y, x) - 0.5)
+    keys = [key * side for key in reversed(keys) if np.ptp(key * 1.0) > 0]
+    return np.lexsort((*keys, y, x))
+
+
+def steps_from_middle(places: np.ndarray, n_steps: float) -> np.ndarray:
+    """Numbers of the steps of length 1 in which places lie, 0 the middle of so many steps.
+
+    Places and minus places have numbers of opposite sign.
+    """
+    phase = (np.rint(n_steps) / 2) % 1
+    return np.sign(places) * np.ceil(np.abs(places) - phase - _ROUNDING)
 
 
 def in_canonical_order(problem: Problem) -> Problem:
@@ -76,9 +91,9 @@ class GapSums:
     starts: np.ndarray
 
     @classmethod
-    def of(cls, problem: Problem) -> GapSums:
-        """Sort the rows of a problem."""
-        order = canonical_order(problem)
+    def of(cls, problem: Problem, beside: np.ndarray | None = None) -> GapSums:
+        """Sort the rows of a problem; of equal ones by what else is known of them."""
+        order = canonical_order(problem, beside)
         x = problem.features[order, 0].astype(np.float64)
         residuals = problem.outcomes[order, 0] - x
         weight = problem.weight[order]
@@ -125,8 +140,18 @@ class GapSums:
         if len(self.starts) <= most:
             return np.arange(len(self.starts))
         mass = self.at_points(self.weight)
-        middle = np.cumsum(mass) - mass / 2
-        return np.unique((most * middle).astype(np.intp), return_inverse=True)[1]
+        middle = np.cumsum(mass) - mass / 2 - 0.5
+        return np.unique(steps_from_middle(most * middle, most), return_inverse=True)[1]
+
+    @property
+    def folds(self) -> np.ndarray:
+        """A number below FOLDS of each row, of groups together, by a fixed seed."""
+        n = len(self.x)
+        half = np.random.default_rng(0).random((n + 1) // 2)
+        drawn = np.append(half, half[: n // 2][::-1])
+        if self.groups is not None:
+            drawn = self.groups.sums(drawn)[self.groups.codes] % 1
+        return (FOLDS * drawn).astype(np.intp)
 
     def variances_in(self, cells: np.ndarray) -> np.ndarray:
         """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from functools import cached_property
 from numbers import Integral
 from typing import Any, Literal, NamedTuple
 
@@ -33,7 +32,6 @@ from skcal._validation import (
     refuse_masked,
 )
 from skcal.metrics.bootstrap import resample_counts
-from skcal.metrics.crossings import CHANGES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.recalibration import BetaCalibration, VectorScaling, estimate_prevalence
 from skcal.sample import Sample, error_of_shares, read_sample
@@ -499,20 +497,6 @@ class _ShiftedLimits(ErrorLimits):
     def __init__(self, sample: Sample, resampled: np.ndarray):
         super().__init__(sample)
         self.resampled = resampled
-
-    @cached_property
-    def _noise(self):
-        """As of the base; what the weights add to the noise of each signed sum is added."""
-        sums, means, deviations, scale = super()._noise
-        added = []
-        for k in CHANGES:
-            signs = [part.largest_pattern(k) for part in self.parts]
-            totals = [
-                float(part.weight @ (part.residuals * sign))
-                for part, sign in zip(self.parts, signs, strict=True)
-            ]
-            added.append(self._variance(signs, totals) - super()._variance(signs, totals))
-        return sums, means, np.sqrt(deviations**2 + np.maximum(added, 0)), scale
 
     def _variance(self, signs, sums) -> float:
         """The variance of the mean of the residuals times signs over resamples.
