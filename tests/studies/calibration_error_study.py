@@ -1,12 +1,15 @@
 """The calibration error and its limits against known truths, beside other estimators (slow).
 
-Each cell is a law of predictions and a calibration curve, so that the true error is known. For each
-data set the study stores the estimate, both limits and other estimators; "plain" are independent
-samples, the other kinds have weights that differ, groups of samples that depend on each other, or
-five votes for each sample. Run
+Each cell is a law of predictions and a calibration curve, so that the true error is known. "plain"
+are independent samples, other kinds have weights that differ, groups of samples that depend on each
+other, five votes for each sample, or several classes or labels. For each data set the study stores
+the limits, and with ``--accuracy`` the estimate and other estimators. The lower limit, which is the
+dearest, is stored for the first ``--low`` data sets of cells that are not calibrated. There the
+test of the verdict, without which it is 0, runs where it is above the truth. Where predictions are
+calibrated that test alone decides, and its level is exact. Run
 
-    python tests/studies/calibration_error_study.py --out rows.csv --seeds 200 --sizes 300 1000
-    python tests/studies/calibration_error_study.py --out rows.csv --table
+    python tests/studies/calibration_error_study.py --out rows.csv --seeds 200 --low 200
+    python tests/studies/calibration_error_study.py --out rows.csv --tables doc/validation
 """
 
 import argparse
@@ -17,15 +20,18 @@ from pathlib import Path
 import numpy as np
 from scipy.special import expit, logit
 from scipy.stats import norm
-from study_tools import append, kept, rows_of
+from study_tools import append, kept, rows_of, write_table
 
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics import expected_calibration_error, smooth_calibration_error
+from skcal.metrics.crossings import largest_signed_sums
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.sample import read_sample
 
-KINDS = ("plain", "weights", "groups", "votes")
+NOTIONS = ("classwise", "top-label", "multi-label")
+KINDS = ("plain", "weights", "groups", "votes", *NOTIONS)
 LIKE_OTHERS = ("calibrated, uniform", "slope 0.8", "nearly certain, 0.06 too high", "2 %, x 1.5")
+SHARE, N_CLASSES = 0.3, 5  # of classes that are drawn uniformly, in place of by the predictions
 
 
 def uniform(rng, n):
@@ -76,14 +82,23 @@ CELLS = {
     "three crossings, sine": (uniform, sine(2, 0.2)),
     "three crossings, jumps": (uniform, lobes(4, 0.15)),
     "three crossings, sd 2": (normal_logits(0, 2), sine(2, 0.15)),
+    "three crossings, unequal": (
+        uniform,
+        lambda p: np.clip(p + 0.2 * np.where((p < 0.1) | ((p > 0.5) & (p < 0.8)), 1, -1), 0, 1),
+    ),
+    "three crossings, rounded": (levels(20), sine(2, 0.15)),
     "five crossings": (uniform, sine(3, 0.1)),
     "nine crossings": (uniform, sine(5, 0.12)),
     "19 crossings": (lambda rng, n: rng.uniform(0.1, 0.9, n), lobes(20, 0.1)),
 }
-MANY_CROSSINGS = ("five crossings", "nine crossings", "19 crossings")
+CROSSINGS = {"five crossings": 5, "nine crossings": 9, "19 crossings": 19}  # of others at most 3
 
 
-def truth_of(cell):
+def truth_of(cell, kind="plain"):
+    if kind in NOTIONS:
+        p = np.random.default_rng(1).dirichlet(np.full(N_CLASSES, 0.5), 1_000_000)
+        p = p.max(axis=1) if kind == "top-label" else p
+        return float(np.abs(SHARE * (1 / N_CLASSES - p)).mean())
     draw, curve = CELLS[cell]
     p = draw(np.random.default_rng(1), 1_000_000)
     return float(np.abs(curve(p) - p).mean())
@@ -91,8 +106,15 @@ def truth_of(cell):
 
 def sample_of(cell, kind, n, seed):
     """Labels or votes, predictions, and the options that belong to the kind."""
-    draw, curve = CELLS[cell]
     rng = np.random.default_rng([seed, n, KINDS.index(kind)])
+    if kind in NOTIONS:
+        p = rng.dirichlet(np.full(N_CLASSES, 0.5), n)
+        q = (1 - SHARE) * p + SHARE / N_CLASSES
+        if kind == "multi-label":
+            return (rng.random(q.shape) < q).astype(int), p, {"notion": kind}
+        y = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, N_CLASSES - 1)
+        return y, p, {"notion": kind, "labels": range(N_CLASSES)}
+    draw, curve = CELLS[cell]
     p = draw(rng, n)
     q, options = curve(p), {"labels": [0, 1]}
     if kind == "votes":  # five, which depend on each other
@@ -108,72 +130,99 @@ def sample_of(cell, kind, n, seed):
     return (rng.random(n) < q).astype(int), p, options
 
 
-def rows_for(cell, kind, n, seeds):
-    """Rows of a data set each; the test runs where a limit is above 0."""
+def fixed_limit(y, p, crossings):
+    """The upper limit for a number of crossings that is known, of independent samples."""
+    order = np.argsort(p, kind="stable")
+    starts = np.unique(p[order], return_index=True)[1]
+    largest = largest_signed_sums(np.add.reduceat((y - p)[order], starts), crossings)[-1] / len(p)
+    variance = max(np.mean((y - p) ** 2), np.mean(p * (1 - p))) - largest**2
+    return largest + 1.645 * np.sqrt(max(variance, 0) / len(p)) + np.log(20) / len(p)
+
+
+def rows_for(cell, kind, n, seeds, n_low, accuracy):
+    """Rows of a data set each."""
+    truth = truth_of(cell, kind)
     for seed in seeds:
         y, p, options = sample_of(cell, kind, n, seed)
         limits = ErrorLimits(read_sample(y, p, **options))
-        shown = limits.low(0.05) > 0 and verdict_of(limits.sample).pvalue <= 0.05
-        low, (high, crossings) = limits.low(0.05) if shown else 0.0, limits.high(0.05)
-        others = ["", ""]
+        low, (high, crossings), others = "", limits.high(0.05), [""] * 5
+        if seed < n_low and truth > 0:
+            low = limits.low(0.05)
+            if low > truth and verdict_of(limits.sample).pvalue > 0.05:
+                low = 0.0
         if kind == "plain":
-            others = [
-                smooth_calibration_error(y, p, labels=[0, 1]),
-                expected_calibration_error(y, p, labels=[0, 1]),
-            ]
-        yield [[cell, kind, n, seed, limits.estimate, low, high, crossings, *others]]
+            others[3:] = fixed_limit(y, p, 3), fixed_limit(y, p, CROSSINGS.get(cell, 3))
+            if accuracy:
+                others[0] = limits.estimate
+                others[1] = smooth_calibration_error(y, p, labels=[0, 1])
+                others[2] = expected_calibration_error(y, p, labels=[0, 1])
+        yield [[cell, kind, n, seed, low, high, crossings, *others]]
 
 
-def table(path):
-    """Misses and mean limits of each cell, and pooled misses of those that the limit is about."""
-    by_cell, pooled = defaultdict(list), defaultdict(list)
+def tables(path, folder):
+    """Mean limits and misses of each cell, pooled misses, and upper limits of many crossings."""
+    by_cell = defaultdict(list)
     for cell, kind, n, _, *values in rows_of(path):
         by_cell[cell, kind, int(n)].append([float(value or "nan") for value in values])
-    print(
-        f"{'cell':32}{'kind':9}{'n':>6} {'truth':>6} estimate (error)  low  (misses) high  (misses)"
-    )
+    cells, pooled, many = [], defaultdict(list), []
     for (cell, kind, n), values in by_cell.items():
-        truth, rows = truth_of(cell), np.array(values)
-        estimate, low, high = rows[:, :3].T
-        below, above = low > truth, high < truth
-        if cell not in MANY_CROSSINGS:
-            pooled[kind, n].append([below.mean(), above.mean(), len(rows)])
-        others = "".join(f" {np.abs(other - truth).mean():.4f}" for other in rows[:, 4:6].T)
-        print(
-            f"{cell:32}{kind:9}{n:>6} {truth:.4f} {estimate.mean():.4f} "
-            f"({np.abs(estimate - truth).mean():.4f}) {low.mean():.4f} ({below.sum():3})  "
-            f"{high.mean():.4f} ({above.sum():3}) of {len(rows)}; smooth, 15 bins:{others}"
-        )
+        truth, rows = truth_of(cell, kind), np.array(values)
+        low, high, _, estimate, smooth, bins, of_three, of_known = rows.T
+        low, below, above = low[np.isfinite(low)], low[np.isfinite(low)] > truth, high < truth
+        share = f"{low.mean() / truth:.2f}" if len(low) else "–"
+        missed = f"{below.sum()} of {len(low)}" if len(low) else "–"
+        row = [cell, kind, n, f"{truth:.4f}", share, missed]
+        cells.append([*row, f"{high.mean():.4f}", f"{above.sum()} of {len(rows)}"])
+        if cell not in CROSSINGS:
+            pooled[kind, n].append([below.sum(), len(low), above.sum(), len(rows)])
+        elif kind == "plain":
+            upper = (high, of_three, of_known)
+            fixed = (f"{one.mean():.4f} ({100 * np.mean(one < truth):.0f} %)" for one in upper)
+            many.append([cell, n, f"{truth:.4f}", *fixed])
+        errors = [np.abs(one - truth) for one in (estimate, smooth, bins)]
+        if np.isfinite(errors[0]).any():
+            print(cell, n, *(f"{1000 * np.nanmean(one):.1f}" for one in errors))
+    header = ["cell", "kind", "n", "truth", "mean lower / truth", "lower missed"]
+    write_table(folder, "limits", [*header, "mean upper", "upper missed"], cells)
+    rows = []
     for (kind, n), values in pooled.items():
-        below, above, count = np.array(values).T
-        print(
-            f"pooled, {kind}, n = {n}: low {below.mean():.3f}, high {above.mean():.3f}, "
-            f"{count.sum():.0f} data sets"
-        )
+        below, n_low, above, n_sets = np.sum(values, axis=0)
+        rows.append([kind, n, share_of(below, n_low), n_low, share_of(above, n_sets), n_sets])
+    header = ["kind", "n", "lower missed", "data sets", "upper missed", "data sets"]
+    write_table(folder, "limits_pooled", header, rows)
+    header = ["cell", "n", "truth", "upper limit (missed)", "of 3 crossings", "of the true number"]
+    write_table(folder, "limits_crossings", header, many)
+
+
+def share_of(count, total):
+    """A share in percent with its standard error."""
+    share = count / max(total, 1)
+    return f"{100 * share:.1f} ± {100 * np.sqrt(share * (1 - share) / max(total, 1)):.1f} %"
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--low", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1000, 10_000])
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
-    parser.add_argument("--table", action="store_true")
+    parser.add_argument("--accuracy", action="store_true")
+    parser.add_argument("--tables", type=Path)
     options = parser.parse_args()
-    if options.table:
-        table(options.out)
+    if options.tables:
+        tables(options.out, options.tables)
         return
     warnings.simplefilter("ignore")
     done = kept(options.out, 4)
     for n in options.sizes:
         for kind in options.kinds:
-            for cell in CELLS if kind == "plain" else LIKE_OTHERS:
-                seeds = [
-                    seed
-                    for seed in range(options.seeds)
-                    if (cell, kind, str(n), str(seed)) not in done
-                ]
-                append(options.out, rows_for(cell, kind, n, seeds))
+            cells = CELLS if kind == "plain" else LIKE_OTHERS
+            for cell in ["mixed with uniform"] if kind in NOTIONS else cells:
+                keys = [(cell, kind, str(n), str(seed)) for seed in range(options.seeds)]
+                seeds = [seed for seed, key in enumerate(keys) if key not in done]
+                found = rows_for(cell, kind, n, seeds, options.low, options.accuracy)
+                append(options.out, found)
 
 
 if __name__ == "__main__":
