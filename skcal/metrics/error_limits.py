@@ -124,7 +124,7 @@ def calibration_error(
     >>> p = rng.uniform(size=1000)
     >>> y = rng.uniform(size=1000) < p  # calibrated
     >>> round(calibration_error(y, p), 3), round(expected_calibration_error(y, p), 3)
-    (0.007, 0.037)
+    (0.008, 0.037)
     >>> y = rng.uniform(size=1000) < p**1.5  # off by 0.1 on average
     >>> round(calibration_error(y, p), 3)
     0.096

@@ -202,10 +202,10 @@ def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
         return f"Recalibrate on a held-out set, {again}"
-    before, after = plain_number(found.error.estimate), plain_number(gain.error)
+    before, after, high = map(plain_number, (found.error.estimate, gain.error, gain.high))
     return (
-        f"{gain.method} is expected to reduce the error from {before} to {after}: fit it on a "
-        f"held-out set, {again}"
+        f"{gain.method} is expected to reduce the error from {before} to {after}, at most {high} "
+        f"with {percent(found.error.confidence_level)} confidence: fit it on a held-out set, {again}"
     )
 
 

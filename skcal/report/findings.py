@@ -50,10 +50,19 @@ class Overview:
 
 @dataclass(frozen=True)
 class Gain:
-    """The calibration error that is left after recalibration, cross-validated."""
+    """The calibration error that is left after recalibration, cross-validated.
+
+    Attributes
+    ----------
+    method : str
+    error, high : float
+        The error and its upper confidence limit.
+    helps : bool
+    """
 
     method: str
     error: float
+    high: float
     helps: bool
 
 
@@ -249,9 +258,10 @@ def _gain(sample, error) -> Gain:
         )
         recalibrated[held_out] = method.predict_proba(rows[held_out])
     proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated
-    left = ErrorLimits(sample._replace(proba=proba, logits=None)).estimate
+    limits = ErrorLimits(sample._replace(proba=proba, logits=None))
+    left, high = limits.estimate, limits.high(1 - error.confidence_level)[0]
     name = "Recalibration" if two else "Temperature scaling"
-    return Gain(name, left, left <= _HELPS * error.estimate)
+    return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)
 
 
 def asked(sample: Sample) -> dict:

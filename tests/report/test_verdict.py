@@ -28,6 +28,7 @@ from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
 from skcal.metrics import calibration_error_interval, validation_measures
+from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.report import calibration_report
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
@@ -59,13 +60,63 @@ def simulated(seed, n=None):
     return y, p
 
 
+def of_any_kind(seed):
+    """Labels, predictions and options of a kind of calibration, some with groups or weights."""
+    rng = np.random.default_rng(seed)
+    notion, more = ["binary", "confidence", "multi-label"][seed % 3], seed // 3 % 3
+    n = int(rng.choice([80, 200, 500]))
+    groups = np.arange(n) // 4 if more == 1 else np.arange(n)
+    if notion == "binary":
+        y, p = simulated(seed, n)
+    else:
+        truth = rng.dirichlet(np.full(3, 0.6), n)
+        power = float(rng.choice([1.0, 1.0, 1.4, 0.8]))
+        p = truth**power
+        p, drawn = p / p.sum(axis=1, keepdims=True), rng.random((n, 1))
+        y = (truth.cumsum(axis=1) < drawn[groups]).sum(axis=1).clip(0, 2)
+        y = np.eye(3, dtype=int)[y] if notion == "multi-label" else y
+    options = {"notion": notion}
+    if more == 1:
+        options["groups"] = groups
+    if more == 2:
+        options["sample_weight"] = rng.lognormal(0, 0.7, n)
+    return y, p, options
+
+
+def contradictions_of_any_kind(y, p, options, report):
+    """The kinds of contradictions that a report of any kind of calibration may hold."""
+    overall, verdict = report.overall, " ".join(str(report).split())
+    error, shown = overall.error, overall.test.pvalue <= 0.05
+    if ("is significant (" in verdict) != shown:
+        yield "verdict"
+    if error != calibration_error_interval(y, p, **options):
+        yield "another calibration error"
+    if shown and error.sentence() not in verdict:
+        yield "another sentence"
+    if error.is_significant != shown or (error.low > 0 and not shown):
+        yield "a lower limit beside the verdict"
+    limits = ErrorLimits(read_sample(y, p, **options))
+    bias, deviation = limits._bias
+    if shown and error.low < min(bias - limits.quantile(0.025) * deviation, error.estimate) - 1e-12:
+        yield "a lower limit below that of the bias"
+    if not 0 <= error.low <= error.estimate <= error.high <= 1:
+        yield "an estimate outside its limits"
+    if overall.gain is not None and not overall.gain.error <= overall.gain.high:
+        yield "a gain outside its limit"
+    gate = overall.gate
+    if gate is not None and (gate.estimate, gate.high) != (error.estimate, error.high):
+        yield "a gate about another number"
+    if overall.cutoff is not None and overall.cutoff.low > error.high:
+        yield "a cutoff error above the calibration error"
+
+
 def contradictions(y, p, report, seed):
     """The kinds of contradictions between what a report shows and its verdict."""
     overall, settings = report.overall, report.settings
     shown, printed = overall.test.pvalue <= 0.05, " ".join(str(report).split())
     rows = {row.quantity: row for row in measure_rows(overall, settings)}
     verdict, text = report.verdict, " ".join(report.summary("full").split())
-    if ("This is significant" in verdict) != shown:
+    if ("is significant (" in verdict) != shown:
         yield "verdict"
     if overall.test.pvalue != calibration_test(y, p, random_state=0).pvalue:
         yield "another test"
@@ -127,13 +178,34 @@ def found_contradictions(seeds):
     return found
 
 
+def found_contradictions_of_any_kind(seeds):
+    found = []
+    for seed in seeds:
+        y, p, options = of_any_kind(seed)
+        report = calibration_report(y, p, random_state=seed, **FAST, **options)
+        kinds = contradictions_of_any_kind(y, p, options, report)
+        found += [(seed, options["notion"], kind) for kind in kinds]
+    return found
+
+
 def test_nothing_that_is_printed_contradicts_the_verdict():
     assert found_contradictions(range(5)) == []
 
 
+def test_no_kind_of_calibration_contradicts_itself():
+    assert found_contradictions_of_any_kind(range(9)) == []
+
+
 @pytest.mark.slow
-def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples():
-    assert found_contradictions(range(5, 2000)) == []
+@pytest.mark.parametrize("part", range(20))  # of 50 reports each, half a minute
+def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples(part):
+    assert found_contradictions(range(5 + 50 * part, 55 + 50 * part)) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(20))
+def test_no_kind_of_calibration_contradicts_itself_in_many_samples(part):
+    assert found_contradictions_of_any_kind(range(5 + 50 * part, 55 + 50 * part)) == []
 
 
 def test_parts_of_the_verdict_are_those_of_the_public_tests():
@@ -159,8 +231,8 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert re.search(r"it says \d\d % .*is right in \d\d % \(\d+ cases\)\.$", wrong, re.IGNORECASE)
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
-        r"Temperature scaling is expected to reduce the error from 0\.\d+ to 0\.\d+: fit it on a "
-        "held-out set, then run this report again on fresh data.",
+        r"Temperature scaling is expected to reduce the error from 0\.\d+ to 0\.\d+, at most "
+        r"0\.\d+ with 95 % confidence: fit it on a held-out set, then run this report again on fresh data.",
         remedy,
     )
     assert "but the event happened in" in binary_report().verdict
