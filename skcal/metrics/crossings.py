@@ -120,4 +120,3 @@ def at_changes(values: np.ndarray, changes: int) -> np.ndarray:
     below, above = CHANGES[after - 1 : after + 1]
     part = (changes - below) / (above - below)
     return (1 - part) * values[after - 1] + part * values[after]
-

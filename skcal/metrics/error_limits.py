@@ -250,9 +250,10 @@ class ErrorLimits:
         return min(float(high), 1.0), max_crossings
 
     def low(self, tail: float) -> float:
-        """The larger of the lower limits of the bias and of held-out residuals, signed by others."""
+        """The larger of the lower limits of the bias and of residuals that others sign."""
         limits = [
-            value - self.quantile(tail / 2) * spread for value, spread in (self._bias, self._held_out)
+            value - self.quantile(tail / 2) * spread
+            for value, spread in (self._bias, self._held_out)
         ]
         return max(*limits, 0.0)
 
@@ -266,7 +267,7 @@ class ErrorLimits:
     def _held_out(self) -> tuple[float, float]:
         """The mean of residuals times what other folds predict of their sign, and its deviation.
 
-        Factors in [-1, 1] cannot make it larger than the error. They make it large beside its noise.
+        Factors in [-1, 1] cannot make it larger than the error.
         """
         found = over_jobs([(held_out_gaps, part) for part in self.parts], prefer="threads")
         signals, variances = [], []

@@ -205,7 +205,8 @@ def _what_to_do(found) -> str:
     before, after, high = map(plain_number, (found.error.estimate, gain.error, gain.high))
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after}, at most {high} "
-        f"with {percent(found.error.confidence_level)} confidence: fit it on a held-out set, {again}"
+        f"with {percent(found.error.confidence_level)} confidence: fit it on a held-out set, "
+        f"{again}"
     )
 
 

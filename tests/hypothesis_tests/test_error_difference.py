@@ -78,6 +78,41 @@ def test_intervals_hold_the_true_difference(n, pair):
     assert misses <= 11  # at 5 %, more have a probability of 0.4 %
 
 
+def rare(rng):
+    q = expit(rng.normal(-5, 1, 2000)).clip(0, 0.6)
+    return q, q, 1.5 * q
+
+
+def jumps(rng):
+    p = rng.uniform(0.16, 0.84, 1000)
+    return p + 0.15 * np.where(np.floor(p * 4) % 2 == 0, 1, -1), p, p + 0.08
+
+
+def atom(rng):
+    p = np.where(rng.random(500) < 0.3, 0.9, rng.random(500))
+    q = np.where(p == 0.9, 0.8, p)
+    return q, p, q
+
+
+def few(rng):
+    q = rng.beta(1, 2, 200).clip(1e-6, 1 - 1e-6)
+    return q, SHAPES["slope"](q), q
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("law", [rare, jumps, atom, few])
+def test_intervals_hold_differences_of_laws_that_were_not_tuned_to(law):
+    """Each model is a function of the other, so that both have the frequencies q."""
+    many = [law(np.random.default_rng([seed, 1])) for seed in range(400)]
+    truth = np.mean([np.abs(a - q).mean() - np.abs(b - q).mean() for q, a, b in many])
+    misses = 0
+    for seed, (q, a, b) in enumerate(many[:100]):
+        y = (np.random.default_rng([seed, 2]).random(len(q)) < q).astype(int)
+        found = compare_calibration(y, a, b, labels=[0, 1]).error_difference
+        misses += not found.low <= truth <= found.high
+    assert misses <= 11  # at 5 %, more have a probability of 0.4 %
+
+
 def test_wrong_answers_at_1_in_groups_leave_an_interval_of_the_size_of_the_noise():
     """Of 120 such data sets the interval missed the true difference in 4 %."""
     rng = np.random.default_rng(0)

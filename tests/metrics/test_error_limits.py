@@ -207,7 +207,10 @@ def test_the_other_outcome_as_the_event_has_the_same_error_and_limits(law, more)
             "outer": rng.beta(0.3, 0.3, n).clip(1e-6, 1 - 1e-6),
         }[law]
         y = (rng.random(n) < p**1.3).astype(int)
-        options = {"sample_weight": rng.lognormal(0, 0.7, n), "groups": rng.integers(n // 3, size=n)}
+        options = {
+            "sample_weight": rng.lognormal(0, 0.7, n),
+            "groups": rng.integers(n // 3, size=n),
+        }
         options = {name: options[name] for name in more}
         one, other = (
             limits_of(*pair, labels=[0, 1], **options) for pair in ((y, p), (1 - y, 1 - p))

@@ -231,7 +231,8 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
         r"Temperature scaling is expected to reduce the error from 0\.\d+ to 0\.\d+, at most "
-        r"0\.\d+ with 95 % confidence: fit it on a held-out set, then run this report again on fresh data.",
+        r"0\.\d+ with 95 % confidence: fit it on a held-out set, then run this report again on "
+        "fresh data.",
         remedy,
     )
     assert "but the event happened in" in binary_report().verdict

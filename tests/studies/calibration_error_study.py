@@ -9,7 +9,7 @@ test of the verdict, without which it is 0, runs where it is above the truth. Wh
 calibrated that test alone decides, and its level is exact. Run
 
     python tests/studies/calibration_error_study.py --out rows.csv --seeds 200 --low 200
-    python tests/studies/calibration_error_study.py --out rows.csv --tables doc/validation
+    python tests/studies/calibration_error_study.py --out rows.csv --tables doc/evidence
 """
 
 import argparse
