@@ -231,14 +231,7 @@ def all_warnings(report, subgroups: bool = True, full: bool = True) -> list[str]
     if report.comparison is not None:
         others.append(report.comparison.second)
         warnings += report.comparison.warnings if full else []
-    return [*dict.fromkeys([*warnings, *by_kind(others, full)]), standing(report)]
-
-
-def standing(report) -> str:
-    """What no report can see."""
-    if not report.overall.notion.of_answers:
-        return STANDING
-    return STANDING.replace("classifier", "model").replace("samples", "questions")
+    return [*dict.fromkeys([*warnings, *by_kind(others, full)]), STANDING]
 
 
 def shown_warnings(measures, full: bool) -> list[str]:
