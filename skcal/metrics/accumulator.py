@@ -39,24 +39,24 @@ _FAN_IN = 8  # states of dask chunks that one task merges
 class CalibrationAccumulator(BaseEstimator):
     """Binned calibration errors and scores, accumulated chunk by chunk.
 
-    Holds sums over bins, so its size does not depend on the number of samples, and gives what the
-    functions of :mod:`skcal.metrics` give for all samples at once in the same bins, up to the
-    rounding of sums. The default of :func:`score_decomposition` is isotonic regression
-    instead.
+    The accumulator holds sums over bins, so its size does not depend on the number of samples. It
+    returns the values of the functions in :mod:`skcal.metrics` for all samples in the same bins, up
+    to rounding. The default of :func:`score_decomposition` is isotonic regression instead.
 
     Parameters
     ----------
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
-        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
+        The kind of calibration; "auto" is "binary" for one and two columns and "confidence" for
+        more.
     n_bins : int, default=15
         Number of bins of equal width.
     edges : array-like of shape (n_bins + 1,), default=None
         Increasing, from 0 to 1; used instead of ``n_bins`` for bins that are known beforehand,
         such as the quantiles of an earlier sample. As everywhere a bin holds left < x ≤ right.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column; for 1-D predictions (negative class, positive class). None: as
-        the first chunk tells; pass them if a chunk may lack a class, unless labels are the column
-        numbers.
+        The class of each column; for 1-D predictions (negative class, positive class). None: the
+        classes of the first chunk. Pass them if a chunk may lack a class, unless labels are the
+        column numbers.
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
     from_logits : bool, default=False
@@ -66,7 +66,7 @@ class CalibrationAccumulator(BaseEstimator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     notion_ : str
-        What "auto" means for these predictions.
+        The kind of calibration that "auto" chose for these predictions.
     edges_ : ndarray of shape (n_bins + 1,)
     n_samples_seen_ : int
         Samples of positive weight.
@@ -77,11 +77,11 @@ class CalibrationAccumulator(BaseEstimator):
 
     Notes
     -----
-    ``partial_fit`` reads arrays on disk (:class:`numpy.memmap`) in slices, and has dask's scheduler
-    sum up the chunks of a dask array where they are; neither is gathered. For other sources loop
-    over the chunks, or let workers accumulate theirs and add up the accumulators, with ``+``,
-    ``sum`` or ``merge``, in any order. A chunk that is not valid raises, and leaves the accumulator
-    as it was.
+    ``partial_fit`` reads arrays on disk (:class:`numpy.memmap`) in slices. Dask's scheduler sums up
+    the chunks of a dask array where they are. Neither is gathered in memory. If you have another
+    source, loop over its chunks. Or let workers accumulate their chunks, and add up the
+    accumulators in any order with ``+``, ``sum`` or ``merge``. A chunk that is not valid raises,
+    and leaves the accumulator as it was.
 
     Sums are float64, compensated between blocks of some 10⁴ samples: they do not lose digits with
     the number of samples. O(n log n_bins) time; memory O(n_bins n_problems) and that of a chunk.
@@ -144,8 +144,8 @@ class CalibrationAccumulator(BaseEstimator):
         y_true : array-like or dask array of shape (n_samples,)
             Labels.
         y_proba : array-like or dask array of shape (n_samples,) or (n_samples, n_classes)
-            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class). Without
-            rows nothing changes.
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class). No rows
+            change nothing.
         sample_weight : array-like or dask array of shape (n_samples,), default=None
             A weight of 2 counts as a repeated row.
 
@@ -156,8 +156,8 @@ class CalibrationAccumulator(BaseEstimator):
         Raises
         ------
         ValueError
-            If predictions, labels or weights are not valid, columns or classes are not those of
-            earlier chunks, or the chunks of dask arrays differ; then nothing is added.
+            If predictions, labels or weights are not valid, or columns or classes differ from
+            earlier chunks. Also if the chunks of dask arrays differ. Then nothing is added.
         """
         self._validate_params()
         if is_of_labels(self.notion):

@@ -118,7 +118,8 @@ def calibration_bins(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
+        The kind of calibration; "auto" is "binary" for one and two columns and "confidence" for
+        more.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
@@ -130,8 +131,8 @@ def calibration_bins(
         Edges of bins for scalar notions, rising from 0 to 1, in place of ``n_bins`` and
         ``strategy``.
     confidence_level : float in (0, 1), default=0.95
-        The confidence level of the Clopper-Pearson intervals of the frequencies. With weights the
-        number of samples is the effective one, (Σw)² / Σw².
+        The confidence level of the Clopper-Pearson intervals of the frequencies. If weights are
+        given, the number of samples is the effective one, (Σw)² / Σw².
     sample_weight : array-like of shape (n_samples,), default=None
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
@@ -143,8 +144,8 @@ def calibration_bins(
     Returns
     -------
     bins : CalibrationBins
-        All bins, empty ones included, problem after problem; a class of "top-label" that is never
-        predicted has none.
+        All bins, also empty ones, class after class. A class of "top-label" that is never predicted
+        has no bins.
 
     Raises
     ------

@@ -150,8 +150,8 @@ def expected_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is to be calibrated, see :mod:`skcal.notions`. "auto" is "binary" for one and
-        two columns and "confidence" for more: two different numbers on the same data.
+        The kind of calibration, see :mod:`skcal.notions`. "auto" is "binary" for one and two
+        columns and "confidence" for more: two different numbers on the same data.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
         n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
@@ -167,21 +167,21 @@ def expected_calibration_error(
     norm : float in [1, inf], default=1
         The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
     debias : bool or "labels", default=False
-        Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual;
-        "labels" uses the variance of the labels [1]_, which is too large where predictions vary
-        within a bin. What is left of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; of a bin with
-        one sample 0.
+        Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual.
+        "labels" uses the variance of the labels [1]_, which is too large if predictions vary within
+        a bin. The debiased square of a bin is the mean of ⟨δ_i, δ_j⟩ over its pairs; it is 0 for a
+        bin with one sample.
     distance : {"auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"}, default="auto"
         ‖·‖ for notions with vectors. "auto" is total variation, half the sum of absolute
         differences [2]_, for ``norm=1`` and ``inf``, and Euclidean otherwise. Scalar notions take
         the absolute difference.
     average : {"sum", "macro", "micro"} or None, default="sum"
-        The average over classes or labels, for "classwise", "top-label" and "multi-label": sum
-        their q-th powers ("top-label": each times its share of the samples), take their plain
-        mean, put the predictions of all into the same bins ("micro"), or return one error each
-        (shape (1,) for other notions). The class-wise ECE of Kull et al. (2019) and
-        the static calibration error of Nixon et al. (2019) are "macro". For ``norm=inf`` both are
-        the largest.
+        The average over classes or labels, for "classwise", "top-label" and "multi-label". "sum":
+        the sum of their q-th powers ("top-label": each times its share of the samples). "macro":
+        their plain mean. "micro": the predictions of all classes share the same bins. None: one
+        error each (shape (1,) for other notions). The class-wise ECE of Kull et al. (2019) and the
+        static calibration error of Nixon et al. (2019) are "macro". If ``norm=inf``, "sum" and
+        "macro" return the largest error.
     root : bool, default=True
         False returns the q-th power, which debiasing leaves unbiased and possibly negative.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -224,17 +224,17 @@ def expected_calibration_error(
     n = 100, 0.04 at 1,000 and 0.012 at 10,000. So never report it without n. It is biased downwards
     if a bin holds gaps of both signs. O(n log n_bins) time, O(n) memory.
 
-    Away from edges packages agree once the question is the same: torchmetrics' binary task is
-    ``notion="binary"``, its multiclass task "confidence" (two columns mean "binary" here), its
-    norms l1, l2 and max are 1, 2 and inf.
+    Away from edges, packages agree if the question is the same. The binary task of torchmetrics is
+    ``notion="binary"``, and its multiclass task is "confidence" (two columns mean "binary" here).
+    Its norms l1, l2 and max are 1, 2 and inf.
 
-    Predictions on the grid k/n_bins fall alike in float32 and float64, as long as they are given:
-    sums and differences of probabilities ("confidence" of 1-D predictions, "top-K", lenses) have
-    rounding errors of their own. On such grids packages differ by whole bins; with 110 samples on
-    {0, 0.1, …, 1} and 10 bins skcal gives 0.1727 in both, torchmetrics 1.9 0.1545 and 0.1909 (bins
-    [a, b), 1.0 in an eleventh), netcal 1.4 0.1182 and 0.1909, uncertainty-calibration 0.1.4 and
-    scikit-learn's ``calibration_curve`` 0.1727 and 0.0818, MAPIE 1.6 0.1909 in both (9 bins and one
-    for 0), relplot 1.0 0.1182 and 0.1909.
+    Predictions on the grid k/n_bins fall into the same bins in float32 and float64. Sums and
+    differences of probabilities ("confidence" of 1-D predictions, "top-K", lenses) have rounding
+    errors of their own. On such grids packages differ by whole bins. An example has 110 samples on
+    {0, 0.1, …, 1} and 10 bins, in float32 and in float64. skcal gives 0.1727 in both. Others give:
+    torchmetrics 1.9 0.1545 and 0.1909 (bins [a, b), 1.0 in an eleventh), netcal 1.4 0.1182 and
+    0.1909, uncertainty-calibration 0.1.4 and scikit-learn's ``calibration_curve`` 0.1727 and
+    0.0818, MAPIE 1.6 0.1909 in both (9 bins and one for 0), relplot 1.0 0.1182 and 0.1909.
 
     References
     ----------
@@ -340,8 +340,8 @@ def maximum_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        The notion, as in :func:`expected_calibration_error`; of several problems the worst bin
-        counts.
+        The kind of calibration, as in :func:`expected_calibration_error`. If there are several
+        classes, the worst bin of all counts.
     n_bins : int or "cube_root", default=15
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
@@ -378,8 +378,8 @@ default="total-variation"
 
     Notes
     -----
-    It is the binned error with ``norm=inf``. The largest of many noisy gaps: it grows with the
-    number of sparse bins, calibrated or not.
+    It is the binned error with ``norm=inf``. As the largest of many noisy gaps it grows with the
+    number of sparse bins, even if predictions are calibrated.
 
     References
     ----------

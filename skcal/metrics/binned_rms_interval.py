@@ -82,7 +82,8 @@ def binned_rms_error_interval(
 ) -> ErrorInterval:
     """Confidence interval of the debiased binned RMS calibration error, without resampling.
 
-    Its estimate is ``expected_calibration_error(norm=2, debias=True)``, with the same ``groups``.
+    The estimate is ``expected_calibration_error(norm=2, debias=True)``, with the same ``groups``.
+    The interval is computed in closed form.
 
     Parameters
     ----------
@@ -92,7 +93,7 @@ def binned_rms_error_interval(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. Squared errors of
-        classes are summed; of "top-label" each times its share of the samples.
+        classes are summed; "top-label" multiplies each by its share of the samples.
     n_bins : int or "cube_root", default=15
         Number of bins, as in :func:`expected_calibration_error`.
     strategy : {"uniform", "quantile", "unique"}, default="uniform"
@@ -124,8 +125,8 @@ def binned_rms_error_interval(
     Warns
     -----
     UserWarning
-        If fewer than 5 effective outcomes were not what was predicted, where no limit holds, or
-        there are fewer than 10 groups.
+        If fewer than 5 effective outcomes differed from the prediction, because then no limit
+        holds. Also if there are fewer than 10 groups.
 
     See Also
     --------
@@ -133,19 +134,20 @@ def binned_rms_error_interval(
 
     Notes
     -----
-    The squared error is a sum over pairs of samples of a bin, Σ_{i≠j} h_ij. Of its variance the
-    linear part, Σ_i ψ_i² with the influences ψ_i = w_i (2 g δ_i - g² - θ) / Σw of a sample in a bin
-    of gap g, is of order 1/n and vanishes for calibrated predictions; the degenerate part,
-    2 Σ_{i≠j} h_ij², is of order 1/n², and all there is then [1]_. [1]_ decides which of the two
-    variances holds; here they are added, each without the noise that it has from the other, so that
-    nothing has to be decided between them. The degenerate part is at least that of calibrated
-    predictions, which no label has to tell. Few bins make it as skewed as χ² with as few degrees of
-    freedom, which moves the lower end; and since the linear part grows with θ, the ends are those
-    of a score interval: θ for which the estimate is not too far.
+    The squared error is a sum over pairs of samples of a bin, Σ_{i≠j} h_ij. Its variance has two
+    parts. The linear part is Σ_i ψ_i², with the influences ψ_i = w_i (2 g δ_i - g² - θ) / Σw of a
+    sample in a bin of gap g. It is of order 1/n and vanishes for calibrated predictions. The
+    degenerate part, 2 Σ_{i≠j} h_ij², is of order 1/n², and is all the variance of calibrated
+    predictions [1]_. [1]_ decides which of the two variances holds. Here they are added, each
+    without the noise that it has from the other, so no decision is needed. The degenerate part is
+    at least that of calibrated predictions, which is known without labels. If there are few bins,
+    it is as skewed as χ² with as few degrees of freedom, which moves the lower end. The linear part
+    grows with θ, so the ends are those of a score interval: all θ to which the estimate is close
+    enough.
 
-    Of ``groups`` the sums of each stand in place of samples, and pairs of one group are left out,
-    since their residuals agree whatever the calibration; ends are by Student's distribution with
-    (Σ w)² / Σ_g w_g² - 1 degrees of freedom.
+    If ``groups`` are given, the sums of each group stand in place of samples. Pairs of one group
+    are left out, since their residuals agree whatever the calibration. The ends use Student's
+    distribution with (Σ w)² / Σ_g w_g² - 1 degrees of freedom.
 
     The interval is about the population's error in these bins. Coverage of 95 % intervals of the
     squared error (400 data sets, standard error 1 %):

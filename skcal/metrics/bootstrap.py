@@ -110,10 +110,10 @@ def bootstrap_interval(
         The kind of interval, as in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric
         n_samples times more.
     sample_weight : array-like of shape (n_samples,), default=None
-        Resampled along, and handed to the metric.
+        Weights, which are resampled with the samples and passed to the metric.
     groups : array-like of shape (n_samples,), default=None
-        Samples of one group may depend on each other: groups are resampled, each with all of its
-        samples, and handed to a metric that takes them. See :doc:`/guide/dependent_samples`.
+        Samples of one group may depend on each other. Whole groups are resampled, and passed to a
+        metric that takes them. See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; resamples that lack a class keep its column.
     random_state : int, RandomState instance or None, default=0
@@ -135,8 +135,9 @@ def bootstrap_interval(
     Warns
     -----
     UserWarning
-        If fewer than 15 effective outcomes were not what was predicted: (Σ e)² / Σ e², where e is
-        w² times the Brier loss of a sample; and never more than the sum of the Brier losses.
+        If fewer than 15 effective outcomes differed from the prediction. Their number is (Σ e)² / Σ
+        e², where e is w² times the Brier loss of a sample. It is never more than the sum of the
+        Brier losses.
 
     Notes
     -----
@@ -158,25 +159,26 @@ def bootstrap_interval(
     ==================== ========== ============ ============= ============ =============
 
     Use percentile intervals of the debiased squared error (``norm=2, debias=True, root=False``) or
-    of the SKCE: they hold also where the model is calibrated. Intervals of ECE and smooth ECE miss
-    the truth there, since the measures are biased upwards and resampling adds the bias again;
-    "basic" subtracts it, in part, so that an interval may exclude the estimate or go below 0. M3 is
+    of the SKCE: they also hold if the model is calibrated. Intervals of ECE and smooth ECE then
+    miss the truth, since the measures are biased upwards and resampling adds the bias again.
+    "basic" subtracts part of the bias, so an interval may exclude the estimate or go below 0. M3 is
     like M2.
 
-    Percentile intervals of the debiased squared error of calibrated predictions, 40 to 100 data
-    sets: class-wise with 10 or 20 classes, n = 200 or 300, 98 % to 100 %; confidence, 3 classes,
-    n = 100, 100 %. With a handful of events no bootstrap knows the tail, hence the warning. Over
-    1 % positives whose predictions vary (Beta(0.3, 29.7)), networks that are 99 % sure, and
-    predictions of which 90 % are near 0 and 1 (300 data sets a cell), confidence or binary, such
-    intervals covered, by the effective events seen: below 5, 46 % to 57 %; 5 to 10, 76 % to 94 %;
-    10 to 15, 90 % to 99 %; 15 and more, 96 % to 100 %.
+    Coverage of percentile intervals of the debiased squared error was also measured on other
+    calibrated predictions, 40 to 100 data sets. Class-wise with 10 or 20 classes, n = 200 or 300:
+    98 % to 100 %. Confidence, 3 classes, n = 100: 100 %. If there is only a handful of events, no
+    bootstrap knows the tail, hence the warning. Three further cases (300 data sets a cell),
+    confidence or binary, were: 1 % positives whose predictions vary (Beta(0.3, 29.7)), networks
+    that are 99 % sure, and predictions of which 90 % are near 0 and 1. Such intervals covered the
+    truth as follows, by the number of effective events: below 5, 46 % to 57 %; 5 to 10, 76 % to
+    94 %; 10 to 15, 90 % to 99 %; 15 and more, 96 % to 100 %.
 
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
-    "uniform" and "unique" bins are sums over fixed bins, so that they cost little more than the
-    draws, as long as the terms of all rows fit scikit-learn's ``working_memory``: some 10 s for a
-    million samples and 1,000 resamples. Others cost n_resamples times the measure, 10 s for the
-    smooth error of 100,000 samples: choose 200 resamples, ``n_jobs``, or for an interval of the
-    binned error :func:`binned_rms_error_interval`, which resamples nothing.
+    "uniform" and "unique" bins are sums over fixed bins. They cost little more than the draws if
+    the terms of all rows fit scikit-learn's ``working_memory``: some 10 s for a million samples and
+    1,000 resamples. Other measures cost n_resamples evaluations, 10 s for the smooth error of
+    100,000 samples. To save time choose 200 resamples or ``n_jobs``.
+    :func:`binned_rms_error_interval` gives an interval of the binned error without resampling.
 
     References
     ----------

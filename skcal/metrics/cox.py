@@ -122,8 +122,8 @@ def cox_recalibration(
     Raises
     ------
     ValueError
-        If the input is not valid, only one outcome occurs, all predictions are equal, or a
-        threshold separates the outcomes, so that no finite slope is the most likely.
+        If the input is not valid, only one outcome occurs or all predictions are equal. Also if a
+        threshold separates the outcomes, because then no finite slope is the most likely.
 
     See Also
     --------
@@ -135,11 +135,11 @@ def cox_recalibration(
     slope. Logits have no floor.
 
     The intervals are those of the profile likelihood, as R's ``confint`` gives them for a logistic
-    regression. They need no symmetry, which few events do not have; an end is infinite where the
-    likelihood never falls far enough. Of ``groups`` the likelihood is not known: standard errors
-    are those of the sandwich of the groups' scores, in no direction below those of independent
-    samples, and intervals are by Student's distribution with (Σ w)² / Σ_g w_g² - 1 degrees of
-    freedom.
+    regression. They may be asymmetric, as is right for few events. An end is infinite if the
+    likelihood never falls far enough. If ``groups`` are given, the likelihood is not known.
+    Standard errors then come from the sandwich of the groups' scores, and are in no direction below
+    those of independent samples. Intervals use Student's distribution with (Σ w)² / Σ_g w_g² - 1
+    degrees of freedom.
 
     References
     ----------
@@ -248,7 +248,7 @@ def calibration_intercept(
     Returns
     -------
     intercept : float
-        The intercept in log-odds; 0 is calibrated on the whole, below 0: predictions too high.
+        The intercept in log-odds. 0: no bias on the whole; below 0: predictions are too high.
         Probabilities below 2⁻⁵² count as that floor (logit ±36.04).
 
     Raises
@@ -312,8 +312,8 @@ def calibration_slope(
     Returns
     -------
     slope : float
-        1 is calibrated, below 1: predictions too extreme. Probabilities below 2⁻⁵² count as that
-        floor (logit ±36.04), and can dominate.
+        1 is calibrated; below 1: predictions are overconfident. Probabilities below 2⁻⁵² count as
+        that floor (logit ±36.04), and can dominate.
 
     Raises
     ------

@@ -49,9 +49,9 @@ def cross_fitted_calibration_error(
 ) -> float:
     """RMS calibration error, or another kind, estimated by cross-fitting.
 
-    Every sample is corrected by a fit that did not use it. The corrections, and the debiased error
-    of cells that are made without the labels, give the estimate. It takes whole vectors, too. The
-    mean absolute error of single probabilities is :func:`calibration_error`.
+    Every sample is corrected by a fit that did not use it. The estimate combines these corrections
+    with the debiased error of cells that are made without the labels. It takes whole vectors, too.
+    The mean absolute error of single probabilities is :func:`calibration_error`.
 
     Parameters
     ----------
@@ -60,27 +60,27 @@ def cross_fitted_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     kind : {"l1", "l2", "rms", "squared", "log"}, default="rms"
-        "l1": the mean total variation, half the sum over classes (of a single number its absolute
-        value); "l2": the mean Euclidean norm; "squared" and "rms": its mean
-        square and the root; "log": the log loss in nats that calibration would save.
+        "l1": the mean total variation, half the sum over classes (the absolute value of a single
+        number). "l2": the mean Euclidean norm. "squared" and "rms": its mean square and the root.
+        "log": the log loss in nats that calibration would save.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more; see
-        :mod:`skcal.notions`. Of "classwise" the errors of the classes are added.
+        :mod:`skcal.notions`. "classwise" adds the errors of the classes.
     function : calibration-estimation function, default=None
         One that has ``residual``, such as :class:`skcal.PlugIn`. None: spline scaling for scalar
-        notions; for vectors a stack of class-based temperatures and of a ridge regression on
-        interactions with the confidence, of fewer than 100 samples or above 30 columns structured
-        matrix scaling, above 100 vector scaling.
+        notions. For vectors it is a stack of class-based temperatures and of a ridge regression on
+        interactions with the confidence. With fewer than 100 samples or above 30 columns it is
+        structured matrix scaling, above 100 columns vector scaling.
     cv : int, cross-validation splitter or iterable, default=5
-        An int means as many shuffled folds (of fewer samples, as many as there are samples), which
-        do not depend on the order of the samples. A splitter is given the samples of positive
-        weight in their order; samples that it never tests are left out.
+        An int is the number of shuffled folds, at most one a sample. They do not depend on the
+        order of the samples. A splitter is given the samples of positive weight in their order;
+        samples that it never tests are left out.
     random_state : int, RandomState instance or None, default=0
-        Shuffles the folds. With an int the same samples have the same error in every call.
+        Shuffles the folds. If it is an int, the same samples have the same error in every call.
     signed : bool, default=False
-        Whether to keep what cannot be told from noise, with its sign: the estimate before it is
-        shrunk or becomes 0; of "l1", "l2" and "rms" sign(V) √|V| in place of the root of the
-        squared error V. It ranks models that are calibrated, as scorers must.
+        Whether to return the estimate with its sign, before estimates within the noise are shrunk
+        or set to 0. "l1", "l2" and "rms" then return sign(V) √|V| in place of the root of the
+        squared error V. A signed estimate also ranks calibrated models, as scorers must.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights: rows that are repeated may fall into different folds.
     groups : array-like of shape (n_samples,), default=None
@@ -97,8 +97,8 @@ def cross_fitted_calibration_error(
     -------
     error : float
         In probability units, squared ones ("squared", which may be negative) or nats ("log",
-        infinite with a warning where something happened that has probability 0). 0 where the
-        samples do not show more than noise, unless ``signed``.
+        infinite with a warning where something happened that has probability 0). 0 if the error is
+        within the noise, unless ``signed``.
 
     Raises
     ------
@@ -115,8 +115,8 @@ def cross_fitted_calibration_error(
     -----
     See ``skcal.model_selection.errors`` for the forms. Five fits and O(n log n) time, some 10 s for
     a million samples of one probability and more for 100,000 vectors of ten classes. Plain binned
-    errors of calibrated predictions are above 0 by what noise alone gives; this one is 0 there more
-    often than not.
+    errors of calibrated predictions are above 0 because of noise. This error is then 0 in most
+    cases.
 
     Examples
     --------

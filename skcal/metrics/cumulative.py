@@ -44,8 +44,8 @@ def cutoff_calibration_error(
     """Cutoff calibration error: largest surplus or shortage of events in any range, per sample.
 
     In no range of predictions do the numbers of observed and predicted events differ by more than
-    this, divided by the number of all samples. Whoever decides by cutoffs of the predictions loses
-    at most as much by miscalibration [1]_.
+    this, divided by the number of all samples. Decisions by cutoffs of the predictions lose at most
+    this much by miscalibration [1]_.
 
     Parameters
     ----------
@@ -70,9 +70,9 @@ def cutoff_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        The error in probability units, in [0, 1] for one problem; 0 is calibrated. Of the order of
-        n^(-1/2) for calibrated predictions. It is per sample of all: an error of 0.02 may be a gap
-        of 0.2 in a tenth of the samples.
+        The error in probability units, in [0, 1] for one problem; 0 is calibrated. It is of the
+        order of n^(-1/2) for calibrated predictions. It is per sample of all: an error of 0.02 may
+        be a gap of 0.2 in a tenth of the samples.
 
     Raises
     ------
@@ -155,8 +155,8 @@ def kolmogorov_smirnov_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        The error in probability units, in [0, 1] for one problem; 0 is calibrated. Of the order of
-        n^(-1/2) for calibrated predictions.
+        The error in probability units, in [0, 1] for one problem; 0 is calibrated. It is of the
+        order of n^(-1/2) for calibrated predictions.
 
     Raises
     ------

@@ -103,13 +103,13 @@ def flexible_calibration_curve(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     method : {"splines", "loess", "isotonic"}, default="splines"
         "splines": logistic regression on natural cubic splines of logit(p) with 5 knots, as R's
-        ``rcs(logit(p), 5)``; of fewer than 100 events or non-events 4, of fewer than 30 they are 3.
-        "loess": local quadratic regression of the outcomes on p with span 0.75, the default of R's
-        ``loess``. "isotonic": isotonic regression; its limits are exact for any curve that does not
-        fall, and wide.
+        ``rcs(logit(p), 5)``. With fewer than 100 events or non-events there are 4 knots, with fewer
+        than 30 there are 3. "loess": local quadratic regression of the outcomes on p with span
+        0.75, the default of R's ``loess``. "isotonic": isotonic regression; its limits are exact
+        for any curve that does not fall, and wide.
     at : array-like of shape (n_points,), default=None
-        Probabilities at which the curve is wanted, in increasing order. None: 101 between the 10th
-        predictions from both ends, of n < 100 samples the (n // 10)-th.
+        Probabilities at which to evaluate the curve, in increasing order. None: 101 between the
+        10th predictions from both ends; with n < 100 samples, between the (n // 10)-th.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     confidence_level : float in (0, 1), default=0.95
@@ -147,16 +147,17 @@ def flexible_calibration_curve(
 
     Notes
     -----
-    Limits of splines are those of the profile likelihood, as normal ones of the logit reach from 0
-    to 1 where no events happened: of 60 calibrated sets (n = 500, 10 % events, Beta(1, 9)) the
-    normal limits of R's model, rms::rcs(lp, 5) rebuilt in Python, were wider than 0.9 somewhere in
-    20, these in none. Limits of loess are normal. Both are around the expectation of the smoother:
-    where the true curve bends more than it can follow, they miss it, and the more surely the more
-    samples there are. Then use "isotonic", whose limits were never short. In per cent of 300 data
-    sets, of splines 60 to 300,
-    how often the 95 % limits held at a point, on average over the points, and the 95 % band held
-    the whole curve. The column of splines was drawn anew, 5 % events as Beta(1, 19), so that rows
-    compare smoothers roughly:
+    Limits of splines are those of the profile likelihood. Normal limits of the logit reach from 0
+    to 1 in regions without events. The normal limits of R's model, rms::rcs(lp, 5) rebuilt in
+    Python, were wider than 0.9 somewhere in 20 of 60 calibrated sets (n = 500, 10 % events,
+    Beta(1, 9)); these in none. Limits of loess are normal. Both are limits of the expectation of
+    the smoother. If the true curve bends more than the smoother can follow, they miss it, more
+    surely with more samples. Then use "isotonic", whose limits were never short.
+
+    The table gives two figures, in per cent of 300 data sets (splines: 60 to 300). The first says
+    how often the 95 % limits held at a point, on average over the points. The second says how often
+    the 95 % band held the whole curve. The column of splines was drawn anew, 5 % events as
+    Beta(1, 19), so rows compare smoothers roughly:
 
     ======================  =====  =======  =======  ========
     curve                       n  splines  loess    isotonic
@@ -175,9 +176,9 @@ def flexible_calibration_curve(
     five steps              1,000  51, 0    53, 0    98, 100
     ======================  =====  =======  =======  ========
 
-    Fewer than five events, or non-events, say nothing of a curve: the limits of splines and loess
-    are then 0 and 1, and there is a warning. With ``groups`` events count as many as the estimated
-    dependence leaves.
+    Fewer than five events, or non-events, do not determine a curve. The limits of splines and loess
+    are then 0 and 1, with a warning. If ``groups`` are given, the effective number of events under
+    the estimated dependence counts.
 
     More than 1,000 distinct predictions are grouped into 1,000 of equal mass (100 for isotonic
     limits). Loess is R's with ``surface="direct"``; R's default interpolates between vertices,
@@ -281,8 +282,8 @@ def integrated_calibration_index(
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row, but for the number of knots of splines, for which
-        weights count by their effective number of samples.
+        A weight of 2 counts as a repeated row. The number of knots of splines depends on the
+        effective number of samples instead.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -302,12 +303,12 @@ def integrated_calibration_index(
     Notes
     -----
     The index is the mean of ``|ĉ(p_i) - p_i|`` for a smooth calibration curve ĉ. [1]_ smooths by
-    loess, R's rms package by lowess. The smoother matters: over 30 draws of 300 predictions of
-    Beta(1, 3) whose logits were too low by 0.3, splines and loess differed in ICI by 0.004 on
-    average and by at most 0.02; isotonic regression has larger E90 and Emax. Compare values of one
-    smoother. The curve is fitted to the samples on which it is evaluated, so all are biased
-    upwards: of splines ICI was 0.046 to 0.074 on average in five such models, whose truths were
-    0.034 to 0.066, at least 0.001 and at most 0.013 above.
+    loess, R's rms package by lowess. The smoother matters, so compare values of one smoother only.
+    Splines and loess differed in ICI by 0.004 on average and by at most 0.02, over 30 draws of 300
+    predictions of Beta(1, 3) with logits too low by 0.3. Isotonic regression has larger E90 and
+    Emax. The curve is fitted to the samples on which it is evaluated, so all are biased upwards. In
+    five such models the ICI of splines was 0.046 to 0.074 on average, the truth 0.034 to 0.066. The
+    difference was at least 0.001 and at most 0.013.
 
     References
     ----------

@@ -81,8 +81,8 @@ def score_decomposition(
 ) -> ScoreDecomposition:
     """Decompose a proper score into miscalibration, discrimination and uncertainty.
 
-    Of the Brier score in bins, "reliability" and "resolution" are the older names of miscalibration
-    and discrimination.
+    "reliability" and "resolution" are the older names of miscalibration and discrimination, for the
+    Brier score in bins.
 
     Parameters
     ----------
@@ -94,12 +94,12 @@ def score_decomposition(
         "log-loss" is in nats; as scikit-learn's, it takes probabilities below the resolution of
         their dtype (2.2e-16 in float64) for that resolution; logits have no such bound.
     notion : str or callable, default="auto"
-        What is predicted; "auto" is "binary" for one and two columns and "confidence" for more.
-        "classwise" decomposes the sum over classes of the scores of one class
-        against the rest: for "brier" the multi-class score, the sum over classes of
-        (p_k - 1[y = k])². "canonical", not with "isotonic", decomposes the multi-class score, for
-        "log-loss" that of :func:`sklearn.metrics.log_loss`. The Brier score of two classes is
-        (p - y)², whatever the notion and whether there are one or two columns.
+        The kind of calibration; "auto" is "binary" for one and two columns and "confidence" for
+        more. "classwise" decomposes the sum over classes of the scores of one class against the
+        rest: for "brier" the multi-class score, the sum over classes of (p_k - 1[y = k])².
+        "canonical", not with "isotonic", decomposes the multi-class score, for "log-loss" that of
+        :func:`sklearn.metrics.log_loss`. The Brier score of two classes is (p - y)², whatever the
+        notion and whether there are one or two columns.
     strategy : {"isotonic", "uniform", "quantile", "sweep", "unique", "median-variance"}, \
 default="isotonic"
         How predictions are grouped, and recalibrated to the frequencies of their group. "isotonic"
@@ -191,8 +191,9 @@ def sharpness(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
-        What is predicted; "auto" is "binary" for one and two columns, and for more "confidence",
-        the variance of the confidences. "classwise" sums the variances of all columns.
+        The kind of calibration; "auto" is "binary" for one and two columns, and for more
+        "confidence", the variance of the confidences. "classwise" sums the variances of all
+        columns.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None

@@ -116,9 +116,9 @@ def squared_kernel_calibration_error(
         matrix for rows of features, and ``bandwidth`` is ignored.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
-        3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. Half
-        of all pairs can be nearly equal where a model is confident or events are rare: then the
-        median tells nothing about the scale of its errors, so pass a number such as 0.1.
+        3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. If a
+        model is confident or events are rare, half of all pairs can be nearly equal. Then the
+        median does not measure the scale of its errors, so pass a number such as 0.1.
     block_size : int ≥ 2, default=None
         The number of samples of a block, for "block"; None is ⌊√n⌋.
     n_pairs : int ≥ 1, default=None
@@ -165,13 +165,14 @@ def squared_kernel_calibration_error(
 
     Notes
     -----
-    The error is the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs. O(n² (C + m)) time in blocks of
-    bounded memory, about a minute for 100,000 vectors of ten classes, where "block" and
-    "incomplete" take seconds; O(n log n) for scalar notions with the Laplacian kernel;
-    O(n · block_size) for blocks, O(n_pairs) for "incomplete". With S pairs a sample its variance is
-    (Σ_i T_i² - Σ_e t_e²) / (n S)², t_e the deviations of the pairs from the mean and T_i their sums
-    over the 2 S pairs of a sample; at least Σ_e t_e² / (n S)², which it is for calibrated
-    predictions. Two samples make one pair, which has no spread: 0.
+    The error is the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs. It takes O(n² (C + m)) time in
+    blocks of bounded memory, about a minute for 100,000 vectors of ten classes; "block" and
+    "incomplete" then take seconds. The time is O(n log n) for scalar notions with the Laplacian
+    kernel, O(n · block_size) for blocks and O(n_pairs) for "incomplete". With S pairs a sample the
+    variance of "incomplete" is (Σ_i T_i² - Σ_e t_e²) / (n S)². Here t_e are the deviations of the
+    pairs from the mean, and T_i their sums over the 2 S pairs of a sample. The variance is at least
+    Σ_e t_e² / (n S)², its value for calibrated predictions. Two samples make one pair, which has no
+    spread: 0.
 
     References
     ----------
@@ -444,7 +445,7 @@ def squared_mean_embedding_calibration_error(
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, as in :func:`squared_kernel_calibration_error`.
     random_state : int, RandomState instance or None, default=0
-        The seed of the draws, which never see the labels.
+        The seed of the draws, which do not depend on the labels.
     sample_weight : array-like of shape (n_samples,), default=None
         A weight of 2 counts as a repeated row.
     labels : array-like of shape (n_classes,), default=None

@@ -17,14 +17,15 @@ ROUNDING = 0.05  # by which a sum of rounded probabilities may miss 1
 def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.ndarray:
     """Divide each row of rounded probabilities by its sum.
 
-    Metrics, tests and reports refuse rows that miss 1 by more than their precision explains, since
-    most of those are no probabilities. Where they are, and were rounded, say so by this function.
+    Metrics, tests and reports refuse rows whose sum misses 1 by more than their precision explains,
+    since most of those are no probabilities. If yours are rounded probabilities, pass them through
+    this function.
 
     Parameters
     ----------
     y_proba : array-like of shape (n_samples, n_classes) or (n_samples,)
-        Probabilities. A 1-D array, and what holds other things than finite floats, is returned as
-        it is, for whoever reads it to check.
+        Probabilities. A 1-D array is returned as it is. So is an array that holds anything but
+        finite floats; the function that reads it checks it.
     tolerance : float in (0, 1), default=0.05
         The most by which the sum of a row may miss 1.
 

@@ -184,14 +184,14 @@ def validation_sample_size(
     Notes
     -----
     Assumptions: the model is calibrated in the study, samples are independent, and there are enough
-    events for normal intervals. The O/E ratio uses the normal interval of its logarithm; the slope
-    the Fisher information of logistic recalibration; the C-statistic Newcombe's variance; the net
-    benefit sensitivity and specificity at ``threshold`` of a calibrated model [1]_; the calibration
-    error the law of its upper limit for calibrated predictions. For continuous
-    outcomes see [2]_. All are closed forms or integrals; nothing is drawn. The published program
+    events for normal intervals. The O/E ratio uses the normal interval of its logarithm. The slope
+    uses the Fisher information of logistic recalibration, and the C-statistic Newcombe's variance.
+    The net benefit uses sensitivity and specificity at ``threshold`` of a calibrated model [1]_.
+    The calibration error uses the law of its upper limit for calibrated predictions. See [2]_ for
+    continuous outcomes. All are closed forms or integrals; nothing is drawn. The published program
     pmvalsampsize finds standard errors in steps of 0.0001 and draws predictions, so its numbers
-    differ by up to 0.6 %. In 500 simulated studies each the median width was within 3 % of the one
-    that was asked; Clopper-Pearson intervals of the O/E ratio are 2 to 3 % wider.
+    differ by up to 0.6 %. In 500 simulated studies each, the median width was within 3 % of the
+    width asked for. Clopper-Pearson intervals of the O/E ratio are 2 to 3 % wider.
 
     References
     ----------

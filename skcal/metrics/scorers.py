@@ -160,10 +160,10 @@ def make_calibration_scorer(
     Returns
     -------
     scorer : callable
-        ``scorer(estimator, X, y, sample_weight=None) → float`` for everything in scikit-learn
-        that takes ``scoring=``; takes part in metadata routing. The estimator needs
-        ``predict_proba`` and ``classes_``. For two classes the metric gets P(``classes_[1]``);
-        a label that the estimator lacks gets a column of zeros.
+        ``scorer(estimator, X, y, sample_weight=None) → float`` for everything in scikit-learn that
+        takes ``scoring=``; takes part in metadata routing. The estimator needs ``predict_proba``
+        and ``classes_``. With two classes the metric gets P(``classes_[1]``). A label that the
+        estimator lacks gets a column of zeros.
 
     Raises
     ------
@@ -212,11 +212,11 @@ def get_scorer(name: str) -> CalibrationScorer:
     Parameters
     ----------
     name : str
-        One of :func:`get_scorer_names`: the metric by its defaults, so "binary" of two classes and
-        "confidence" of more, unless the name says another notion; with two classes "canonical" and
+        One of :func:`get_scorer_names`. The metric has its defaults: "binary" for two classes and
+        "confidence" for more, unless the name says another notion. With two classes "canonical" and
         "classwise" are "binary". Class-wise errors are means over the classes. The cross-fitted
-        error is ``signed``, so that it also ranks models whose error cannot be told from 0.
-        Areas under risk and coverage are those of the predicted class and its probability.
+        error is ``signed``, so it also ranks models whose error is within the noise. Areas under
+        risk and coverage use the predicted class and its probability.
 
     Returns
     -------

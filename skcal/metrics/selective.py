@@ -177,7 +177,8 @@ def risk_coverage_curve(
 ) -> RiskCoverageCurve:
     """Risk-coverage curve: share of wrong answers among the most confident ones.
 
-    A model abstains from the answers it is least sure of. The curve shows what that buys.
+    A model abstains from the answers it is least sure of. The curve shows how much this lowers the
+    risk.
 
     Parameters
     ----------
@@ -188,7 +189,7 @@ def risk_coverage_curve(
         probabilities are taken, too.
     confidence_level : float in (0, 1), default=0.95
     sample_weight : array-like of shape (n_samples,), default=None
-        Whole numbers count repeated rows. Of other weights only the ratios matter.
+        Whole numbers count repeated rows. Only the ratios of other weights matter.
     groups : array-like of shape (n_samples,), default=None
         Answers of one group may depend on each other, such as several answers to one question.
         See :doc:`/guide/dependent_samples`.
@@ -210,8 +211,8 @@ def risk_coverage_curve(
     Notes
     -----
     Answers of equal confidence are kept or dropped together. Limits hold at a threshold chosen
-    before the data were seen, not at the best of many. With groups they are Clopper-Pearson limits
-    at the effective number of answers (Korn & Graubard 1998). O(n log n).
+    before the data were seen, not at the best of many. If groups are given, they are
+    Clopper-Pearson limits at the effective number of answers (Korn & Graubard 1998). O(n log n).
 
     References
     ----------
@@ -271,12 +272,12 @@ def area_under_risk_coverage(
     generalized : bool, default=False
         Whether to return AUGRC.
     sample_weight : array-like of shape (n_samples,), default=None
-        Whole numbers count repeated rows. Of other weights only the ratios matter.
+        Whole numbers count repeated rows. Only the ratios of other weights matter.
 
     Returns
     -------
     area : float in [0, 1]; lower is better
-        Both depend on the accuracy. AUGRC is at most 1/2 (1 + 1/n); it is about the probability
+        Both depend on the accuracy. AUGRC is at most 1/2 (1 + 1/n). It is about the probability
         that a random answer is wrong and is kept at a random coverage.
 
     Raises
@@ -341,8 +342,8 @@ def coverage_at_risk(
     confidence_level : float in (0, 1), default=0.95
         The probability that ``threshold`` keeps its promise.
     sample_weight : array-like of shape (n_samples,), default=None
-        Whole numbers count repeated rows. Of other weights only the ratios matter. The guarantee
-        is then approximate.
+        Whole numbers count repeated rows. Only the ratios of other weights matter. The guarantee is
+        then approximate.
     groups : array-like of shape (n_samples,), default=None
         Answers of one group may depend on each other, such as several answers to one question.
 
@@ -362,8 +363,8 @@ def coverage_at_risk(
 
     Notes
     -----
-    Assumption: these answers and those on which you will use the threshold are drawn from the same
-    distribution, and the threshold was not chosen in another way.
+    Assumption: the answers on which you will use the threshold come from the same distribution as
+    these. The threshold was not chosen in another way.
 
     Thresholds are tested from the highest down. A threshold passes if the upper Clopper-Pearson
     limit of its risk is at most ``max_risk``. The allowed error of 1 - ``confidence_level`` is
@@ -372,8 +373,8 @@ def coverage_at_risk(
     risk is above ``max_risk`` is at most 1 - ``confidence_level``. At the highest thresholds few
     answers are kept; without the other starts a single wrong answer there would stop all.
 
-    With groups the limit is taken at the effective number of answers (Korn & Graubard 1998), which
-    is approximate. O(n log n).
+    If groups are given, the limit uses the effective number of answers (Korn & Graubard 1998),
+    which is approximate. O(n log n).
 
     References
     ----------

@@ -59,7 +59,7 @@ class ShiftedCalibrationError:
         weights.
     shift : str
     effective_size : float
-        Source samples of equal weight that would tell as much, (Σ w)² / Σ w².
+        Effective number of source samples, (Σ w)² / Σ w².
     weights : ndarray of shape (n_samples,)
         The weight of each source sample, with mean 1: how much more frequent it is in the target.
         Other metrics take them as ``sample_weight``; their own limits leave out the error of the
@@ -155,14 +155,14 @@ def shifted_calibration_error(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1] for the source; rows sum to 1. A 1-D array holds P(positive class).
     shift : {"label", "covariate"}, default="label"
-        What changed. "label": the classes are more or less frequent, and within each class cases
-        look as before. "covariate": cases with other ``X`` are more or less frequent, and cases
-        with the same ``X`` have the same risk as before.
+        The kind of shift. "label": the classes are more or less frequent, and within each class
+        cases look as before. "covariate": cases with other ``X`` are more or less frequent, and
+        cases with the same ``X`` have the same risk as before.
     target_proba : array-like of shape (n_target,) or (n_target, n_classes), default=None
-        Probabilities for the target, in the form of ``y_proba``. Needed for "label". For
+        Probabilities for the target, in the form of ``y_proba``. Needed for "label". With
         "covariate" they check the weights.
     X : array-like of shape (n_samples, n_features), default=None
-        Numbers that describe the source. For "covariate" alone.
+        Numbers that describe the source. Only with "covariate".
     target_X : array-like of shape (n_target, n_features), default=None
         The same for the target.
     estimator : classifier, default=None
@@ -184,7 +184,7 @@ def shifted_calibration_error(
     from_logits : bool, default=False
         Whether ``y_proba`` and ``target_proba`` hold logits.
     random_state : int, RandomState instance or None, default=0
-        Of resamples and folds. The estimate of "label" does not depend on it.
+        The seed of resamples and folds. The estimate of "label" does not depend on it.
 
     Returns
     -------
@@ -193,15 +193,15 @@ def shifted_calibration_error(
     Raises
     ------
     ValueError
-        If the input is not valid, a class has no source sample, predictions do not tell classes
-        apart, or ``X`` separates source and target.
+        If the input is not valid or a class has no source sample. Also if predictions do not
+        distinguish classes, or ``X`` separates source and target.
 
     Warns
     -----
     UserWarning
-        If the effective sample size is below 50, if the weighted source does not have the target's
-        distribution of predictions (p ≤ 0.01), or if more than 5 % of the target is unlike any
-        source sample.
+        If the effective sample size is below 50, or more than 5 % of the target is unlike any
+        source sample. Also if the weighted source does not have the target's distribution of
+        predictions (p ≤ 0.01).
 
     See Also
     --------
@@ -214,10 +214,10 @@ def shifted_calibration_error(
     :func:`calibration_error` with these weights.
 
     "label": the weight of a class is the ratio of its prevalences. Recalibrated predictions give
-    scores ψ; the prevalences π solve mean(ψ in the target) = Σ_k π_k mean(ψ in class k). With the
-    scores of maximum likelihood [1]_ this is as precise where the recalibration is right, and
-    consistent where it is not [2]_. "covariate": the weight is the odds of target against source
-    given X.
+    scores ψ; the prevalences π solve mean(ψ in the target) = Σ_k π_k mean(ψ in class k). If the
+    recalibration is right, this is as precise as maximum likelihood, whose scores it uses [1]_. If
+    it is not, the estimate is still consistent [2]_. "covariate": the weight is the odds of target
+    against source given X.
 
     Limits are those of :func:`calibration_error_interval`, with the variance of a bootstrap of
     source and target, in which the weights are estimated anew. If the assumption is wrong the

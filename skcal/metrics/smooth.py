@@ -98,9 +98,9 @@ def smooth_calibration_error(
 
     Notes
     -----
-    The error is ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1]. Within constant factors of the
+    The error is ``∫ |mean_i K_σ(t, x_i) δ_i| dt`` over [0, 1]. It is within constant factors of the
     distance to the nearest calibrated predictor [1]_. The reflected kernel is a cosine series,
-    K_σ(t, x) = 1 + 2 Σ_k exp(-k²π²σ²/2) cos(kπt) cos(kπx), so the integral between two zeros of the
+    K_σ(t, x) = 1 + 2 Σ_k exp(-k²π²σ²/2) cos(kπt) cos(kπx). So the integral between two zeros of the
     mean is known exactly. O(n + (1/σ) log(1/σ)) time.
 
     References
@@ -304,8 +304,8 @@ def kernel_density_calibration_error(
     norm : float ≥ 1, default=1
         q.
     bandwidth : float > 0 or "loo", default=0.02
-        "loo": of the grid of [1]_ the one with the highest leave-one-out likelihood, for each
-        problem; 20 times the cost.
+        "loo": the one of the grid of [1]_ with the highest leave-one-out likelihood, for each
+        problem. It costs 20 times as much.
     average : {"sum", "macro"} or None, default="sum"
         The average over the classes of "classwise" and "top-label", as in
         :func:`expected_calibration_error`.
@@ -333,8 +333,9 @@ def kernel_density_calibration_error(
 
     Notes
     -----
-    The error is (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q), with q = ``norm``. O(n² C) time for vectors in
-    blocks of bounded memory, minutes for 100,000 of ten classes: measure a random part of so many.
+    The error is (mean_i ‖ĝ_{-i}(x_i)‖_q^q)^(1/q), with q = ``norm``. It takes O(n² C) time for
+    vectors, in blocks of bounded memory: minutes for 100,000 of ten classes. Use a random part of
+    so many samples.
 
     References
     ----------

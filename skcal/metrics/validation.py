@@ -89,11 +89,11 @@ class ValidationMeasures:
         Calibration-in-the-large and calibration slope by logistic recalibration, with profile
         likelihood intervals; 0 and 1 are calibrated.
     ici, e50, e90, emax : Measure
-        Mean, median, 90 % quantile and maximum of the distance of the smooth calibration curve
-        from the prediction. Biased upwards. Of the bootstrap, the lower end of the interval is
-        that of the basic one, 0 unless at most a share of 1 - ``confidence_level`` of the outcomes
-        that are redrawn from the predictions show as large a distance; the upper end is as far
-        from the estimate as the upper end of the resamples from their median.
+        Mean, median, 90 % quantile and maximum of the distance of the smooth calibration curve from
+        the prediction. Biased upwards. The lower end of a bootstrap interval is that of the basic
+        interval. It is 0 if more than a share of 1 - ``confidence_level`` of the outcomes redrawn
+        from the predictions have as large a distance. The upper end is as far from the estimate as
+        the upper end of the resamples from their median.
     c_statistic : Measure
         Area under the ROC curve, with DeLong's interval on the logit scale.
     brier_score : Measure
@@ -101,7 +101,7 @@ class ValidationMeasures:
     scaled_brier_score : Measure
         1 - Brier score / (prevalence (1 - prevalence)), the index of prediction accuracy.
     method : str
-        What smoothed the curve.
+        The smoother of the curve.
     confidence_level : float
     n_samples, n_events : int
         The predictions, and those of them with the positive outcome; with weights the events that
@@ -271,8 +271,8 @@ def validation_measures(
         The smoother of the calibration curve, as in :func:`flexible_calibration_curve`.
     confidence_level : float in (0, 1), default=0.95
     n_resamples : int ≥ 19 or None, default=199
-        Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes; None: these
-        four have no intervals (NaN), which take most of the time.
+        Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes. None: these
+        four, which take most of the time, have no intervals (NaN).
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights; only their ratios matter: the measures are those of a population in
         which a sample stands for as many as its weight says. A weight of 2 is no repeated row,
@@ -303,23 +303,25 @@ def validation_measures(
 
     Notes
     -----
-    With ``groups`` means have standard errors by the sums over groups, proportions Korn and
-    Graubard's limits, slope and intercept those of :func:`cox_recalibration` with groups, and the
-    bootstrap resamples groups. A distance then has to exceed what the resampled curves are from the
-    curve, too, before its interval leaves out 0: that of ICI did in 6 % of 80 calibrated sets of 60
-    groups of 20 samples, by redrawn outcomes alone in 19 %. Samples whose weights differ are groups
-    of one.
+    If ``groups`` are given, standard errors of means come from the sums over groups. Proportions
+    have Korn and Graubard's limits, slope and intercept those of :func:`cox_recalibration` with
+    groups. The bootstrap resamples groups. The interval of a distance then excludes 0 only if the
+    distance also exceeds that of the resampled curves from the curve. That of ICI did so in 6 % of
+    80 calibrated sets of 60 groups of 20 samples; with redrawn outcomes only, in 19 %. Samples
+    whose weights differ are groups of one.
 
     More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass. Curves
-    are fitted to 2 ``n_resamples`` further sets of samples: about a second for splines of 10,000
-    predictions, and minutes for "loess", for which fewer resamples are a first look.
+    are fitted to 2 ``n_resamples`` further sets of samples. This takes about a second for splines
+    of 10,000 predictions, and minutes for "loess". Use fewer resamples for a first look with
+    "loess".
 
     Intercepts, slope, their profile intervals, Brier score and the C-statistic are those of R
-    (``glm``, ``rms::val.prob``, ``pROC``, pmcalibration). What differs: the "Intercept" of val.prob
-    stands beside the slope (``cox_recalibration(…).intercept``); its C-statistic counts grouped
-    predictions; its Eavg, E90 and Emax are of lowess, straight lines over two thirds of the samples
-    (0.043, 0.073 and 0.077 of the example data of CalibrationCurves, where splines give 0.049,
-    0.089 and 0.094, and loess 0.048, 0.091 and 0.102). R interpolates E50 and E90 between samples.
+    (``glm``, ``rms::val.prob``, ``pROC``, pmcalibration). Three things differ. The "Intercept" of
+    val.prob is fitted beside the slope (``cox_recalibration(…).intercept``). Its C-statistic counts
+    grouped predictions. Its Eavg, E90 and Emax use lowess, straight lines over two thirds of the
+    samples. On the example data of CalibrationCurves lowess gives 0.043, 0.073 and 0.077, splines
+    0.049, 0.089 and 0.094, and loess 0.048, 0.091 and 0.102. R interpolates E50 and E90 between
+    samples.
 
     References
     ----------
