@@ -33,6 +33,7 @@ from skcal.functions import (
     BilinearFunction,
     Binning,
     DirichletKernelDensity,
+    FixedFunction,
     KroneckerKernelRidge,
     PlugIn,
     Stacking,
@@ -60,7 +61,15 @@ from skcal.recalibration import (
 
 LOGISTIC = LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-10)
 RIDGE = TwoStepKernelRidge(1e-2, tol=1e-13)
+
+
+def suspected(X, Z):
+    """0.09 ⟨x - 1/2, x' - 1/2⟩, whose rank is the number of features."""
+    return 0.09 * (X - 0.5) @ (Z - 0.5).T
+
+
 FUNCTIONS = {
+    "FixedFunction": FixedFunction(suspected),
     "Zero": Zero(),
     "Binning uniform": Binning(4),
     "Binning quantile": Binning(3, "quantile"),
