@@ -40,15 +40,16 @@ class BilinearFunction(BaseEstimator, ABC):
     ``form_`` (M, or None for the identity), and ``feature_map(X)`` (φ). Those with
     h(x, x') = ⟨ĝ(x), ĝ(x')⟩ have ``residual(X)`` instead, the estimate ĝ of E[δ | x] and φ.
 
-    A search fits a function once for all values of its ``path_parameter``, where it names one: then
-    :meth:`with_factor_of` derives from a fit the function with another value, or another function
-    of which :meth:`shares_factor` is true, and :meth:`score_path` may score many values at once.
+    If a function names a ``path_parameter``, a search fits it once for all values of that
+    parameter. :meth:`with_factor_of` derives the function with another value from this fit, or
+    another function for which :meth:`shares_factor` is true. :meth:`score_path` may score many
+    values at once.
 
-    A search fits the ``parts`` of a function that combines others, and lets what they say of
-    samples that were held out choose the combination, as :class:`skcal.Stacking` declares it.
+    A search fits the ``parts`` of a function that combines others. Their values on held-out samples
+    choose the combination, as :class:`skcal.Stacking` declares it.
 
-    A function whose ``reads_logits`` is true, as of recalibration maps with ``from_logits=True``,
-    takes logits as X: logarithms of the features, of a single one its logit.
+    A function whose ``reads_logits`` is true takes logits as X, as do recalibration maps with
+    ``from_logits=True``. These are logarithms of the features, or the logit of a single feature.
 
     In every fit a sample of weight 0 is as good as removed, and n means the sum of the weights.
     """

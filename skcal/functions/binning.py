@@ -42,9 +42,9 @@ class Binning(BilinearFunction):
         bin for each distinct prediction. On the simplex "uniform", "unique" and
         "median-variance" [2]_.
     debias : bool or "labels", default=False
-        Subtract the variance of the bin means from h(x, x') within a bin: that of the mean
-        residual, or "labels", that of the mean outcome as in [3]_. In bins with fewer than two
-        samples h is 0.
+        Whether to subtract the variance of the bin means from h(x, x') within a bin. True: the
+        variance of the mean residual. "labels": that of the mean outcome, as in [3]_. In bins with
+        fewer than two samples h is 0.
     min_samples : int, default=100
         Fewest samples in a cell of "median-variance".
 
@@ -127,8 +127,8 @@ class Binning(BilinearFunction):
         Raises
         ------
         ValueError
-            If X is outside [0, 1], the strategy does not fit its number of columns, or X + y are
-            not the outcomes that "sweep" and ``debias="labels"`` need.
+            If X is outside [0, 1] or the strategy does not fit its number of columns. Also if X + y
+            are not the outcomes that "sweep" and ``debias="labels"`` need.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
         check_unit_interval(X)

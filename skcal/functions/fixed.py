@@ -27,8 +27,8 @@ class FixedFunction(BilinearFunction):
         ``function(X, Z)`` returns h of all pairs of rows, an array of shape (n, k). It is
         symmetric.
     n_landmarks : int ≥ 1, default=300
-        Different features of the training samples, evenly taken in their order, at which h is
-        evaluated. h is exact if its rank is lower, as that of polynomials is.
+        Number of distinct features of the training samples at which h is evaluated, evenly taken in
+        their order. h is exact if its rank is lower, as for polynomials.
 
     Attributes
     ----------
@@ -39,13 +39,13 @@ class FixedFunction(BilinearFunction):
     Raises
     ------
     InputError
-        In ``fit``, if h is not symmetric, or differs from what the landmarks say of it by more than
-        a millionth of its largest value.
+        In ``fit``, if h is not symmetric. Also if h differs from its value by the landmarks by more
+        than a millionth of its largest value.
 
     Notes
     -----
-    With K = h(Z, Z) = U Λ Uᵀ at the landmarks Z, φ(x) = h(x, Z) U and M = Λ⁻¹, so that
-    h(x, x') ≈ h(x, Z) K⁺ h(Z, x'). Of a positive semidefinite kernel this is the method of Nyström.
+    At the landmarks Z, K = h(Z, Z) = U Λ Uᵀ. Then φ(x) = h(x, Z) U and M = Λ⁻¹, so h(x, x') ≈
+    h(x, Z) K⁺ h(Z, x'). This is the method of Nyström if h is a positive semidefinite kernel.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class FixedFunction(BilinearFunction):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None) -> Self:
-        """Evaluate h at landmarks; the residuals are checked alone.
+        """Evaluate h at landmarks; the residuals are only checked.
 
         Parameters
         ----------

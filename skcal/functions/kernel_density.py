@@ -41,8 +41,9 @@ class DirichletKernelDensity(BilinearFunction):
     Parameters
     ----------
     bandwidth : float > 0 or "loo", default=0.02
-        Width b of the kernel. "loo" takes from the grid of [1]_, 15 values from 1e-5 to 1e-1 and 5
-        from 0.2 to 1, the one with the highest leave-one-out likelihood of the predictions.
+        Width b of the kernel. "loo" takes the value of the grid of [1]_ with the highest
+        leave-one-out likelihood of the predictions. The grid has 15 values from 1e-5 to 1e-1 and 5
+        from 0.2 to 1.
 
     Attributes
     ----------
@@ -62,15 +63,15 @@ class DirichletKernelDensity(BilinearFunction):
 
     Notes
     -----
-    Where z has zeros on which every training point has mass, the weights are their limits for
-    z_c → 0: only points with the least mass there count. So no point of the simplex gives NaN.
+    If z has zeros at which every training point has mass, the weights are their limits for z_c → 0.
+    Then only points with the least mass there count. So no point of the simplex gives NaN.
     ``predict`` never leaves a sample out. A fit is free; prediction costs O(n k C) time for k
-    training samples, in blocks of bounded memory. All bandwidths of a search share the product
-    Σ_c p_c log z_c, so that each further one costs its n k exponentials, and all fits of a search
-    the sums over the points of each block. Of blocks that ``working_memory`` does not hold, as of
-    50,000 samples of 1,000 classes, bandwidths whose risk on the first 1,000 samples is 1.5 times
-    the lowest or more keep that risk as their score. For a single column the sums of more than 2¹⁸
-    pairs are interpolated in near-linear time, with relative errors below 1e-9.
+    training samples, in blocks of bounded memory. All bandwidths of a search share the product Σ_c
+    p_c log z_c, so each further one costs its n k exponentials. All fits of a search share the sums
+    over the points of each block. Some blocks exceed ``working_memory``, such as 50,000 samples of
+    1,000 classes. Bandwidths whose risk on the first 1,000 samples is 1.5 times the lowest or more
+    then keep that risk as their score. For a single column the sums of more than 2¹⁸ pairs are
+    interpolated in near-linear time, with relative errors below 1e-9.
 
     References
     ----------

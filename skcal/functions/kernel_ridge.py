@@ -244,18 +244,18 @@ class KroneckerKernelRidge(_KernelRidge):
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
     gamma : float > 0, "median" or None, default=1.0
-        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2
-        m²) for rbf and 1/m for laplacian, m the median distance of the rows (weights aside); None:
-        scikit-learn's default.
+        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "median":
+        1/(2 m²) for rbf and 1/m for laplacian, with m the median distance of the rows
+        (weights aside). None: scikit-learn's default.
     degree : float, default=3
         The degree of the polynomial kernel.
     coef0 : float, default=1
         The constant of the polynomial and sigmoid kernels.
     tol : float in [0, 1) or "auto", default="auto"
         Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
-        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
-        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
-        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum. If ``alpha`` is below
+        4e-9, it is off by less than 4e-15 / alpha, the accuracy that the kernel's rounding allows.
+        (Of a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.
@@ -336,18 +336,18 @@ class TwoStepKernelRidge(_KernelRidge):
         A name of :func:`sklearn.metrics.pairwise.pairwise_kernels`, or a callable that takes
         (n, d) and (k, d) and returns the (n, k) matrix. Positive semidefinite.
     gamma : float > 0, "median" or None, default=1.0
-        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels; "median": 1/(2
-        m²) for rbf and 1/m for laplacian, m the median distance of the rows (weights aside); None:
-        scikit-learn's default.
+        The parameter γ of the rbf, laplacian, polynomial, sigmoid and chi2 kernels. "median":
+        1/(2 m²) for rbf and 1/m for laplacian, with m the median distance of the rows
+        (weights aside). None: scikit-learn's default.
     degree : float, default=3
         The degree of the polynomial kernel.
     coef0 : float, default=1
         The constant of the polynomial and sigmoid kernels.
     tol : float in [0, 1) or "auto", default="auto"
         Share of the kernel's trace that its low-rank factor may leave out. "auto" follows
-        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum; where ``alpha`` is
-        below 4e-9, by less than 4e-15 / alpha, to which the kernel's rounding determines it. (Of
-        a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
+        ``alpha``, so that h(x, x) is off by less than 1e-6 of its maximum. If ``alpha`` is below
+        4e-9, it is off by less than 4e-15 / alpha, the accuracy that the kernel's rounding allows.
+        (Of a kernel of mean diagonal m ≠ 1 read alpha / max(m, m²) for alpha.)
     max_rank : int, default=None
         Largest rank of the factor. None: as large as ``working_memory`` (see
         :func:`sklearn.set_config`) holds; n asks for the exact decomposition.

@@ -74,12 +74,12 @@ class PlugIn(BilinearFunction):
         :class:`~sklearn.multioutput.MultiOutputRegressor`; or a classifier, whose
         ``predict_proba`` estimates the outcome.
     target : {"residual", "outcome"}, default="residual"
-        What a regressor is fitted to. "outcome" suits recalibration maps c: ĝ(x) = c(x) - x.
-        A classifier is always fitted to outcomes.
+        The target of a regressor. "outcome" suits recalibration maps c: ĝ(x) = c(x) - x. A
+        classifier is always fitted to outcomes.
     equivariant : bool, default=False
-        Whether the estimator sees the classes of each sample in descending order of their
-        features, so that a permutation of the classes permutes ĝ. That suits errors which do not
-        depend on the names of the classes, with far fewer samples.
+        Whether the estimator gets the classes of each sample in descending order of their features.
+        Then a permutation of the classes permutes ĝ. That suits errors which do not depend on the
+        names of the classes, with far fewer samples.
 
     Attributes
     ----------
@@ -95,8 +95,8 @@ class PlugIn(BilinearFunction):
     Notes
     -----
     The function is h(x, x') = ⟨ĝ(x), ĝ(x')⟩, with ĝ from the estimator. Features and residuals must
-    add up to outcomes where outcomes are the target. A class without training samples is predicted
-    with probability 0. Of an equivariant function equal features stay in the order of their
+    add up to outcomes if outcomes are the target. A class without training samples is predicted
+    with probability 0. If the function is equivariant, equal features stay in the order of their
     columns. A map with ``from_logits=True`` is fitted to logits, which take the place of the
     features X.
 
@@ -166,8 +166,8 @@ class PlugIn(BilinearFunction):
         Raises
         ------
         ValueError
-            If outcomes are the target and X + y are none, weights are given that the estimator
-            does not take, or ``equivariant=True`` and X and y differ in width.
+            If outcomes are the target and X + y are not outcomes, or the estimator does not take
+            the weights given. Also if ``equivariant=True`` and X and y differ in width.
         """
         X, target, weight = self._read(X, y, sample_weight)
         if is_classifier(self.estimator):

@@ -37,8 +37,7 @@ class Stacking(BilinearFunction):
     ----------
     functions : list of calibration-estimation functions
     cv : int ≥ 2, default=5
-        Folds whose held-out parts choose the weights; fewer where there are fewer than 2 cv
-        samples.
+        Folds whose held-out parts choose the weights; fewer if there are fewer than 2 cv samples.
     random_state : int, RandomState instance or None, default=None
         Shuffles the folds.
 
@@ -58,11 +57,11 @@ class Stacking(BilinearFunction):
     -----
     The combination is h = Σ_k a_k h_k with the weights a ≥ 0 of the lowest pair risk. The pair risk
     is quadratic in a. Its matrix Σ_{i≠j} h_k h_l comes from the factored forms in O(n r²), and the
-    weights from non-negative least squares. Fewer than 4 samples tell no weights: they are then 0.
-    Costs cv + 1 fits of each function.
+    weights from non-negative least squares. With fewer than 4 samples the weights are 0. A fit
+    costs cv + 1 fits of each function.
 
-    ``residual`` is ĝ = Σ_k b_k ĝ_k, b ≥ 0 by least squares on the out-of-fold residuals, which
-    the one-step estimate rests on; h is not ⟨ĝ, ĝ⟩.
+    ``residual`` is ĝ = Σ_k b_k ĝ_k, with b ≥ 0 by least squares on the out-of-fold residuals. The
+    one-step estimate rests on it; h is not ⟨ĝ, ĝ⟩.
 
     Examples
     --------
@@ -143,7 +142,7 @@ class Stacking(BilinearFunction):
         Parameters
         ----------
         fitted : list of fitted functions
-            What :meth:`fit_parts` returns.
+            The result of :meth:`fit_parts`.
         products : ndarray of shape (2, n_functions, n_functions + 1)
             The sum of :meth:`products` over sets of samples that other fits held out.
 

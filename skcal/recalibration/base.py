@@ -50,8 +50,8 @@ _ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
 class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     """The base of recalibration maps: predictions and labels in, better probabilities out.
 
-    Subclasses see predictions as z: log-probabilities of shape (n_samples, n_classes), of a single
-    column, and of maps of a single probability, the logit of shape (n_samples, 1). They fit
+    Subclasses get predictions as z: log-probabilities of shape (n_samples, n_classes). A single
+    column, or a map of a single probability, gets the logit of shape (n_samples, 1). They fit
     themselves to z in ``_fit`` and return logits of all classes in ``_map`` or probabilities in
     ``_proba``. A map of a single probability is fitted to each of three and more classes against
     the rest; the answers are divided by their sum.
@@ -70,10 +70,10 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     Notes
     -----
-    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that: smaller ones, of naive Bayes say, are more
-    certain than any data, and weigh so much without the bound that other samples suffer (digits,
-    held-out log loss after temperature scaling 0.57, without a bound 1.09). Of more than 100
-    classes, where many small ones weigh, logarithms are exact from 2⁻¹²⁶ ≈ 1.2e-38 on, and zeros
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that. Smaller ones, such as those of naive Bayes,
+    are more certain than any data. Without the bound they weigh so much that other samples suffer
+    (digits, held-out log loss after temperature scaling 0.57, without a bound 1.09). With more than
+    100 classes many small ones matter: logarithms are exact from 2⁻¹²⁶ ≈ 1.2e-38 on. Zeros then
     count as the smallest positive probability of the training samples. Logits have no such bounds.
 
     Examples
@@ -103,8 +103,9 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             positive class.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels: column numbers from 0, or of any sortable type, which name the columns in sorted
-            order, as ``predict_proba`` of scikit-learn does. Of a single column the second in order
-            is positive, ``classes_[1]``. Or shares of the classes, or counts of votes for them.
+            order, as ``predict_proba`` of scikit-learn does. With a single column the second in
+            order, ``classes_[1]``, is positive. Or shares of the classes, or counts of votes for
+            them.
         sample_weight : array-like of shape (n_samples,), default=None
 
         Returns
@@ -121,8 +122,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         ConvergenceWarning
             If ``max_iter`` iterations of a map that has them do not suffice.
         UserWarning
-            If more than 1 % of the probabilities are 0 because float32 rounded them, or if a single
-            column is clearly lower for the positive of two named labels than for the other.
+            If more than 1 % of the probabilities are 0 because float32 rounded them. Also if a
+            single column is clearly lower for the positive of two named labels than for the other.
         """
         X, codes, weight = self._read(X, y, sample_weight)
         if self._is_of_several_classes:
@@ -326,8 +327,9 @@ class Identity(RecalibrationMap):
 class Smoothed(RecalibrationMap):
     """Fit a map to probabilities that are shrunk a little towards uniform ones.
 
-    c((p + a) / (1 + a C)) for C classes and the map c. Trees and boosting say 0 and 1 where labels
-    are wrong one time in a hundred; logarithms of such probabilities mislead a map of logits.
+    c((p + a) / (1 + a C)) for C classes and the map c. Trees and boosting predict 0 and 1 for
+    labels that are wrong one time in a hundred. Logarithms of such probabilities mislead a map of
+    logits.
 
     Parameters
     ----------

@@ -57,7 +57,7 @@ class BayesianCalibration(RecalibrationMap):
     logits_, mapped_logits_ : ndarray of shape (n_knots,)
         Logits and what they become; the map is linear between them, and constant beyond.
     estimators_ : list of BayesianCalibration
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 

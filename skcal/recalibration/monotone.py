@@ -36,15 +36,15 @@ class IsotonicCalibration(RecalibrationMap):
     x_thresholds_, y_thresholds_ : ndarray of shape (n_thresholds,)
         Predictions and their c, linear between and constant beyond.
     estimators_ : list of IsotonicCalibration
-        Of three and more columns, instead of the thresholds: a map for each class.
+        With three and more columns, instead of the thresholds: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
-    One sample of half a positive outcome is added everywhere, c = (n c' + 1/2) / (n + 1), so that
-    no outcome has probability 0. Of two columns p is the second; of more each class is mapped
-    against the rest, and the answers are divided by their sum. O(n log n) a class.
+    One sample with half a positive outcome is added everywhere, so no outcome has probability 0:
+    c = (n c' + 1/2) / (n + 1). With two columns p is the second. With more each class is mapped
+    against the rest, and the results are divided by their sum. O(n log n) a class.
 
     References
     ----------
@@ -90,8 +90,8 @@ class IsotonicCalibration(RecalibrationMap):
 class VennAbers(RecalibrationMap):
     """Inductive Venn-Abers calibration of a single probability.
 
-    The outcome of a new sample is set to 0 and to 1; isotonic regression of all samples with it
-    gives p₀ and p₁, an interval one of whose ends is calibrated whatever the distribution of the
+    The outcome of a new sample is set to 0 and to 1. Isotonic regression of all samples with it
+    gives p₀ and p₁. One end of this interval is calibrated whatever the distribution of the
     samples, provided they are exchangeable. ``predict_proba`` is p₁ / (1 - p₀ + p₁), which
     minimises the largest regret of the log loss [1]_.
 
@@ -107,14 +107,14 @@ class VennAbers(RecalibrationMap):
     lower_, upper_ : ndarray of shape (n_scores,)
         p₀ and p₁ at these.
     estimators_ : list of VennAbers
-        Of three and more columns, instead of scores: a map for each class.
+        With three and more columns, instead of scores: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
-    A new sample counts as one of weight 1. Of two columns p is the second; of more each class is
-    mapped against the rest, and the answers are divided by their sum. O(n log n) a class.
+    A new sample counts as one of weight 1. With two columns p is the second. With more each class
+    is mapped against the rest, and the results are divided by their sum. O(n log n) a class.
 
     References
     ----------
@@ -155,7 +155,7 @@ class VennAbers(RecalibrationMap):
         Returns
         -------
         interval : ndarray of shape (n_samples, 2), or (n_samples, n_classes, 2)
-            Of three and more classes those of each against the rest.
+            With three and more classes, the intervals of each against the rest.
         """
         check_is_fitted(self)
         X = read_columns(self, X, reset=False)
@@ -192,12 +192,12 @@ class HistogramBinning(RecalibrationMap):
     Attributes
     ----------
     edges_ : ndarray of shape (n_bins + 1,)
-        Of the bins; a prediction on an edge belongs to the lower bin. Equal predictions share a
-        bin, so that there may be fewer bins of equal numbers.
+        Edges of the bins; a prediction on an edge belongs to the lower bin. Equal predictions share
+        a bin, so that there may be fewer bins of equal numbers.
     frequencies_ : ndarray of shape (n_bins,)
-        Of the events; an empty bin has its middle.
+        Frequency of events in each bin; an empty bin has its middle.
     estimators_ : list of HistogramBinning
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -207,9 +207,9 @@ class HistogramBinning(RecalibrationMap):
 
     Notes
     -----
-    One sample of half a positive outcome is added everywhere, c = (n c' + 1/2) / (n + 1), so that
-    no outcome has probability 0. Predictions in one bin become equal, and a bin may lie below the
-    one before it: the ranking of samples is not kept.
+    One sample with half a positive outcome is added everywhere, so no outcome has probability 0:
+    c = (n c' + 1/2) / (n + 1). Predictions in one bin become equal, and a bin may lie below the one
+    before it: the ranking of samples is not kept.
 
     References
     ----------

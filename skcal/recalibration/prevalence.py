@@ -20,9 +20,9 @@ def adjust_prevalence(
 ) -> np.ndarray:
     """Adjust predicted probabilities to other class prevalences (prior shift).
 
-    p_k π'_k / π_k, divided by its sum over the classes [1]_: the logit of a single probability is
-    shifted by logit π' - logit π. It is right where the classes alone became more or less frequent,
-    and each looks as before (label shift), as after subsampling one class.
+    The result is p_k π'_k / π_k, divided by its sum over the classes [1]_. The logit of a single
+    probability is shifted by logit π' - logit π. This is right if the classes became more or less
+    frequent and cases within each look as before (label shift), as after subsampling one class.
 
     Parameters
     ----------
@@ -30,8 +30,8 @@ def adjust_prevalence(
         Probabilities in [0, 1], calibrated at ``prevalence``; rows sum to 1. A 1-D array holds
         P(positive class).
     prevalence : float in (0, 1) or array-like of shape (n_classes,)
-        π, the share of each class where the predictions are right, say in the training data; of a
-        1-D ``y_proba`` the share of the positive class.
+        π, the share of each class in the population where the predictions are calibrated, such as
+        the training data. For a 1-D ``y_proba`` it is the share of the positive class.
     new_prevalence : float in [0, 1] or array-like of shape (n_classes,)
         π', the shares where the predictions are used.
 
@@ -43,7 +43,7 @@ def adjust_prevalence(
     Raises
     ------
     ValueError
-        If the input is not valid, or a row gives probability to classes of new prevalence 0 alone.
+        If the input is not valid, or a row gives probability only to classes of new prevalence 0.
 
     See Also
     --------
@@ -135,11 +135,11 @@ def estimate_prevalence(
 
     Notes
     -----
-    Much less certain than a count of labels. Of predictions with C-statistics of 0.69, 0.84 and
-    0.96 at n = 1,000 and a new prevalence of 5 % the standard deviation was 0.037, 0.017 and 0.010,
-    that of counting is 0.007. It can be trusted where the predictions are calibrated at
-    ``prevalence`` and the classes look as before (label shift): errors of the predictions go into
-    the estimate, and predictions that are too low by a constant factor can bring it to 0.
+    Much less certain than a count of labels. The standard deviation was 0.037, 0.017 and 0.010 for
+    predictions with C-statistics of 0.69, 0.84 and 0.96, at n = 1,000 and a new prevalence of 5 %.
+    That of counting labels is 0.007. Trust the estimate only if the predictions are calibrated at
+    ``prevalence`` and the classes look as before (label shift). Errors of the predictions go into
+    the estimate: predictions that are too low by a constant factor can bring it to 0.
 
     References
     ----------

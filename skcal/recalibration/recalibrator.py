@@ -47,8 +47,8 @@ class Recalibrator(
 
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
     classifier was not trained on. The predictions stay as they are unless the best map gains more
-    than chance would if they were calibrated. Of two classes one map averages over simple and
-    flexible ones, the identity among them, and is applied unless it does harm.
+    than chance would if they were calibrated. With two classes one map averages over simple and
+    flexible ones, including the identity. It is applied unless it does harm.
 
     Parameters
     ----------
@@ -67,12 +67,12 @@ class Recalibrator(
         needs no significance, since it averages with the identity.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
-        likelihood, is applied instead of the best of them. Of three and more classes a temperature
-        is fitted to the cross-fitted means. Where not all samples take part in the choice, there
-        is no mixture: of so many samples one map is as good.
+        likelihood, is applied instead of the best of them. With three and more classes a
+        temperature is fitted to the cross-fitted means. If not all samples take part in the choice,
+        there is no mixture: with so many samples one map is as good.
     monotone : bool, default=True
-        Of two classes whether the default map is increasing, so that the ranking of samples and
-        the area under the ROC curve stay. If False, it may fall where the outcomes do.
+        With two classes, whether the default map is increasing. Then the ranking of samples and the
+        area under the ROC curve stay. If False, it may fall where the outcomes do.
     preserve_classes : bool, default=False
         Whether only maps are tried that keep the order of the classes of every sample: then no
         predicted class changes. The default ones are temperatures.
@@ -127,14 +127,14 @@ class Recalibrator(
     -----
     scikit-learn's callbacks (1.9 and later) are called after every fit of a setting to a fold:
     ``recalibrator.set_callbacks(ProgressBar())``. The default takes about a second for 100,000
-    samples of ten classes and some 20 s for 10,000 of a hundred; there
-    ``candidates=[TemperatureScaling()]``, or ``TemperatureScaling`` by itself, takes a second.
+    samples of ten classes and some 20 s for 10,000 of a hundred.
+    ``candidates=[TemperatureScaling()]``, or a plain ``TemperatureScaling``, then takes a second.
 
     To judge a fold, the map is chosen by the losses of the other folds, and fitted to the other
-    folds. Other maps that took part in this choice were fitted to samples of the fold, so that
-    ``comparison_`` is all but free of the optimism of a choice; a third set of samples is free
-    of it. ``p`` of a choice is that of a gain Σ log q_Y / p_Y above its mean, in units of its
-    standard deviation, if Y follows p: both are known given the map, and outliers of overconfident
+    folds. Other maps that took part in this choice were fitted to samples of the fold. So
+    ``comparison_`` is nearly free of the optimism of a choice; a third set of samples is free of
+    it. ``p`` of a choice is that of a gain Σ log q_Y / p_Y above its mean, in units of its standard
+    deviation, if Y follows p: both are known given the map, and outliers of overconfident
     predictions do not hide what they show.
 
     The probabilities of a map are mixed with uniform ones of weight 1 / (n + 1): n samples cannot
@@ -444,12 +444,12 @@ class Recalibrator(
         return _summary_of_choice(self)
 
     def to_json(self) -> str:
-        """The fitted recalibrator as JSON text, with the formula of its map.
+        """Return the fitted recalibrator as JSON text, with the formula of its map.
 
         Returns
         -------
         text : str
-            What :meth:`from_json` reads predicts the same; the keys are those of
+            A recalibrator that :meth:`from_json` reads predicts the same. The keys are those of
             ``skcal.recalibration.recalibrator_json``.
 
         Raises

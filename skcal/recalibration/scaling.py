@@ -149,9 +149,9 @@ class PenalizedScaling(RecalibrationMap):
 class InterceptCalibration(PenalizedScaling):
     """Add a constant to the log-probability of each class, fitted by maximum likelihood.
 
-    c(p) = softmax(log p + b); for a single column σ(logit p + b). What is predicted on average is
-    then the share of each class among the training samples: calibration in the large. It suits
-    predictions of another population of which only the base rate is new, and few samples.
+    c(p) = softmax(log p + b); for a single column σ(logit p + b). The mean prediction is then the
+    share of each class among the training samples: calibration in the large. It suits predictions
+    of another population of which only the base rate is new, and few samples.
 
     Parameters
     ----------
@@ -218,8 +218,8 @@ class SplineScaling(PenalizedScaling):
     """A cubic spline added to the logit of a single probability, shrunk towards a temperature.
 
     c(p) = σ(logit(p) / T + s(p)), T the maximum likelihood temperature, the coefficients of the
-    B-splines of p penalised by ‖v‖² / (2 C). For scalar notions: confidence, top-label, class-wise,
-    binary; of two columns p is the second.
+    B-splines of p penalised by ‖v‖² / (2 C). It suits scalar notions: confidence, top-label,
+    class-wise, binary. With two columns p is the second.
 
     Parameters
     ----------
@@ -236,12 +236,12 @@ class SplineScaling(PenalizedScaling):
     ----------
     temperature_ : float
     knots_ : ndarray of shape (≤ n_knots,)
-        Of the splines, probabilities.
+        Knots of the splines, as probabilities.
     coef_ : ndarray of shape (n_splines, 1)
     intercept_ : ndarray of shape (1,)
     n_iter_ : int
     estimators_ : list of SplineScaling
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -307,7 +307,7 @@ class PlattScaling(PenalizedScaling):
         a and b.
     n_iter_ : int
     estimators_ : list of PlattScaling
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -360,7 +360,7 @@ class PlattScaling(PenalizedScaling):
 class BetaCalibration(PenalizedScaling):
     """Beta calibration of a single probability, shrunk towards the identity.
 
-    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C). Of two
+    c(p) = σ(a log p - b log(1 - p) + m), penalised by ((a - 1)² + (b - 1)² + m²) / (2 C). With two
     columns p is the second.
 
     Parameters
@@ -380,7 +380,7 @@ class BetaCalibration(PenalizedScaling):
         m.
     n_iter_ : int
     estimators_ : list of BetaCalibration
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -411,8 +411,8 @@ class QuadraticScaling(PenalizedScaling):
     """A quadratic function of the logit of a single probability, shrunk towards a temperature.
 
     c(p) = σ(z / T + v₁ z + v₂ z² + b) of z = logit p, T the maximum likelihood temperature,
-    penalised by (‖v‖² + b²) / (2 C). Of two columns p is the second. Without z² it is Platt scaling
-    of the logit, :class:`skcal.recalibration.MatrixScaling` of a single column.
+    penalised by (‖v‖² + b²) / (2 C). With two columns p is the second. Without z² it is Platt
+    scaling of the logit, :class:`skcal.recalibration.MatrixScaling` of a single column.
 
     Parameters
     ----------
@@ -432,7 +432,7 @@ class QuadraticScaling(PenalizedScaling):
         b.
     n_iter_ : int
     estimators_ : list of QuadraticScaling
-        Of three and more columns, instead of the others: a map for each class.
+        With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -549,11 +549,12 @@ class VectorScaling(PenalizedScaling):
 class MatrixScaling(PenalizedScaling):
     """Matrix scaling: plain or structured logistic regression on transformed probabilities.
 
-    c(p) = softmax(Vᵀf(p) + b), penalised by ‖V‖² / (2 C), which shrinks towards the frequencies of
-    the classes, whatever p; for a single column with f(p) = logit(p) this is Platt scaling.
-    Structured, c(p) = softmax(log p / T + Vᵀf(p) + b), T the maximum likelihood temperature, with V
-    and b penalised by (‖V‖² + ‖b‖²) / (2 C), which shrinks towards temperature scaling: better with
-    few samples. Of two classes the second one's logit is mapped alone.
+    The plain map is c(p) = softmax(Vᵀf(p) + b), penalised by ‖V‖² / (2 C). The penalty shrinks it
+    towards the frequencies of the classes, whatever p. For a single column with f(p) = logit(p)
+    this is Platt scaling. The structured map is c(p) = softmax(log p / T + Vᵀf(p) + b), with T the
+    maximum likelihood temperature and V and b penalised by (‖V‖² + ‖b‖²) / (2 C). This penalty
+    shrinks it towards temperature scaling, which is better with few samples. With two classes only
+    the logit of the second is mapped.
 
     Parameters
     ----------
@@ -564,9 +565,9 @@ class MatrixScaling(PenalizedScaling):
         Whether a temperature stands beside the matrix, to which the penalty shrinks [2]_.
     coordinates : {"square-root", "probability", "log", "log-ratio"}, default=None
         f(p): √p, p, log p or log p minus its mean. None: "log", and "square-root" if structured.
-        With logarithms the structured map is that of [2]_, or Dirichlet calibration [3]_; bounded
-        coordinates are better conditioned, and on real predictions of deep networks had lower
-        risks.
+        With logarithms the structured map is that of [2]_, or Dirichlet calibration [3]_. Bounded
+        coordinates are better conditioned, and had lower risks on real predictions of deep
+        networks.
     C_off_diagonal, C_intercept : float > 0, default=None
         With ``structured``, the inverse strengths of the penalty of V off the diagonal and of b
         [2]_ [3]_; None: C.
@@ -594,7 +595,7 @@ class MatrixScaling(PenalizedScaling):
     Raises
     ------
     ValueError
-        Of ``fit``, if ``C_off_diagonal`` or ``C_intercept`` is given without ``structured=True``.
+        In ``fit``, if ``C_off_diagonal`` or ``C_intercept`` is given without ``structured=True``.
 
     See Also
     --------
@@ -603,10 +604,10 @@ class MatrixScaling(PenalizedScaling):
 
     Notes
     -----
-    Without ``structured``, a class without training samples is predicted with probability 0, and
-    the fit is by Newton steps, which bear the bad scale of logarithms of small probabilities, with
-    Cholesky decompositions up to 30 classes. With it, an iteration takes O(n C²). Both take some
-    ten seconds for 10,000 samples of 100 classes, which hardly tell so many coefficients.
+    The plain map predicts a class without training samples with probability 0. Its fit uses Newton
+    steps, which tolerate the bad scale of logarithms of small probabilities, with Cholesky
+    decompositions up to 30 classes. An iteration of the structured fit takes O(n C²). Both take
+    some ten seconds for 10,000 samples of 100 classes, which hardly determine so many coefficients.
 
     References
     ----------
@@ -730,9 +731,10 @@ class MatrixScaling(PenalizedScaling):
 class DirichletCalibration(PenalizedScaling):
     """Dirichlet calibration: a matrix on log-probabilities, shrunk off the diagonal.
 
-    c(p) = softmax(W log p + b), penalised by Σ_{i≠j} W_ij² / (2 C) + ‖b‖² / (2 C_intercept) and,
-    so that separable outcomes have an optimum, weakly by Σ (W_ii - 1)² / (2 C_diagonal). For two
-    classes it is Beta calibration: C alone penalises the slopes' distance from the identity.
+    The map is c(p) = softmax(W log p + b), penalised by Σ_{i≠j}
+    W_ij² / (2 C) + ‖b‖² / (2 C_intercept). A weak penalty Σ (W_ii - 1)² / (2 C_diagonal) gives
+    separable outcomes an optimum. With two classes it is Beta calibration, and only C penalises the
+    slopes' distance from the identity.
 
     Parameters
     ----------
