@@ -8,12 +8,16 @@ from typing import NamedTuple
 import numpy as np
 
 from skcal._show import percent, plain_number, pvalue_text, share
-from skcal._validation import is_significant
 from skcal.report.findings import Findings
 
 _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
+_AGAIN = "then run this report again on fresh data."
+_BY_SUBGROUP = (
+    "Subgroups differ, so one recalibration of all samples would fix only their average. Fit a "
+    f"SegmentRecalibrator on a held-out set, {_AGAIN}"
+)
 
 
 class Answer(NamedTuple):
@@ -37,28 +41,29 @@ class Answer(NamedTuple):
         return " ".join([f"{self.title}.", *self.sentences])
 
 
-def answer_of(found: Findings) -> Answer:
-    """What the numbers of one set of predictions say to their reader."""
+def answer_of(found: Findings, differ: bool = False) -> Answer:
+    """What the numbers of one set of predictions say, whose subgroups may ``differ``."""
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
-        return _no_evidence(found)
+        return _no_evidence(found, differ)
     size, grade = _size(found.error.estimate, min(found.tolerance, found.usual_tolerance))
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
-    sentences = [what_is_wrong(found), how_sure(found), _what_to_do(found), *_large_limit(found)]
+    advice = _BY_SUBGROUP if differ else _what_to_do(found)
+    sentences = [what_is_wrong(found), how_sure(found), advice, *_large_limit(found)]
     return Answer(f"{side_of(found)}: {size}", grade, sentences)
 
 
-def _no_evidence(found) -> Answer:
-    tolerance = f"{found.tolerance:g}"
+def _no_evidence(found, differ) -> Answer:
+    tolerance, by_subgroup = f"{found.tolerance:g}", [_BY_SUBGROUP] * differ
     if found.error.high < found.tolerance:
         good = f"The error is below {tolerance}: recalibration is not needed."
-        advice = _large_limit(found) or [good]
+        advice = by_subgroup or _large_limit(found) or [good]
         return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), *advice])
-    sentences = [how_sure(found), *_samples_needed(found)]
+    sentences = [how_sure(found), *(by_subgroup or _samples_needed(found))]
     return Answer("No evidence of miscalibration", "unknown", sentences)
 
 
@@ -103,15 +108,12 @@ def what_is_wrong(found) -> str:
     test, notion = found.test, found.notion
     if test.class_pvalues is not None:
         return _wrong_classes(found)
-    others = [p for name, p in test.statistic_pvalues.items() if name != "certainty"]
-    if not is_significant(min(others), found.error.confidence_level):
-        return impossible_outcomes(test, notion)
     ranges = by_importance(found)
     if ranges:
         return range_sentence(ranges[0], found.overview, notion)
     if test.direction:
         return average_sentence(found.overview, notion)
-    return NOWHERE
+    return impossible_outcomes(found) if test.n_impossible else NOWHERE
 
 
 def _wrong_classes(found) -> str:
@@ -172,12 +174,14 @@ def average_sentence(view, notion) -> str:
     )
 
 
-def impossible_outcomes(test, notion) -> str:
-    """How many predictions of exactly 0 or 1 were wrong."""
-    n = test.n_impossible
-    several, were = ("predictions", "were") if n > 1 else ("prediction", "was")
-    certain = "0 or 100 %" if notion.of_positive_class else "100 %"
-    return f"{n:,} {several} of exactly {certain} {were} wrong."
+def impossible_outcomes(found) -> str:
+    """How many predictions of exactly 0 or 1 were wrong, and which share of them."""
+    n, n_certain = found.test.n_impossible, found.overview.n_certain
+    certain = "0 or 100 %" if found.notion.of_positive_class else "100 %"
+    return (
+        f"{n:,} of {n_certain:,} predictions of exactly {certain} {'was' if n == 1 else 'were'} "
+        f"wrong ({share(n / n_certain)})."
+    )
 
 
 # How sure, and what to do
@@ -198,15 +202,15 @@ def how_sure(found) -> str:
 
 
 def _what_to_do(found) -> str:
-    again = "then run this report again on fresh data."
     gain = found.gain
     if gain is None or not gain.helps:
-        return f"Recalibrate on a held-out set, {again}"
-    before, after, high = map(plain_number, (found.error.estimate, gain.error, gain.high))
+        return f"Recalibrate on a held-out set, {_AGAIN}"
+    before, high = plain_number(found.error.estimate), plain_number(gain.high)
+    after = f"{gain.error:.{len(high.partition('.')[2])}f}"  # no more decimals than its limit
     return (
-        f"{gain.method} is expected to reduce the error from {before} to {after}, at most {high} "
-        f"with {percent(found.error.confidence_level)} confidence: fit it on a held-out set, "
-        f"{again}"
+        f"{gain.method} is expected to reduce the error from {before} to about {after}, at most "
+        f"{high} with {percent(found.error.confidence_level)} confidence: fit it on a held-out "
+        f"set, {_AGAIN}"
     )
 
 

@@ -31,8 +31,9 @@ class Overview:
     """What was predicted and what happened; the ends are of what the notion is about.
 
     ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
-    weights differ, by which shares and means are, else None. ``of_shares`` tells whether outcomes
-    are shares or votes, whose events are not whole samples.
+    weights differ, by which shares and means are, else None. ``n_certain`` predictions are exactly
+    0 or 1. ``of_shares`` tells whether outcomes are shares or votes, whose events are not whole
+    samples.
     """
 
     n_samples: int
@@ -45,6 +46,7 @@ class Overview:
     mean_confidence: float
     smallest: float
     largest: float
+    n_certain: int
     of_shares: bool
 
 
@@ -218,6 +220,7 @@ def _overview(sample) -> Overview:
         mean_confidence=sample.mean_confidence,
         smallest=float(min(map(np.min, features))),
         largest=float(max(map(np.max, features))),
+        n_certain=sum(int(np.isin(x, (0, 1)).sum()) for x in features),
         of_shares=sample.outcomes is not None,
     )
 

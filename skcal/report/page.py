@@ -245,9 +245,11 @@ def _answers(report) -> str:
     further = f"<p>{html_text(' '.join(report.further))}</p>\n" if report.further else ""
     if report.comparison is None:
         return f'<div class="skcal-verdict">{_answer(report.answer)}</div>\n{further}'
+    models = report.overall, report.comparison.second
+    answers = report.answer, answer_of(models[1])
     parts = [
-        f"<p><b>{html_text(part.name)}:</b> {html_text(answer_of(part))}</p>\n"
-        for part in (report.overall, report.comparison.second)
+        f"<p><b>{html_text(part.name)}:</b> {html_text(answer)}</p>\n"
+        for part, answer in zip(models, answers, strict=True)
     ]
     first = _answer(answer_of_comparison(report))
     return f'<div class="skcal-verdict">{first}</div>\n{"".join(parts)}{further}'

@@ -50,6 +50,7 @@ from skcal.report.words import (
     answer_of_comparison,
     answer_of_subgroups,
     n_different,
+    subgroups_differ,
 )
 from skcal.sample import Sample, is_of_labels, read_sample
 
@@ -151,7 +152,7 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        return answer_of(self.overall)
+        return answer_of(self.overall, subgroups_differ(self.subgroups))
 
     @property
     def verdict(self) -> str:

@@ -100,19 +100,17 @@ def answer_of_subgroups(report) -> str:
         text = f"Subgroups{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    if _ratios_differ(wrong, tested):
-        text += " They differ, so one recalibration of all samples would fix the average only."
     return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
 
 
-def _ratios_differ(wrong, tested) -> bool:
+def subgroups_differ(parts) -> bool:
     """Whether the O/E interval of a subgroup that is miscalibrated lies apart from another one."""
-    ends = {part: part.validation.observed_expected_ratio for part in tested if part.validation}
+    ends = {part: part.validation.observed_expected_ratio for part in parts if part.validation}
     return any(
-        ends[one].high < ends[other].low or ends[other].high < ends[one].low
-        for one in wrong
-        for other in ends
-        if one in ends
+        ends[one].high < other.low or other.high < ends[one].low
+        for one in ends
+        for other in ends.values()
+        if one.is_significant
     )
 
 

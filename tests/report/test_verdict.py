@@ -230,7 +230,7 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert re.search(r"it says \d\d % .*is right in \d\d % \(\d+ cases\)\.$", wrong, re.IGNORECASE)
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
-        r"Temperature scaling is expected to reduce the error from 0\.\d+ to 0\.\d+, at most "
+        r"Temperature scaling is expected to reduce the error from 0\.\d+ to about 0\.\d+, at most "
         r"0\.\d+ with 95 % confidence: fit it on a held-out set, then run this report again on "
         "fresh data.",
         remedy,
@@ -274,9 +274,9 @@ def test_what_is_significant_without_a_range_says_so():
 def test_what_refutes_calibration_alone_is_said():
     p = np.linspace(0.02, 0.98, 400)
     y = (np.random.default_rng(0).random(400) < p).astype(int)
-    p[0], y[0] = 0.0, 1
+    p[:2], y[:2] = (0.0, 1.0), 1
     overall = calibration_report(y, p, random_state=0, **FAST).overall
-    assert what_is_wrong(overall) == "1 prediction of exactly 0 or 100 % was wrong."
+    assert what_is_wrong(overall) == "1 of 2 predictions of exactly 0 or 100 % was wrong (50 %)."
 
 
 @pytest.mark.parametrize(
@@ -345,6 +345,23 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
     said = answer_of_subgroups(report)
     assert said.startswith(f"Subgroups: {len(wrong)} of 5 significantly miscalibrated: 0")
     assert said.endswith(f"may be up to {plain_number(highest.error.high)} ({highest.name}).")
+
+
+@pytest.mark.parametrize("off", [(0.6, 0.0), (0.8, -0.8)], ids=["one", "opposite"])
+def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samples_are_not(off):
+    rng = np.random.default_rng(0)
+    by, p = np.repeat(["a", "b"], 2000), rng.uniform(0.35, 0.65, 4000)
+    y = rng.random(4000) < expit(logit(p) + np.repeat(off, 2000))
+    report = calibration_report(y, p, by=by, **FAST)
+    assert report.overall.is_significant == (off[1] == 0)
+    for text in (str(report), re.sub("<[^>]+>", "", report._repr_html_())):
+        text = " ".join(text.split())
+        assert text.count("Subgroups differ, so one recalibration of all samples") == 1
+        for other in ("expected to reduce", "Recalibrate on", "not needed"):
+            assert other not in text
+    same = calibration_report(rng.random(4000) < expit(logit(p) + 0.6), p, by=by, **FAST)
+    assert "differ" not in same.verdict
+    assert "expected to reduce" in same.verdict
 
 
 def test_subgroups_may_be_several_columns():
