@@ -66,10 +66,10 @@ class BinCountDisplay(Display):
     Notes
     -----
     Few bins average gaps of both signs away: the debiased error rises with their number until the
-    bins are fine enough. Many bins add noise: the error rises with them even if the predictions
-    are calibrated, as the band shows. Only for norm 2 is the noise known well enough to be
-    subtracted, and not in bins with one sample: where most have no more, the debiased error says
-    little. About 5 s for a million samples.
+    bins are fine enough. Many bins add noise: the error rises with them even if the predictions are
+    calibrated, as the band shows. The noise can be subtracted only for norm 2, and not in bins with
+    one sample. If most bins have one sample, the debiased error means little. About 5 s for a
+    million samples.
 
     References
     ----------
@@ -167,7 +167,7 @@ class BinCountDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -83,8 +83,8 @@ class ComparisonDisplay(Display):
     Notes
     -----
     Each bound and each test is about one classifier: overlapping segments do not say that two
-    classifiers are equal. The plug-in may be too high where the function fits noise; the one-step
-    estimate is in expectation never too high, and its bound holds for the true error.
+    classifiers are equal. The plug-in may be too high if the function fits noise. The one-step
+    estimate is on average never too high, and its lower bound holds for the true error.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class ComparisonDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -59,15 +59,15 @@ class CalibrationCurveDisplay(Display):
         The number of samples by prediction in which the outcome did not happen, and did.
     histogram_edges : ndarray of shape (n + 1,)
     axis : ProbabilityAxis
-        Where both axes begin and end.
+        The limits of both axes.
     gaps : ndarray of shape (n_gaps, 2)
         Wide ranges with hardly any samples, across which nothing is drawn.
     sides : tuple of two str
-        What the samples are called in which the outcome did not happen, and did.
+        Names of the samples without the event and with it.
     name : str, default=None
         The name of the classifier.
     label : str, default=None
-        What is predicted, such as "P(ill)"; None is the notion.
+        The predicted quantity, such as "P(ill)"; None: the kind of calibration.
 
     Attributes
     ----------
@@ -175,7 +175,7 @@ class CalibrationCurveDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------
@@ -267,7 +267,7 @@ class DecisionCurveDisplay(Display):
     name : str, default=None
         The name of the classifier.
     label : str, default=None
-        What is predicted, such as "P(ill)"; None is the notion.
+        The predicted quantity, such as "P(ill)"; None: the kind of calibration.
 
     Attributes
     ----------
@@ -358,7 +358,7 @@ class DecisionCurveDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------
@@ -435,7 +435,7 @@ class MurphyDisplay(Display):
     name, compare_name : str, default=None
         The names of the classifiers.
     label : str, default=None
-        What is predicted, such as "P(ill)"; None is the notion.
+        The predicted quantity, such as "P(ill)"; None: the kind of calibration.
 
     Attributes
     ----------
@@ -531,7 +531,7 @@ class MurphyDisplay(Display):
         ax : matplotlib axes or array of two, default=None
             Two where classifiers are compared. None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

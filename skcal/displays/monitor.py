@@ -30,13 +30,13 @@ class MonitorDisplay(Display):
 
     Make it with :meth:`from_monitor`. The upper panel shows the e-value on a logarithmic scale,
     with the value that raises the alarm; with a run length it shows the e-detector. The lower panel
-    shows observed minus predicted probability: a dot for each period between two rows of the
-    history, and a line for all samples so far, with limits that hold at all times.
+    shows observed minus predicted probability. A dot is a period between two rows of the history.
+    The line is for all samples so far, with limits that hold at all times.
 
     Parameters
     ----------
     columns : dict of str to ndarray of shape (n_rows,)
-        What :meth:`skcal.monitoring.CalibrationMonitor.history` returns.
+        The result of :meth:`skcal.monitoring.CalibrationMonitor.history`.
     threshold : float
         The evidence that raises the alarm.
     alpha : float
@@ -99,7 +99,7 @@ class MonitorDisplay(Display):
         Parameters
         ----------
         monitor : CalibrationMonitor
-            A monitor that has seen samples.
+            A monitor that was updated with samples.
         name : str, default=None
             The name of the model, for the title.
         ax : array of two matplotlib axes, default=None

@@ -64,8 +64,8 @@ class NullDistributionDisplay(Display):
     method : str
         The test, for the title.
     n_panels_left_out : int, default=0
-        The number of classes that are not shown: of more than 12 those with the smallest p-values
-        are shown.
+        The number of classes without a panel. If there are more than 12, those with the smallest
+        p-values have one.
     name : str, default=None
         The name of the classifier, for the title.
 
@@ -119,7 +119,7 @@ class NullDistributionDisplay(Display):
         ax : matplotlib axes or array of axes, default=None
             One a panel; None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -34,7 +34,7 @@ class RecalibrationDisplay(Display):
     before, after : ReliabilityDisplay
         Diagrams of one panel each.
     map_x, map_y : ndarray of shape (n_points,), default=None
-        Of a binary notion: predictions in ascending order and what became of them.
+        With a binary notion: predictions in ascending order, and their recalibrated values.
     name : str, default=None
         The name of the classifier.
 
@@ -54,9 +54,9 @@ class RecalibrationDisplay(Display):
 
     Notes
     -----
-    The map is steeper than the diagonal where probabilities become more extreme. Where it is drawn
-    as a cloud, what becomes of a prediction depends on more than itself, as when several folds have
-    maps of their own.
+    The map is steeper than the diagonal where probabilities become more extreme. It is drawn as a
+    cloud if equal predictions may be recalibrated differently, as when several folds have maps of
+    their own.
 
     Examples
     --------
@@ -188,7 +188,7 @@ class RecalibrationDisplay(Display):
         ax : array of matplotlib axes, default=None
             Two, or three with the map; None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

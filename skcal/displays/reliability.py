@@ -73,7 +73,7 @@ class ReliabilityDisplay(Display):
     notion : str
         The kind of calibration.
     method : str
-        What drew the line, such as "auto" or "isotonic".
+        The method of the line, such as "auto" or "isotonic".
     confidence_level : float, default=0.95
         The confidence level of the intervals and of the shaded ranges.
     n_panels_left_out : int, default=0
@@ -293,7 +293,7 @@ class ReliabilityDisplay(Display):
             One a panel; None makes a figure. On axes that hold a diagram the next one takes the
             next colour.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -90,8 +90,8 @@ class CandidateRisk:
 class RiskDisplay(Display):
     """Validation risk of a search, by hyperparameter or by candidate.
 
-    Make it with :meth:`from_search`. What is drawn is the risk above the lowest, in which the
-    irreducible part cancels: how much worse a setting estimates.
+    Make it with :meth:`from_search`. The display shows the risk above the lowest, in which the
+    irreducible part cancels. It says how much worse a setting estimates.
 
     Parameters
     ----------
@@ -170,7 +170,7 @@ class RiskDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -101,7 +101,7 @@ class RiskCoverageDisplay(Display):
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------

@@ -45,8 +45,8 @@ class SegmentDisplay(Display):
         The number of segments that were tested.
     level : float, default=0.05
     compared_with : {"predicted", "all samples"}, default="predicted"
-        What is expected: the mean prediction or, of a test with ``relative=True``, what the
-        calibration curve of all samples says of these predictions.
+        The expected mean: the mean prediction or, for a test with ``relative=True``, the mean of
+        the calibration curve of all samples at these predictions.
 
     Attributes
     ----------
@@ -62,8 +62,8 @@ class SegmentDisplay(Display):
 
     Notes
     -----
-    Each interval is of its segment alone, while p-values are adjusted for all segments: an interval
-    that misses the expected mean does not reject.
+    Each interval is for a single segment, while p-values are adjusted for all segments. So an
+    interval that excludes the expected mean need not be significant.
 
     Examples
     --------
@@ -96,13 +96,13 @@ class SegmentDisplay(Display):
         ----------
         result : SegmentTestResult
         n_worst : int, default=12
-            The most that are shown.
+            The largest number of segments to plot.
         level : float in (0, 1), default=0.05
             The level of the test, over all segments together.
         ax : matplotlib axes, default=None
             None makes a figure.
         plot : bool, default=True
-            False computes the numbers alone, without matplotlib.
+            False computes only the numbers, without matplotlib.
 
         Returns
         -------
