@@ -133,7 +133,7 @@ def bias_curve(
 
     Notes
     -----
-    Each window is a segment of :func:`segment_test`, tested by its bias; the band is the quantile
+    Each window is a segment of :func:`segment_test`, tested by its bias. The band is the quantile
     of the largest standardised bias of all windows under redrawn outcomes, so its level is exact.
 
     Examples

@@ -55,9 +55,9 @@ def spiegelhalter_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "top-label" and
-        "classwise" test each class and adjust by Holm's method, without classes that are never
-        predicted, whose p-value is NaN; of vectors ("canonical", "top-K", lenses) it is the Brier
-        score of all their entries.
+        "classwise" test each class and adjust by Holm's method. Classes that are never predicted
+        are left out; their p-value is NaN. With vectors ("canonical", "top-K", lenses) the Brier
+        score covers all their entries.
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; they must not depend on the labels.
     labels : array-like of shape (n_classes,), default=None
@@ -73,14 +73,14 @@ def spiegelhalter_test(
     result : CalibrationTestResult
         ``statistic`` is z, ``estimate`` the excess of the Brier score over its expectation,
         positive for overconfident predictions; NaN for several classes. Two-sided p-value,
-        asymptotic. ``confidence_interval()`` is by the variance of the sample or that under H0,
-        whichever is larger, z by that under H0, so the interval may hold 0 where p < 0.05.
+        asymptotic. ``confidence_interval()`` uses the variance of the sample or that under H0,
+        whichever is larger. z uses that under H0, so the interval may hold 0 even if p < 0.05.
 
     Raises
     ------
     ValueError
-        If the input is not valid, or every prediction is 0, ½ or 1 (of vectors: is certain, or
-        alike in all its classes), where z is 0/0.
+        If the input is not valid. Also if every prediction is 0, ½ or 1 (vectors: certain, or alike
+        in all classes), because then z is 0/0.
 
     Warns
     -----
@@ -89,8 +89,8 @@ def spiegelhalter_test(
 
     Notes
     -----
-    There is no ``groups``: the limit is that of independent samples. Of samples that depend on each
-    other use :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
+    There is no ``groups``: the limit is that of independent samples. If samples depend on each
+    other, use :func:`monte_carlo_test` or :func:`cox_test` with ``groups``.
 
     Blind to miscalibration that leaves the Brier score as expected. Measured level at 5 %
     on confidences of model M1, C = 10, Dir(0.1): 3.8 % at n = 50, 5.1 % at n = 250 (2,000 data
@@ -224,15 +224,15 @@ def hosmer_lemeshow_test(
     Raises
     ------
     ValueError
-        If the input is not valid, all samples together (of one class, for several) expect fewer
-        than ``min_expected`` of either outcome, or a bin holds certain predictions only (all 0 or
-        all 1).
+        If the input is not valid, or a bin holds certain predictions only (all 0 or all 1). Also if
+        all samples together (or those of one class) expect fewer than ``min_expected`` of either
+        outcome.
 
     Notes
     -----
     The statistic Σ_b (O_b - E_b)² / (E_b (1 - E_b / n_b)) is compared with χ². There is no
-    ``groups``: the limit is that of independent samples. Of samples that depend on each other use
-    :func:`monte_carlo_test`, or :func:`cox_test`, with ``groups``.
+    ``groups``: the limit is that of independent samples. If samples depend on each other, use
+    :func:`monte_carlo_test` or :func:`cox_test` with ``groups``.
 
     The value depends on the bins. Measured level at 5 % (400 data sets, standard error 1 %):
     confidences of model M1, C = 10, Dir(0.1), 3.5 % at n = 50 and 5.0 % at n = 250; 1 % positives,
@@ -520,7 +520,7 @@ def kolmogorov_smirnov_test(
 
     Notes
     -----
-    Under H0 cumulative residuals in the order of the predictions are a martingale, whose limit is
+    Under H0, cumulative residuals in the order of the predictions are a martingale. Its limit is
     Brownian motion in the time Σ w² p (1 - p). With B on [0, 1] and Φ̄ the upper tail of the normal
     distribution,
 
@@ -529,9 +529,9 @@ def kolmogorov_smirnov_test(
     P(max B - min B ≥ x) = 8 Σ_k (-1)^(k-1) k Φ̄(k x), k = 1, 2, … [2]_;
 
     for small x the transformed series, which converge there. Tied predictions enter together, and
-    what the path does among them is not seen: where ties are large the test is conservative, 1 % to
-    3 % for constant predictions. Measured levels of other predictions, 2.4 % to 5.3 %, are on the
-    page "Levels and powers of single tests" of the documentation.
+    the path among them does not count. So the test is conservative if ties are large: its level is
+    1 % to 3 % for constant predictions. Measured levels of other predictions, 2.4 % to 5.3 %, are
+    on the page "Levels and powers of single tests" of the documentation.
 
     O(n log n) time, where Monte Carlo takes n_resamples times that.
 

@@ -78,15 +78,15 @@ class EquivalenceTestResult(ShownRounded):
     Attributes
     ----------
     verdict : {"below", "above", "unknown"}
-        Whether the error is shown to be below the limit, above it, or neither.
+        Whether the error is significantly below the limit, above it, or neither.
     estimate, low, high : float
         The error, and one-sided confidence bounds of it, each at ``confidence_level``.
     limit : float
     n_samples : int
     n_samples_needed : float
-        Samples of this kind with which the verdict is "below" with a chance of 90 %, if the error
-        is ``assumed_error``; infinity if that is not below the limit. From few samples this is a
-        guess: the error may be another.
+        Number of such samples with which the verdict is "below" with a chance of 90 %, if the error
+        is ``assumed_error``. It is infinity if that is not below the limit. From few samples this
+        is a guess: the error may be another.
     assumed_error : float
         The estimate less what noise adds to it on average, at least 0. Estimates of the calibration
         error and of the RMS error hold no such noise.
@@ -178,7 +178,7 @@ def equivalence_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     limit : float in (0, 1)
         The error that may not be exceeded, in probability units. For rare events choose a share of
-        their rate: an error of 0.05 says nothing where 1 % happen.
+        their rate: a limit of 0.05 is meaningless if 1 % happen.
     error : {"calibration", "cutoff", "ece", "rms"}, default="calibration"
         "calibration": the calibration error, whose limits are those of
         :func:`~skcal.metrics.calibration_error_interval`. "cutoff": the largest difference of the
@@ -186,7 +186,7 @@ def equivalence_test(
         of all samples. "ece": the expected calibration error of ``n_bins`` uniform bins. "rms": the
         RMS calibration error in such bins, of :func:`~skcal.metrics.binned_rms_error_interval`.
     method : {"asymptotic", "exact"}, default="asymptotic"
-        "exact" holds its level at every sample size, given the predictions, for "cutoff" alone.
+        "exact", only for "cutoff", holds its level at every sample size, given the predictions.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. For the last two
         "cutoff" and "ece" bound the largest error of all classes, each at the level divided by
@@ -195,16 +195,16 @@ def equivalence_test(
     n_bins : int, default=15
         For ``error="ece"`` and ``error="rms"``.
     interval : (float, float), default=None
-        Bound the difference of observed and predicted frequencies among the predictions in this
-        closed interval alone, such as around a threshold of decisions, by binomial limits.
+        Bound only the difference of observed and predicted frequencies among predictions in this
+        closed interval, by binomial limits. Use it for predictions around a threshold of decisions.
         ``limit`` is then about this difference, per sample in the interval and not of the whole.
     min_share : float in (0, 1], default=0.1
         ``largest_gap`` is about ranges with at least this share of the samples.
     confidence_level : float in (0, 1), default=0.95
-        Of each of the two bounds.
+        The confidence level of each of the two bounds.
     sample_weight : array-like of shape (n_samples,), default=None
-        Sample weights; only their ratios matter: shares and numbers of events are those of
-        a population in which a sample stands for as many as its weight says. Not for "exact".
+        Sample weights; only their ratios matter. Shares and numbers of events are those of a
+        population in which each sample stands for as many cases as its weight. Not for "exact".
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -223,8 +223,9 @@ def equivalence_test(
     Raises
     ------
     ValueError
-        If the input is not valid, the notion has vectors, "exact" is asked for another error than
-        "cutoff", with ``groups`` or weights that differ, or the interval holds no prediction.
+        If the input is not valid, the notion has vectors or the interval holds no prediction. Also
+        if "exact" is asked for another error than "cutoff", with ``groups`` or with weights that
+        differ.
 
     See Also
     --------

@@ -75,8 +75,8 @@ def mean_embedding_test(
         "top-label" have ``method="monte-carlo"`` only.
     method : {"monte-carlo", "hotelling", "chi2"}, default="monte-carlo"
         "monte-carlo": outcomes are redrawn, the level is exact. "hotelling" and "chi2": the
-        statistic is compared with Hotelling's F or χ², asymptotically; a warning tells where the
-        limit cannot be trusted.
+        statistic is compared with Hotelling's F or χ², asymptotically. A warning says if the limit
+        cannot be trusted.
     locations : array-like of shape (n_locations,) or (n_locations, d), default=None
         Points t_j among the features, chosen without the labels. None takes distinct predictions:
         at evenly spaced ranks for scalar notions, at random for vectors.
@@ -98,8 +98,8 @@ def mean_embedding_test(
     sample_weight : array-like of shape (n_samples,), default=None
         Weights of the samples; they must not depend on the labels.
     groups : array-like of shape (n_samples,), default=None
-        Samples of one group may depend on each other; None: all are independent. For "monte-carlo"
-        alone. See :doc:`/guide/dependent_samples`.
+        Samples of one group may depend on each other; None: all are independent. Only for
+        "monte-carlo". See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -122,14 +122,14 @@ def mean_embedding_test(
     Notes
     -----
     The statistic is n m̄ᵀ V⁻¹ m̄, with the mean deviations m̄ at the test locations. The limits
-    need events: a whitened combination s of the deviations has mean 0 and variance 1 under H0, and
-    its sum over the samples behaves as one of n² / Σ E s_i⁴ equal terms, a number that the
-    predictions tell. It is small where few outcomes are uncertain, or locations differ on few
-    samples. Below 5 (J + 1) for J locations there is a warning. Measured levels of "chi2", 4.3 % to
-    7.5 %, are on the page "Levels and powers of single tests" of the documentation. V is the
-    covariance under H0, known from the predictions. That of the sample [1]_ depends on the mean:
-    with it and ten locations uniform predictions are rejected in 34 % of the cases at n = 250, and
-    1 % positives in all at n = 500.
+    need events. A whitened combination s of the deviations has mean 0 and variance 1 under H0. Its
+    sum over the samples behaves as one of n² / Σ E s_i⁴ equal terms, a number that the predictions
+    determine. It is small if few outcomes are uncertain, or locations differ on few samples. Below
+    5 (J + 1) for J locations there is a warning. Measured levels of "chi2", 4.3 % to 7.5 %, are on
+    the page "Levels and powers of single tests" of the documentation. V is the covariance under H0,
+    known from the predictions. That of the sample [1]_ depends on the mean. With it and ten
+    locations, calibrated uniform predictions are rejected in 34 % of the cases at n = 250, and 1 %
+    positives in all at n = 500.
 
     "monte-carlo" holds everywhere: 5.5 % on model M1, C = 10, Dir(0.1), n = 250 (1,000 data sets).
 

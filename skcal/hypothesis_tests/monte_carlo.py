@@ -84,15 +84,15 @@ def monte_carlo_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     statistic : str or callable, default="expected_calibration_error"
         Large where miscalibrated: a metric of :mod:`skcal.metrics` by name, or a callable
-        ``statistic(outcomes, features, **statistic_params) → float``. It sees what the notion is
-        about and no more: for scalar notions outcomes 0/1 and probabilities (n,), for the others
-        columns and rows (n, m) of the simplex. With ``groups`` outcomes are other numbers as well,
-        of the shape of the features: p + δ or p - δ for a residual δ.
+        ``statistic(outcomes, features, **statistic_params) → float``. It gets only what the kind of
+        calibration is about. For scalar notions these are outcomes 0/1 and probabilities (n,), for
+        the others columns and rows (n, m) of the simplex. If ``groups`` are given, outcomes are
+        other numbers as well, of the shape of the features: p + δ or p - δ for a residual δ.
     notion : str or callable, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more:
-        errors of the two classes that cancel show in "binary" only. "classwise" tests each class
-        and adjusts by Holm's method, since the outcomes of several classes have no joint law under
-        it; "top-label" sums the classes' statistics, each times its share of the samples. See
+        "auto" is "binary" for one and two columns and "confidence" for more: errors of the two
+        classes that cancel show in "binary" only. "classwise" tests each class and adjusts by
+        Holm's method, since the outcomes of several classes have no joint law under it. "top-label"
+        sums the classes' statistics, each times its share of the samples. See
         :doc:`/guide/multi_label` for "multi-label" and "precision-at-K".
     n_resamples : int, default=999
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
@@ -140,13 +140,13 @@ def monte_carlo_test(
     Notes
     -----
     P(p-value ≤ α) ≤ α at every sample size, for any statistic that is a fixed function of its
-    arguments, if the labels of different samples are independent given the predictions. With
-    ``groups`` those of different groups, where the level is asymptotic in their number and the
-    p-value at least 2^(1 - n_groups), unless samples are alone in their groups. Binned errors
-    cost O(n) a resample, the kernel statistic O(n log n) for scalar notions and O(n² C) for
-    vectors. 999 resamples of a binned error take some 10 s for a million samples of one
-    probability, or for 10,000 of each of 100 classes; a fifth of that with ``n_resamples=199``,
-    and :func:`kolmogorov_smirnov_test` and :func:`spiegelhalter_test` milliseconds.
+    arguments, if the labels of different samples are independent given the predictions. If
+    ``groups`` are given, labels of different groups must be independent. The level is then
+    asymptotic in their number, and the p-value at least 2^(1 - n_groups), unless some groups have
+    one sample. Binned errors cost O(n) a resample, the kernel statistic O(n log n) for scalar
+    notions and O(n² C) for vectors. 999 resamples of a binned error take some 10 s for a million
+    samples of one probability, or for 10,000 of each of 100 classes. ``n_resamples=199`` takes a
+    fifth of that. :func:`kolmogorov_smirnov_test` and :func:`spiegelhalter_test` take milliseconds.
 
     References
     ----------

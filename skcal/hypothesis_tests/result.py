@@ -60,8 +60,8 @@ class CalibrationTestResult(ShownRounded):
     standard_error : float
         The standard error of the estimate; NaN where the theory gives none.
     degrees_of_freedom : float
-        Of the distribution of the estimate in units of its standard error: Student's of groups;
-        infinity is the normal one.
+        Degrees of freedom of the estimate in units of its standard error: those of Student's
+        distribution for groups; infinity is the normal one.
     """
 
     statistic: float

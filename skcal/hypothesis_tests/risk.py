@@ -57,8 +57,8 @@ def risk_test(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     function : calibration-estimation function, default=None
-        It aims the test: :class:`skcal.PlugIn` of a recalibration map has power against what that
-        map can mend. None is logistic recalibration: of the logit for scalar notions, matrix
+        It aims the test: :class:`skcal.PlugIn` of a recalibration map has power against errors that
+        this map can fix. None is logistic recalibration: of the logit for scalar notions, matrix
         scaling (``LogisticRegression(C=0.01)`` on log-probabilities) for vectors.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
@@ -86,8 +86,8 @@ def risk_test(
     Returns
     -------
     result : CalibrationTestResult
-        ``statistic``: risk of h = 0 minus that of h. A small p-value rejects calibration; it does
-        not say that h lowers the risk, since the gain is below 0 on average if calibrated, and a
+        ``statistic``: risk of h = 0 minus that of h. A small p-value rejects calibration. It does
+        not say that h lowers the risk: the gain is below 0 on average if calibrated, and a
         significant one may be negative. ``estimate`` is NaN. Exact level.
 
     Raises

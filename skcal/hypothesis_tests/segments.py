@@ -45,7 +45,7 @@ class Segment(NamedTuple):
     name : str
         Such as ``age in (40, 55] and sex = F``.
     outcome : str
-        What is predicted: ``P(1)``, ``confidence``, ``class cat``, …
+        The predicted quantity: ``P(1)``, ``confidence``, ``class cat``, …
     n_samples : int
     predicted, observed : float
         Weighted means over the segment, of the probability and of what happened.
@@ -53,9 +53,9 @@ class Segment(NamedTuple):
         Observed minus predicted; under ``relative=True`` minus what the calibration curve of all
         samples says of these predictions.
     low, high : float
-        95 % Clopper-Pearson interval of the observed mean, of this segment by itself; it covers the
-        mean of unequal probabilities too (Hoeffding 1956). Weights count by their effective number
-        of samples, as do groups.
+        95 % Clopper-Pearson interval of the observed mean, not adjusted for other segments. It
+        covers the mean of unequal probabilities too (Hoeffding 1956). Weights count by their
+        effective number of samples, as do groups.
     statistic : float
         The standardised statistic; under ``statistic="bias"`` it has the sign of observed minus
         predicted.
@@ -207,21 +207,21 @@ def segment_test(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     features : data frame, arrow table, dict of columns, or array-like
         Shape (n_samples, n_features). Strings and categories make a segment each, numbers quantile
-        ranges, booleans one segment of those where they are true; missing values make one too.
-        They need not be those that the model has seen.
+        ranges, booleans one segment of those where they are true; missing values make one too. They
+        need not be the features of the model.
     statistic : {"bias", "ece"}, default="bias"
         "bias": the absolute value of observed minus predicted in the segment, in standard
         deviations, of several classes that of the worst. "ece": the expected calibration error
         within the segment, of 10 bins of equal width for single probabilities, of all samples for
-        vectors, in standard deviations above what calibration leads to; it sees errors that cancel
-        within the segment.
+        vectors, in standard deviations above what calibration leads to; it detects errors that
+        cancel within the segment.
     relative : bool, default=False
         Whether a segment is compared with all samples instead of with its predictions: H0 is that
         its calibration curve is that of all samples. A model that is off everywhere is off in all
-        segments; so one sees which differ. With the single feature of a group it tests whether
-        the groups differ. Not for notions that condition on vectors.
+        segments; this option shows which segments differ. With the single feature of a group it
+        tests whether the groups differ. Not for notions that condition on vectors.
     notion : str or callable, default="auto"
-        "auto" is "binary" for one and two columns and "confidence" for more. Of "top-label" every
+        "auto" is "binary" for one and two columns and "confidence" for more. With "top-label" every
         predicted class has its segments.
     n_bins : int ≥ 2, default=4
         Quantile ranges of a column of numbers; one with no more distinct values has a segment a
@@ -271,9 +271,9 @@ def segment_test(
 
     The last term, that of a single sample, keeps segments with a tiny expected number of events
     from ruling the maximum. Outcomes of all samples are redrawn from the predictions together, so
-    p-values know how segments overlap. They are those of Westfall and Young's step-down maximum:
-    the probability that any segment that fulfils its H0 has a p-value ≤ α is at most α at every
-    sample size, for labels that are independent given the predictions. Classes of the notion
+    p-values know how segments overlap. They are those of Westfall and Young's step-down maximum.
+    The probability that any segment that fulfils its H0 has a p-value ≤ α is at most α. This holds
+    at every sample size, if labels are independent given the predictions. Classes of the notion
     "classwise" have no joint law: their p-values are multiplied by the number of classes. Under
     ``relative=True`` p is what a spline of all samples makes of the predictions
     (:class:`~skcal.recalibration.SplineScaling`), so that the level is asymptotic.
@@ -281,9 +281,9 @@ def segment_test(
     Segments of the same samples are one, with the names of all.
 
     Time O(n_resamples × n_columns × members of all segments); memory within scikit-learn's
-    ``working_memory`` beside 8 bytes a member. Some 25 s for 100,000 samples of 20 features, whose
-    pairs are segments too; ``order=1``, which leaves pairs out, takes half of that, and
-    ``n_resamples=199`` a fifth.
+    ``working_memory`` beside 8 bytes a member. The test takes some 25 s for 100,000 samples of 20
+    features, whose pairs are segments too. ``order=1``, which leaves pairs out, takes half of that,
+    and ``n_resamples=199`` a fifth.
 
     References
     ----------

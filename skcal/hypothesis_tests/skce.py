@@ -123,8 +123,8 @@ default="monte-carlo"
         The number of samples of a block; None is ⌊√n⌋, 2 the linear estimator.
     variance : {"null", "sample"}, default="null"
         The variance by which "block" standardises: that under H0, known from the predictions, or
-        that of the blocks against a normal limit [1]_, which fails where most blocks agree; the
-        interval is then by it alone.
+        that of the blocks against a normal limit [1]_. The latter fails if most blocks agree; the
+        interval then uses only this variance.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite; not for "monte-carlo".
     kernel_bound : float, default=None
@@ -135,12 +135,12 @@ default="monte-carlo"
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
-        Weights of the statistic, of pairs their products, kept fixed; ratios matter alone. They
-        must not depend on the labels. Outcomes are redrawn sample by sample, so that the level is
-        as without weights. For "monte-carlo" alone.
+        Weights of the statistic, kept fixed; a pair has their product. Only their ratios matter.
+        They must not depend on the labels. Outcomes are redrawn sample by sample, so that the level
+        is as without weights. Only for "monte-carlo".
     groups : array-like of shape (n_samples,), default=None
-        Samples of one group may depend on each other; None: all are independent. For "monte-carlo"
-        alone. See :doc:`/guide/dependent_samples`.
+        Samples of one group may depend on each other; None: all are independent. Only for
+        "monte-carlo". See :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -152,16 +152,16 @@ default="monte-carlo"
     Returns
     -------
     result : CalibrationTestResult
-        ``estimate`` is the SKCE, of several widths that at the one that decides;
-        ``confidence_interval()`` for "block", by the variance of the blocks or that under H0,
+        ``estimate`` is the SKCE; with several widths, that of the width that decides.
+        ``confidence_interval()``, for "block", uses the variance of the blocks or that under H0,
         whichever is larger.
 
     Raises
     ------
     ValueError
-        If the input is not valid, there are fewer than two blocks, the bound of a callable
-        kernel is missing, the method does not use an option that is given, or several widths,
-        weights that differ or ``groups`` go with another method than "monte-carlo".
+        If the input is not valid, there are fewer than two blocks or the bound of a callable kernel
+        is missing. Also if the method does not use an option that is given. Several widths, weights
+        that differ and ``groups`` need "monte-carlo".
 
     Notes
     -----
@@ -172,16 +172,16 @@ default="monte-carlo"
     vertices 2 % to 7.5 %, where ``variance="sample"`` rejected up to 35 %. Power: see
     :mod:`skcal.hypothesis_tests`.
 
-    The median distance of confident networks sees little but ties, so that "auto" takes several
-    widths: what they cost where one width is known to be best is on the page "Levels
-    and powers of single tests" of the documentation.
+    For confident networks most distances are near ties, and so is the median; therefore "auto"
+    takes several widths. The page "Levels and powers of single tests" of the documentation says
+    what they cost if one width is known to be best.
 
-    Of vectors, more than 2,000 samples and several widths, features of at most 300 landmarks, which
-    the predictions choose, stand for each kernel in the statistic: as exact a test, at O(300 n)
-    instead of O(n² C) a draw, half a minute for 10,000 samples of 100 classes. ``estimate`` is the
-    SKCE of all pairs. With one width a draw has all pairs, O(n² C), minutes for 10,000 samples:
-    choose several widths or "block" there. O(n² (C + n_resamples)) time for "asymptotic" in blocks
-    of bounded memory.
+    With vectors, more than 2,000 samples and several widths, features of at most 300 landmarks
+    stand for each kernel in the statistic. The predictions choose the landmarks, so the test is as
+    exact, at O(300 n) instead of O(n² C) a draw, half a minute for 10,000 samples of 100 classes.
+    ``estimate`` is the SKCE of all pairs. With one width a draw has all pairs, O(n² C), minutes for
+    10,000 samples. Then choose several widths or "block". O(n² (C + n_resamples)) time for
+    "asymptotic" in blocks of bounded memory.
 
     References
     ----------

@@ -119,10 +119,10 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
 
     Notes
     -----
-    c ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction that n samples taught. Of
-    "classwise" each entry is corrected by itself before they are divided by their sum. Of
+    c ∝ max(p + ĝ, p / √n): no outcome becomes impossible by a correction that n samples taught.
+    With "classwise" each entry is corrected separately, then all are divided by their sum. With
     "confidence" and "top-label" the largest entry is corrected, and the others keep their ratios
-    (equal ones, where all were 0), so that another class may become the most probable.
+    (equal ones, if all were 0). So another class may become the most probable.
 
     Examples
     --------
@@ -160,7 +160,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         Raises
         ------
         ValueError
-            If the function has no ``residual``, or the notion says nothing of all classes.
+            If the function has no ``residual``, or the kind of calibration does not cover all
+            classes.
         """
         self._validate_params()
         estimator = clone(self.estimator).fit(X, y, sample_weight)

@@ -68,8 +68,8 @@ class RiskComparison(ShownRounded):
 def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison:
     """Test whether two fitted estimators have equal risks, on samples that neither was fitted to.
 
-    The irreducible part of the risk cancels in the paired difference, so functions can be ranked
-    that their single risks, with their error bars, cannot tell apart.
+    The irreducible part of the risk cancels in the paired difference. So functions can be ranked
+    even if the error bars of their single risks overlap.
 
     Parameters
     ----------
@@ -99,9 +99,9 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
     Notes
     -----
     O(n (r_a + r_b + m)²) time. The normal p-value is conservative near degeneracy. The standard
-    error is no less than what the predictions imply, so that rare events which have not happened in
-    these samples count: of 1,000 data sets with 1 % positives, n = 200 and two equally good
-    functions, 141 were rejected at 5 % by the Hájek standard error alone and none with it.
+    error is no less than what the predictions imply, so rare events that did not happen in these
+    samples count. An example: 1,000 data sets with 1 % positives, n = 200 and two equally good
+    functions. The Hájek standard error rejected 141 of them at 5 %, this one none.
 
     Examples
     --------

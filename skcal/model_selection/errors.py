@@ -83,8 +83,8 @@ class ErrorEstimate(ShownRounded):
         The parts of "l1" of scalar notions where predictions are too high (overconfident) and too
         low; their sum is the estimate.
     signed : float
-        The estimate before what cannot be told from noise becomes 0, which may be negative: it
-        ranks models that are calibrated.
+        The estimate before estimates within the noise become 0. It may be negative, and it also
+        ranks calibrated models.
     one_step : OneStepEstimate or None
         Its value is never too high in expectation. None where no function estimates the residual.
     squared : OneStepEstimate or None

@@ -44,8 +44,8 @@ class OneStepEstimate(ShownRounded):
     terms : ndarray of shape (n_samples,)
         The independent terms ψ_i, whose (weighted) mean is the value.
     degrees_of_freedom : float
-        Of the distribution of the value in units of its standard error: Student's of groups;
-        infinity is the normal one.
+        Degrees of freedom of the value in units of its standard error: those of Student's
+        distribution for groups; infinity is the normal one.
     """
 
     value: float

@@ -68,8 +68,8 @@ class CalibrationErrorEstimator(BaseEstimator):
         "auto", or a lens; see :mod:`skcal.notions`. For 1-D predictions "canonical" and
         "classwise" mean "binary".
     labels : array-like of shape (n_classes,), default=None
-        The class of each column. None: the names of a data frame's columns, when these name all
-        labels; else the sorted labels, when they tell.
+        The class of each column. None: the names of a data frame's columns, if these name all
+        labels; otherwise the sorted labels, if they are unambiguous.
     from_logits : bool, default=False
         Whether the predictions are logits. A recalibration map, as in
         ``PlugIn(TemperatureScaling())``, takes them without loss, any other function their
@@ -162,8 +162,8 @@ class CalibrationErrorEstimator(BaseEstimator):
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
         groups : array-like of shape (n_samples,), default=None
-            Samples of one group may depend on each other: a function whose fit divides the samples,
-            such as :class:`skcal.Stacking`, keeps groups together; others fit as without. None: all
+            Samples of one group may depend on each other. A function whose fit divides the samples,
+            such as :class:`skcal.Stacking`, keeps groups together. Others ignore groups. None: all
             are independent.
 
         Returns
@@ -173,9 +173,9 @@ class CalibrationErrorEstimator(BaseEstimator):
         Raises
         ------
         ValueError
-            If X is not probabilities, y not the labels of its columns, a weight negative, the
-            notion unknown, or the function does not fit the notion; names the argument and the
-            first row.
+            If X is not probabilities, y not the labels of its columns, a weight negative or the
+            notion unknown. Also if the function does not fit the notion. The message names the
+            argument and the first row.
         TypeError
             If the function is not a calibration-estimation function.
         """
@@ -225,7 +225,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Predictions that neither the fit nor any choice has seen.
+            Predictions that neither the fit nor any choice has used.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -247,7 +247,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Predictions that neither the fit nor any choice has seen.
+            Predictions that neither the fit nor any choice has used.
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"

@@ -49,21 +49,21 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     The search scores every candidate and parameter setting by the pair risk [1]_. By default it
     cuts the samples into blocks and fits each candidate without every pair of blocks. It then
     estimates the error on each block by fits that used neither this block nor the one that chose
-    them, so that every sample counts once.
+    them. So every sample counts once.
 
     Parameters
     ----------
     candidates : list of (function, param_grid), str or None, default=None
-        None or "recommended": :class:`~skcal.Zero`, the published search space, temperature
-        scaling; for scalar notions isotonic regression, splines and their stack; for vectors
+        None or "recommended": :class:`~skcal.Zero`, the published search space and temperature
+        scaling. Scalar notions add isotonic regression, splines and their stack. Vectors add
         structured matrix scaling and a stack of maps and trees (vector scaling above 100 classes).
-        "gruber-bach": the search space of [1]_. A grid may be a callable of the number of
-        training samples in a fold.
+        "gruber-bach": the search space of [1]_. A grid may be a callable of the number of training
+        samples in a fold.
     notion : str or callable, default="auto"
         The notion, as in :class:`CalibrationErrorEstimator`.
     labels : array-like of shape (n_classes,), default=None
-        The class of each column. None: the names of a data frame's columns, when these name all
-        labels; else the sorted labels, when they tell.
+        The class of each column. None: the names of a data frame's columns, if these name all
+        labels; otherwise the sorted labels, if they are unambiguous.
     from_logits : bool, default=False
         Whether the predictions are logits: recalibration maps among the candidates then take them
         without loss, and other functions their probabilities.
@@ -71,20 +71,20 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         The positive class of the notion "binary": of two columns, which may stand in any order, or
         of one-dimensional predictions. None: the class of the second column.
     cv : int ≥ 3, cross-validation splitter or iterable, default=5
-        The blocks: an int K means shuffled ones, and K (K - 1) / 2 fits of every function; of a
-        splitter they are the validation sets, which must hold every sample once. With ``outer_cv``
-        the splits of the training samples.
+        The blocks. An int K means K shuffled blocks, and K (K - 1) / 2 fits of every function. The
+        validation sets of a splitter are the blocks, and must hold every sample once. With
+        ``outer_cv`` the splits of the training samples.
     outer_cv : int, cross-validation splitter or iterable, default=None
         None: nested cross-fitting over pairs of blocks. Otherwise splits into training and test
-        samples, with a whole search in each: ``ShuffleSplit(1, test_size=0.2)`` is the single split
+        samples, with a whole search in each. ``ShuffleSplit(1, test_size=0.2)`` is the single split
         of [1]_, which tests on a fifth.
     n_repeats : int, default=1
         Repeats with blocks or outer splits that are shuffled anew; the estimates are then the
         medians over the repeats [2]_. Needs ``outer_cv`` None, an int or a ``ShuffleSplit`` without
         ``random_state``.
     n_jobs : int, default=None
-        Jobs that score settings and folds in parallel; results do not depend on it, but what
-        other packages warn of in workers is printed by them.
+        Jobs that score settings and folds in parallel. Results do not depend on it. Warnings of
+        other packages in workers are printed by the workers.
     memory : str or object with the joblib.Memory interface, default=None
         Caches the factors of the ridge forms.
     verbose : int, default=0
@@ -97,10 +97,10 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     Attributes
     ----------
     squared_error_ : float
-        The estimate of the squared calibration error: the mean of the forms that are as good as the
-        best the samples can bear, of the product mean ⟨δ, ĝ⟩, debiased cells and both, shrunk
-        towards 0 where it cannot be told from 0; see ``skcal.model_selection.adaptive``. Negative
-        values are possible.
+        The estimate of the squared calibration error. The forms are the product mean ⟨δ, ĝ⟩,
+        debiased cells and both. The estimate is the mean of the forms that are as good as the best
+        that the samples can bear. If it is within the noise, it is shrunk towards 0; see
+        ``skcal.model_selection.adaptive``. Negative values are possible.
     standard_error_ : float
         The standard error of ``squared_error_``.
     rms_calibration_error_ : float
@@ -108,10 +108,10 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         of ``squared_error_``, 0 with a warning where that is negative. It is at least as large as
         the calibration error, the mean absolute difference.
     calibrated_up_to_ : float
-        What ``rms_calibration_error_`` stays below with probability 0.95 if the predictions are
-        calibrated, by outcomes that are redrawn from them, given the corrections. It says how large
-        noise is; :func:`skcal.hypothesis_tests.calibration_test` says whether the error is
-        significant.
+        ``rms_calibration_error_`` is below this with probability 0.95 if the predictions are
+        calibrated. It comes from outcomes that are redrawn from the predictions, given the
+        corrections. It says how large noise is; :func:`skcal.hypothesis_tests.calibration_test`
+        says whether the error is significant.
     plug_in_squared_error_ : float
         The mean of h(x, x) over test samples and fits of the best function. It holds the noise of
         the fits.
@@ -130,8 +130,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     estimators_ : list of CalibrationErrorEstimator
         Fits of the chosen function without a part of the samples, one a split.
     cv_results_ : dict
-        The scores of all candidates, as of :class:`~sklearn.model_selection.GridSearchCV`; the
-        splits are the blocks, the score of a block is the mean over the fits that lack it.
+        The scores of all candidates, as of :class:`~sklearn.model_selection.GridSearchCV`. The
+        splits are the blocks, and the score of a block is the mean over the fits that lack it.
     families_, best_family_, simplest_family_
         Per candidate: ``name``, ``best_function``, scores and fold models; the chosen one; and the
         simplest whose risk is not significantly above the lowest (p > 0.05), which describes the
@@ -139,7 +139,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     comparisons_ : list of RiskComparison
         Paired difference of each candidate's validation risk to the best one's.
     outer_results_ : list of OuterResult
-        What the fits that are chosen for each block, or outer split, say of its samples.
+        The estimates for the samples of each block, or outer split, by the fits chosen for it.
     cross_fits_ : list of CrossFit
         The tested samples of each repeat with their corrections, and the estimates.
     notion_, classes_, n_features_in_, n_samples_, n_test_samples_
@@ -150,33 +150,34 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
 
     Notes
     -----
-    For block o the function and its setting are chosen by the risks of the fits without o and
-    another block v, on v; the correction ĝ of a sample in o is the mean over these fits, so that
-    neither a fit nor a choice has seen it. ``best_function_``, ``cv_results_`` and ``comparisons_``
+    For block o, the function and its setting are chosen by the risks of the fits without o and
+    another block v, on v. The correction ĝ of a sample in o is the mean over these fits. So neither
+    a fit nor a choice has used the sample. ``best_function_``, ``cv_results_`` and ``comparisons_``
     come from the scores of all fits. Blocks are shuffled until every class of three samples or more
-    is in every training set; they are not stratified by the labels, which would give training and
-    test samples the same share of events and so show an error that is none.
+    is in every training set. They are not stratified by the labels. Strata would give training and
+    test samples the same share of events, and so a spurious error.
 
-    Measured against known truth on 15 scalar cells of calibrated, rare, tied, stepped, sparse and
-    distorted predictions, ten of which no constant was chosen on, by these formulas with splines
-    alone (60 data sets a cell, 16 at n = 5,000): the geometric mean over cells of the mean absolute
-    error of the root is 0.0120, 0.0066 and 0.0035 at n = 300, 1,000 and 5,000, that of debiased 15
-    bins 0.0187, 0.0110 and 0.0053. The gain is largest where predictions are calibrated (0.0021
-    against 0.0060 at n = 1,000); where they are not, 0.0142 stands against 0.0165, and three of
-    nine cells are 5 to 15 % worse. Of 250 calibrated data sets of n = 300, most with few events,
-    8 % were above ``calibrated_up_to_``, of 150 of n = 1,000 3 %.
+    These formulas, with only splines, were measured against known truth (60 data sets a cell, 16 at
+    n = 5,000). The 15 scalar cells have calibrated, rare, tied, stepped, sparse and distorted
+    predictions; on ten of them no constant was chosen. The geometric mean over cells of the mean
+    absolute error of the root is 0.0120, 0.0066 and 0.0035 at n = 300, 1,000 and 5,000. That of
+    debiased 15 bins is 0.0187, 0.0110 and 0.0053. The gain is largest for calibrated predictions
+    (0.0021 against 0.0060 at n = 1,000). For others it is 0.0142 against 0.0165, and three of nine
+    cells are 5 to 15 % worse. Above ``calibrated_up_to_`` were 8 % of 250 calibrated data sets of
+    n = 300, most with few events, and 3 % of 150 of n = 1,000.
 
-    The lower bound at 95 %, with one logistic, isotonic or binned correction in five folds, was
-    above the truth in at most 3.8 % of 400 data sets in every cell, rare events at n = 200 to
-    5,000 included. Risks rank functions on the *same* samples; they do not compare classifiers.
+    The lower bound at 95 % was above the truth in at most 3.8 % of 400 data sets in every cell,
+    rare events at n = 200 to 5,000 included. It was measured with one logistic, isotonic or binned
+    correction in five folds. Risks rank functions on the *same* samples; they do not compare
+    classifiers.
 
-    The default candidates take some seconds for 10,000 samples of a scalar notion; of "canonical"
-    some 20 seconds for 10,000 samples of 10 classes, and minutes for 20,000 of 300. Kernel
-    densities of vectors grow as n² C and ridge forms need up to 1,000 landmarks: of 50,000 samples
-    of 1,000 classes each of the two takes several minutes. Leave them out there to be quicker: maps
-    alone, such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, or one function by
-    :class:`CalibrationErrorEstimator`, grow as n C². ``verbose=1`` and callbacks show how far a
-    search is.
+    The default candidates take some seconds for 10,000 samples of a scalar notion. "canonical"
+    takes some 20 seconds for 10,000 samples of 10 classes, and minutes for 20,000 of 300. The time
+    of kernel densities of vectors grows as n² C, and ridge forms need up to 1,000 landmarks. With
+    50,000 samples of 1,000 classes each of the two takes several minutes. Leave them out to be
+    quicker. The time of maps, such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, or of
+    one function by :class:`CalibrationErrorEstimator`, grows as n C². ``verbose=1`` and callbacks
+    show how far a search is.
 
     Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
     for each other on matrices of this size. Workers of ``n_jobs`` share the processors. BLAS is one
@@ -268,9 +269,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Raises
         ------
         ValueError
-            If :class:`CalibrationErrorEstimator` raises it, and if there are too few samples for
-            the splits, the splits overlap, or a candidate cannot be fitted; said before the long
-            work.
+            If :class:`CalibrationErrorEstimator` raises it or there are too few samples for the
+            splits. Also if the splits overlap, or a candidate cannot be fitted. The error comes
+            before the long work.
         """
         sample = read_fit(self, X, y, self.notion, sample_weight, self.labels, groups)
         self.notion_, self.classes_ = sample.notion, sample.given_classes
@@ -454,9 +455,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Parameters
         ----------
         kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
-            The mean squared error, its root, the mean total variation (what ECE estimates), the
-            mean Euclidean norm, or the log loss in nats that calibration would save; over
-            problems of classes, their sum.
+            "squared": the mean squared error. "rms": its root. "l1": the mean total variation
+            (what ECE estimates). "l2": the mean Euclidean norm. "log": the log loss in nats that
+            calibration would save. Errors of several classes are summed.
 
         Returns
         -------
