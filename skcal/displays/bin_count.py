@@ -40,6 +40,7 @@ class BinCountDisplay(Display):
     Parameters
     ----------
     n_bins : ndarray of shape (k,)
+        The numbers of bins.
     error : ndarray of shape (k,)
         Root mean squared calibration error, ``expected_calibration_error(norm=2)``.
     debiased_error : ndarray of shape (k,)
@@ -49,6 +50,7 @@ class BinCountDisplay(Display):
     notion, strategy : str
     n_samples : int
     confidence_level : float, default=0.95
+        The confidence level of the limits.
     name : str, default=None
 
     Attributes
@@ -147,12 +149,14 @@ class BinCountDisplay(Display):
             "auto" is "binary" for one and two columns and "confidence" for more. The classes of
             "classwise" have no joint law under calibration: pass them one by one.
         n_bins : array-like of int, default=(1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
+            The numbers of bins.
         strategy : {"uniform", "quantile"}, default="uniform"
         confidence_level : float in (0, 1), default=0.95
             The confidence level of the band.
         n_resamples : int ≥ 19, default=99
             Outcomes redrawn from the predictions, the same for every number of bins.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
             The class of each column; for 1-D predictions (negative class, positive class).
         pos_label : label, default=None
@@ -162,6 +166,7 @@ class BinCountDisplay(Display):
             Whether ``y_proba`` holds logits; probabilities are computed from them without loss of
             precision.
         random_state : int, RandomState instance or None, default=0
+            The seed of the draws.
         name : str, default=None
             The name of the classifier, for the title.
         ax : matplotlib axes, default=None

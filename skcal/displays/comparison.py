@@ -66,6 +66,7 @@ class ComparisonDisplay(Display):
     classifiers : list of ClassifierError
     notion : str
     confidence_level : float, default=0.95
+        The confidence level of the limits.
     level : float, default=0.05
 
     Attributes

@@ -156,7 +156,9 @@ class CalibrationCurveDisplay(Display):
         scale : {"linear", "logit"}, default="linear"
             The scale of both axes. "logit" spreads probabilities near 0 and 1.
         confidence_level : float in (0, 1), default=0.95
+            The confidence level of the limits.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None
@@ -339,7 +341,9 @@ class DecisionCurveDisplay(Display):
         notion : {"auto", "binary", "confidence"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
+            The confidence level of the limits.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None
@@ -512,7 +516,9 @@ class MurphyDisplay(Display):
         notion : {"auto", "binary", "confidence"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         confidence_level : float in (0, 1), default=0.95
+            The confidence level of the limits.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; None: all are independent.
         labels : array-like of shape (n_classes,), default=None

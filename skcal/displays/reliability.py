@@ -269,6 +269,7 @@ class ReliabilityDisplay(Display):
             The number of redrawn outcomes of the scan. None: 999, for more than 100,000 samples
             199, as in a report.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other. Ranges, intervals and the limits of the
             calibration error take that into account. None: all are independent.

@@ -104,6 +104,7 @@ class RiskDisplay(Display):
     best_risk : float, default=0.0
     n_folds : int, default=0
     confidence_level : float, default=0.95
+        The confidence level of the limits.
 
     Attributes
     ----------

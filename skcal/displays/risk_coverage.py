@@ -93,7 +93,9 @@ class RiskCoverageDisplay(Display):
         max_risk : float in (0, 1), default=None
             Also show how many answers :func:`skcal.metrics.coverage_at_risk` keeps at this risk.
         confidence_level : float in (0, 1), default=0.95
+            The confidence level of the limits.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Answers of one group may depend on each other; None: all are independent.
         name : str, default=None

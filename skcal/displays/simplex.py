@@ -183,6 +183,7 @@ class SimplexDisplay(Display):
         min_samples : int, default=10
             Cells with fewer samples have no arrow.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
             The class of each column.
         from_logits : bool, default=False

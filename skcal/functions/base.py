@@ -162,6 +162,7 @@ class BilinearFunction(BaseEstimator, ABC):
             Residuals.
         values : sequence of length n_values
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

@@ -119,6 +119,7 @@ class Binning(BilinearFunction):
         y : array-like of shape (n_samples,) or (n_samples, d)
             Residuals.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

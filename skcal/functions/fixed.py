@@ -77,6 +77,7 @@ class FixedFunction(BilinearFunction):
         X : array-like of shape (n_samples, d)
         y : array-like of shape (n_samples,) or (n_samples, m)
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

@@ -109,6 +109,7 @@ class DirichletKernelDensity(BilinearFunction):
         y : array-like of shape (n_samples,) or (n_samples, d)
             Residuals; X + y must be outcomes.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

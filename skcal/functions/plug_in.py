@@ -47,6 +47,7 @@ class Zero(BilinearFunction):
         X : array-like of shape (n_samples, d)
         y : array-like of shape (n_samples,) or (n_samples, m)
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------

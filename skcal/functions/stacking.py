@@ -36,6 +36,7 @@ class Stacking(BilinearFunction):
     Parameters
     ----------
     functions : list of calibration-estimation functions
+        The functions to combine.
     cv : int ≥ 2, default=5
         Folds whose held-out parts choose the weights; fewer if there are fewer than 2 cv samples.
     random_state : int, RandomState instance or None, default=None
@@ -113,6 +114,7 @@ class Stacking(BilinearFunction):
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other, so that folds hold whole groups. None:
             all are independent.

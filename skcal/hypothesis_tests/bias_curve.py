@@ -101,10 +101,14 @@ def bias_curve(
         Windows at most, at evenly spaced ranks of the feature. A window holds all samples of the
         values that are in it, so that a feature of few values has a window for each.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     n_resamples : int, default=999
+        The number of resamples.
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
     n_jobs : int, default=None
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.

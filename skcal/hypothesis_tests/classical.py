@@ -197,6 +197,7 @@ def hosmer_lemeshow_test(
         "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
         class and adjust by Holm's method.
     n_bins : int ≥ 3, default=10
+        The number of bins.
     strategy : {"quantile", "uniform"}, default="quantile"
         The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`; equal
         predictions share a bin.

@@ -77,6 +77,7 @@ def difference_of_errors(
     first, second : Sample
         With the same rows, weights and groups, and a scalar notion.
     confidence_level : float
+        The confidence level of the limits.
     """
     limits = [ErrorLimits(sample) for sample in (first, second)]
     terms = _terms(limits[0]) - _terms(limits[1])

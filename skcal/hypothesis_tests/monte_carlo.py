@@ -97,6 +97,7 @@ def monte_carlo_test(
     n_resamples : int, default=999
         The p-value is (1 + #{T_b ≥ T}) / (1 + n_resamples), so never 0.
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -277,7 +278,9 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
         ``shape``; ``statistic.chunk`` draws at a time.
     problems : list of Problem
     n_resamples : int
+        The number of resamples.
     random_state : RandomState
+        The seed of the draws.
     n_jobs : int or None
     """
     pairs = list(zip(statistics, problems, strict=True))
@@ -308,7 +311,9 @@ def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None
         resamples at a time.
     problem : Problem
     n_resamples : int
+        The number of resamples.
     random_state : RandomState
+        The seed of the draws.
     n_jobs : int or None
     group_seeds : ndarray of int of shape (n_resamples,) or None
         They draw what the samples of a group share.

@@ -148,6 +148,7 @@ def adjust_pvalues(pvalues: ArrayLike) -> np.ndarray:
     Parameters
     ----------
     pvalues : array-like of shape (n_tests,)
+        The p-values to adjust.
 
     Returns
     -------

@@ -233,6 +233,7 @@ def segment_test(
     n_resamples : int, default=999
         p-values are multiples of 1 / (1 + n_resamples).
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None

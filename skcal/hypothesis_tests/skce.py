@@ -132,6 +132,7 @@ default="monte-carlo"
     n_resamples : int, default=999
         The number of resamples, for "monte-carlo", "asymptotic" and "spectral".
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
     n_jobs : int, default=None
         Workers of "monte-carlo"; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None

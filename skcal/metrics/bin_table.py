@@ -134,6 +134,7 @@ def calibration_bins(
         The confidence level of the Clopper-Pearson intervals of the frequencies. If weights are
         given, the number of samples is the effective one, (Σw)² / Σw².
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None

@@ -343,6 +343,7 @@ def maximum_calibration_error(
         The kind of calibration, as in :func:`expected_calibration_error`. If there are several
         classes, the worst bin of all counts.
     n_bins : int or "cube_root", default=15
+        Number of bins, as in :func:`expected_calibration_error`.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
     min_samples : int, default=100
@@ -356,6 +357,7 @@ def maximum_calibration_error(
 default="total-variation"
         The distance between vectors, for notions that have them.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None

@@ -101,6 +101,7 @@ def binned_rms_error_interval(
     root : bool, default=True
         False gives the squared error, whose estimate may be negative.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     sample_weight : array-like of shape (n_samples,), default=None
         Importances, whose scale does not matter.
     groups : array-like of shape (n_samples,), default=None

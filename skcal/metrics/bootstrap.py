@@ -105,7 +105,9 @@ def bootstrap_interval(
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     n_resamples : int, default=999
+        The number of resamples.
     method : {"percentile", "basic", "BCa"}, default="basic"
         The kind of interval, as in :func:`scipy.stats.bootstrap`. "BCa" evaluates the metric
         n_samples times more.
@@ -117,6 +119,7 @@ def bootstrap_interval(
     labels : array-like of shape (n_classes,), default=None
         The class of each column; resamples that lack a class keep its column.
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     **metric_params

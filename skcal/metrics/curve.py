@@ -113,6 +113,7 @@ def flexible_calibration_curve(
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights; not for the limits of "isotonic", which need equal ones.
     groups : array-like of shape (n_samples,), default=None

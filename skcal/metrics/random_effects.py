@@ -62,6 +62,7 @@ def heterogeneity_of_ratios(
     variance : array-like of shape (n_subgroups,)
         Sampling variances of the numbers that were observed.
     confidence_level : float
+        The confidence level of the limits.
 
     Notes
     -----

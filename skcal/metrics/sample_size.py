@@ -159,6 +159,7 @@ def validation_sample_size(
     max_error : float in (0, 1), default=None
         The limit of the calibration error that the study should show. None leaves it out.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
 
     Returns
     -------

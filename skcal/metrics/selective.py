@@ -188,6 +188,7 @@ def risk_coverage_curve(
         Finite numbers; more is surer. Only their order matters, so percentages and log
         probabilities are taken, too.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     sample_weight : array-like of shape (n_samples,), default=None
         Whole numbers count repeated rows. Only the ratios of other weights matter.
     groups : array-like of shape (n_samples,), default=None

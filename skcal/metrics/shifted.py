@@ -171,6 +171,7 @@ def shifted_calibration_error(
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     n_resamples : int, default=100
         Resamples of source and target from which the error of the weights is found.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -101,6 +101,7 @@ def net_benefit(
         "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
         right, for more.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -166,6 +167,7 @@ def decision_curve(
         "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
         right, for more.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights.
     groups : array-like of shape (n_samples,), default=None
@@ -370,6 +372,7 @@ def murphy_diagram(
         "auto" is "binary" for one and two columns and "confidence", whether the predicted class is
         right, for more.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights.
     groups : array-like of shape (n_samples,), default=None

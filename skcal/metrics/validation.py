@@ -270,6 +270,7 @@ def validation_measures(
     method : {"splines", "loess", "isotonic"}, default="splines"
         The smoother of the calibration curve, as in :func:`flexible_calibration_curve`.
     confidence_level : float in (0, 1), default=0.95
+        The confidence level of the limits.
     n_resamples : int ≥ 19 or None, default=199
         Bootstrap resamples for ICI, E50, E90 and Emax, and as many redrawn outcomes. None: these
         four, which take most of the time, have no intervals (NaN).
@@ -287,6 +288,7 @@ def validation_measures(
     from_logits : bool, default=False
         Whether ``y_proba`` holds logits; probabilities keep full precision.
     random_state : int, RandomState instance or None, default=0
+        The seed of the draws.
 
     Returns
     -------

@@ -107,6 +107,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             order, ``classes_[1]``, is positive. Or shares of the classes, or counts of votes for
             them.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------
@@ -334,6 +335,7 @@ class Smoothed(RecalibrationMap):
     Parameters
     ----------
     estimator : recalibration map
+        The map to fit.
     strength : float ≥ 0, default=0.01
         a.
     from_logits : bool, default=False

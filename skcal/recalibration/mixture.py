@@ -131,6 +131,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
     Parameters
     ----------
     estimators : list of maps
+        The maps to average.
     weights : array-like of shape (n_maps,)
         They sum to 1.
     temperature : float > 0, default=1.0
@@ -178,6 +179,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Column numbers, or shares of the classes, or counts of votes for them.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
 
         Returns
         -------
@@ -214,6 +216,7 @@ def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.nda
     log_losses : ndarray of shape (n_samples, n_maps)
         Of what happened, on samples that the maps were not fitted to.
     sample_weight : ndarray of shape (n_samples,)
+        Weights of the samples.
 
     Returns
     -------

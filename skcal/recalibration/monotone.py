@@ -184,6 +184,7 @@ class HistogramBinning(RecalibrationMap):
     Parameters
     ----------
     n_bins : int ≥ 1, default=10
+        The number of bins.
     strategy : {"quantile", "uniform"}, default="quantile"
         Bins of equal numbers of samples or of equal width.
     from_logits : bool, default=False

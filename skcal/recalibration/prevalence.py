@@ -108,7 +108,9 @@ def estimate_prevalence(
         The share of each class where the predictions are right; of a 1-D ``y_proba`` that of the
         positive class.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float ≥ 0, default=1e-8
         By how much the shares may still change in a step.
 

@@ -215,6 +215,7 @@ class Recalibrator(
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
             compared by the sums over groups. See :doc:`/guide/dependent_samples`.

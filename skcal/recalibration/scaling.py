@@ -158,7 +158,9 @@ class InterceptCalibration(PenalizedScaling):
     C : float > 0, default=1e6
         Inverse strength of the penalty ‖b‖² / (2 C), which keeps b finite where a class is absent.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
+        The tolerance at which the iterations stop.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -228,7 +230,9 @@ class SplineScaling(PenalizedScaling):
     n_knots : int ≥ 2, default=10
         Knots, at quantiles of the predictions; fewer where predictions repeat.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
+        The tolerance at which the iterations stop.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -296,7 +300,9 @@ class PlattScaling(PenalizedScaling):
     C : float > 0, default=1.0
         Inverse strength of the penalty; 1e6 is all but maximum likelihood.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
+        The tolerance at which the iterations stop.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities, such as the decision values of a support
         vector machine, for which Platt proposed the map.
@@ -368,7 +374,9 @@ class BetaCalibration(PenalizedScaling):
     C : float > 0, default=1.0
         Inverse strength of the penalty.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
+        The tolerance at which the iterations stop.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -419,7 +427,9 @@ class QuadraticScaling(PenalizedScaling):
     C : float > 0, default=1.0
         Inverse strength of the penalty.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
+        The tolerance at which the iterations stop.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -476,6 +486,7 @@ class VectorScaling(PenalizedScaling):
         Whether T is the maximum likelihood temperature, as in structured vector scaling [2]_; else
         it is 1.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-8
         Gradient tolerance, in units of the curvature's root.
     from_logits : bool, default=False
@@ -572,6 +583,7 @@ class MatrixScaling(PenalizedScaling):
         With ``structured``, the inverse strengths of the penalty of V off the diagonal and of b
         [2]_ [3]_; None: C.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
         With ``structured``, the gradient tolerance in units of the curvature's root.
     from_logits : bool, default=False
@@ -745,6 +757,7 @@ class DirichletCalibration(PenalizedScaling):
     C_diagonal : float > 0, default=100.0
         Inverse strength of the penalty of the diagonal.
     max_iter : int, default=1000
+        The largest number of iterations.
     tol : float, default=1e-6
         Gradient tolerance, in units of the curvature's root.
     from_logits : bool, default=False
