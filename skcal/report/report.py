@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
 from numbers import Integral, Real
@@ -122,8 +122,8 @@ class CalibrationReport:
     n_searched: int
     settings: dict
     version: str
-    description: str = ""
-    heterogeneity: list[Heterogeneity] = field(default_factory=list)
+    description: str
+    heterogeneity: list[Heterogeneity]
 
     def __str__(self):
         return self.summary()
