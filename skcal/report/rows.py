@@ -98,6 +98,30 @@ def measures_table(measures: Measures, settings: dict, full: bool = True) -> Tab
     return Table(_HEAD, cells, "lrlp")
 
 
+def article_table(measures: Measures, settings: dict, full: bool = True) -> Table:
+    """Numbers for an article and the kind of their limits; sentences about them stand below."""
+    level = settings["confidence_level"]
+    rows = measure_rows(measures, settings) if full else headline_rows(measures, settings)
+    if not full:
+        asked = MEASURE_NAMES["intercept_in_the_large"], MEASURE_NAMES["c_statistic"]
+        more = _validation_rows(measures.validation, level, measures.is_significant)
+        rows += [row for row in more if row.quantity in asked]
+    cells = [
+        ("  " * row.indented + row.quantity, row.shown, row.limits, _kind_of_limits(row, level))
+        for row in rows
+    ]
+    notes = [f"{row.quantity}: {row.detail}" for row in rows if row.detail]
+    return Table(("quantity", "value", "limits", "note"), cells, "lrll", notes=notes)
+
+
+def _kind_of_limits(row: Row, level: float) -> str:
+    if row.low is None and row.high is None:
+        return "" if row.pvalue is None else "p-value"
+    if row.quantity == "calibration error":
+        return f"each limit {percent(level)}"
+    return f"{percent(level)} {'limit' if None in (row.low, row.high) else 'interval'}"
+
+
 def headline_rows(measures: Measures, settings: dict) -> list[Row]:
     """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
@@ -320,7 +344,7 @@ def subgroups_table(report) -> Table:
         pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
-    note = f"Limits hold with {level} confidence for each subgroup; p-values are adjusted for all."
+    note = f"Each limit of an error holds with {level} confidence; p-values are adjusted for all."
     columns = _OUTCOMES if of_events else _SUBGROUPS
     notes = [note, *(found.sentence() for found in report.heterogeneity)]
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
@@ -336,7 +360,7 @@ def _ratio(validation) -> str:
 
 def side_by_side(parts, settings, most=4) -> list[Table]:
     """All numbers of some sets of predictions, a column for each, so many in a table."""
-    tables = []
+    tables, level = [], percent(settings["confidence_level"])
     for first in range(0, len(parts), most):
         shown = parts[first : first + most]
         columns = [measure_rows(part, settings) for part in shown]
@@ -344,7 +368,8 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
         cells: list[dict] = [{row.quantity: _with_limits(row) for row in rows} for rows in columns]
         lines = [(name, *(of_part.get(name, "–") for of_part in cells)) for name in names]
         head = ("", *(part.name for part in shown))
-        tables.append(Table(head, lines, "l" + "r" * len(shown)))
+        notes = [f"Each limit of the calibration error holds with {level}; others are intervals."]
+        tables.append(Table(head, lines, "l" + "r" * len(shown), notes=notes))
     return tables
 
 
@@ -357,11 +382,12 @@ def segments_table(test, settings) -> Table:
 
 def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
-    comparison = report.comparison
+    comparison, level = report.comparison, percent(report.settings["confidence_level"])
     first, second = report.overall, comparison.second
+    phrases = {**_PHRASES, "calibration error": f"each limit {level}"}
     pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
     rows = [
-        (row.quantity, _with_limits(row), _with_limits(other), _PHRASES.get(row.quantity, ""))
+        (row.quantity, _with_limits(row), _with_limits(other), phrases.get(row.quantity, ""))
         for row, other in pairs
         if row.quantity == other.quantity
     ]

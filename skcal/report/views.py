@@ -21,6 +21,7 @@ from skcal.metrics.validation import ValidationMeasures
 from skcal.report.measure import Measures
 from skcal.report.rows import (
     N_WORST,
+    article_table,
     classes_table,
     comparison_table,
     measures_table,
@@ -99,10 +100,9 @@ def _classes_text(measures) -> str:
 def as_latex(report, full: bool = False) -> str:
     """A ``tabular`` of booktabs for all samples, and those of subgroups and of two models."""
     title, overall = title_of(report), report.overall
-    shown = measures_table(overall, report.settings, full)
-    notes = [report.verdict, *all_warnings(report, full=full)]
-    measures = replace(shown, columns=("quantity", "value", ""), title=title, notes=notes)
-    tables = [measures]
+    shown = article_table(overall, report.settings, full)
+    notes = [report.verdict, *all_warnings(report, full=full), *shown.notes]
+    tables = [replace(shown, title=title, notes=notes)]
     if report.subgroups:
         tables.append(replace(subgroups_table(report), title=f"{title}, subgroups"))
         if full:

@@ -338,7 +338,7 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
         limits = f"{low} to {high}" if part.error.low else f"≤ {high}"
         above = "above 0, " * (part.is_significant and not part.error.low)
         assert row[3] == f"{estimate} ({above}{limits})"
-    assert str(report).count("Limits hold with 95 % confidence for each subgroup") == 1
+    assert str(report).count("Each limit of an error holds with 95 % confidence; p-values") == 1
     wrong = [part for part in report.subgroups if part.is_significant]
     others = [part for part in report.subgroups if not part.is_significant]
     highest = max(others, key=lambda part: part.error.high)
@@ -438,6 +438,28 @@ def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     assert f"% {report.verdict}" in first  # the sentences that print shows
     paired = [one for one in records(report) if one["part"] == "paired"]
     assert [one["pvalue"] for one in paired] == [test.pvalue for test in tests]
+
+
+@pytest.mark.parametrize("make", [binary_report, plain_report])
+@pytest.mark.parametrize("detail", ["short", "full"])
+def test_cells_of_latex_hold_no_sentence_and_what_medicine_asks_for(tmp_path, make, detail):
+    report = make()
+    report.save(tmp_path / "report.tex", detail)
+    text = (tmp_path / "report.tex").read_text(encoding="utf-8")
+    lines = text.partition("\\midrule\n")[2].partition("\\bottomrule")[0].splitlines()
+    rows = [line.removesuffix(r" \\").split(" & ") for line in lines]
+    cells = {row[0]: row for row in rows}
+    assert all(len(cell.split()) < 8 for row in rows for cell in row)
+    assert cells["calibration error"][3] == r"each limit 95 \%"
+    measured = report.overall.validation
+    names = {"intercept_in_the_large": "calibration in the large", "slope": "calibration slope"}
+    for name, quantity in {**names, "c_statistic": "C-statistic"}.items():
+        assert (quantity in cells) == (measured is not None)
+        if measured is not None:
+            low, high = getattr(measured, name)[1:]
+            assert cells[quantity][2] == f"{plain_number(low)} to {plain_number(high)}"
+    said = [row.detail for row in headline_rows(report.overall, report.settings)]
+    assert all(f": {sentence}\n" in text for sentence in said[:-1])
 
 
 def test_latex_is_escaped(tmp_path):
