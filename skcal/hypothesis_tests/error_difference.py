@@ -15,6 +15,7 @@ from skcal.sample import Sample
 
 _CROSSINGS = 3
 _SHIFT = 0.35  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
+_OF_ADDED = 0.5  # of what shrinking the smaller error adds to the difference
 
 
 @dataclass(frozen=True)
@@ -63,14 +64,16 @@ def difference_of_errors(
     """Return the difference of two calibration errors, whose samples are paired.
 
     Each error is the mean of residuals times the signs of the gap. Given these signs, the
-    difference is a mean over the samples, whose variance knows that models err together. What the
-    estimates miss, because they shrink noise, widens the interval by 0.35 of the mean noise of the
-    signed sums.
+    difference is a mean over the samples, whose variance knows that models err together. The
+    estimates shrink noise. What they miss by that widens the interval by 0.35 of the mean noise of
+    the signed sums. Shrinking only the smaller of two errors makes them differ more: half of what
+    that adds to the difference of the signed sums widens the interval towards 0.
 
-    Of ten laws, 100 data sets each, the interval missed the true difference in 7 % (a model that is
-    off in one atom of 500 samples, 250 data sets), 3 % (ten classes), 2 % (1 % events), 1 % (200
-    samples) and in none (1 % events with a bias, 5 % events, ties, jumps, weakly correlated models,
-    groups). With a quarter of the noise it missed 12 % of the atom, with none 49 % of the jumps.
+    Of twelve laws, 100 to 250 data sets each, the interval missed the true difference in at most 7
+    % (a model that is off in one atom of 500 samples), of two models that err as far, one upwards
+    and one downwards, in 5 % (300 independent samples) and 3 % (groups that share a label).
+    Without the second widening it missed 9 % and 11 % of these. The price is power: a bias of 0.06
+    in 600 uniform predictions was significant in 10 % (28 % without it).
 
     Parameters
     ----------
@@ -87,7 +90,21 @@ def difference_of_errors(
     noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
     half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
-    return ErrorDifference(estimate, estimate - half, estimate + half, confidence_level)
+    sums = _signed_sum(limits[0]) - _signed_sum(limits[1])
+    added = _OF_ADDED * max(0.0, abs(estimate) - max(0.0, float(np.sign(estimate) * sums)))
+    low, high = estimate - half, estimate + half
+    if estimate > 0:
+        return ErrorDifference(estimate, low - added, high, confidence_level)
+    return ErrorDifference(estimate, low, high + added, confidence_level)
+
+
+def _signed_sum(limits: ErrorLimits) -> float:
+    """The mean of residuals times the signs of their gap."""
+    pairs = zip(limits.parts, limits.shares, strict=True)
+    return sum(
+        share * float(part.weight @ (part.residuals * part.largest_pattern(_CROSSINGS)))
+        for part, share in pairs
+    )
 
 
 def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
