@@ -285,7 +285,8 @@ def _evaluate_file(options):
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:
         return 0
-    return _status_of(gate["status"], [result["reading"] for result in gate["results"]], options)
+    readings = [result["reading"] for result in gate["results"]] if options.json else []
+    return _status_of(gate["status"], readings, options)
 
 
 # abstain

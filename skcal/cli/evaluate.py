@@ -33,6 +33,7 @@ from skcal.report.words import heading
 from skcal.sample import read_sample
 
 _PATIENCE = 2.0  # seconds before progress is shown
+_ROWS = 5  # of a gate, which takes ten lines with what stands above
 
 
 def demonstration(seed):
@@ -47,9 +48,10 @@ def demonstration(seed):
 def evaluate(name, predictions, options, gate=None) -> dict:
     """Print the answer for each notion unless JSON is wanted, and return all numbers.
 
-    Searches run with ``--details``, for an error that they estimate, and for vectors. The numbers
-    of a gate, as of :func:`skcal.cli.gates.gate_of_errors`, are printed, too.
+    Searches run with ``--details``, for an error that they estimate, and for vectors. What a gate
+    says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer.
     """
+    brief = gate is not None and not options.details
     kinds = [] if gate else list(dict.fromkeys(options.error or []))
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
@@ -58,7 +60,9 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         if notion.scalar:
             found = _find(name, predictions, notion, options)
             report["answers"].append(_answer_as_data(found))
-            texts.append(f"{heading(found)}\n\n{wrapped(str(answer_of(found)))}\n")
+            answer = answer_of(found)
+            said = f"{answer.title}." if brief else f"{wrapped(str(answer))}\n"
+            texts.append(f"{heading(found)}\n\n{said}")
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [error_facts(search, kind) for kind in kinds]
@@ -66,11 +70,20 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             lines = [error_line(facts, 23) for facts in errors]
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
-        results = sorted(gate["results"], key=lambda facts: WORST_FIRST.index(facts["verdict"]))
-        texts.append("\n".join([*map(line_of_gate, results), ""]))
+        texts += _lines_of_gate(gate["results"], options.details)
     if not options.json:
         options.print("\n".join(texts))
     return report
+
+
+def _lines_of_gate(results, full) -> list[str]:
+    """The sentences of one result or of all, or lines of several with the worst first."""
+    results = sorted(results, key=lambda facts: WORST_FIRST.index(facts["verdict"]))
+    if full or len(results) == 1:
+        return [wrapped(facts["reading"]) for facts in results]
+    n_shown = len(results) if len(results) <= _ROWS else _ROWS - 1
+    more = [f"… and {len(results) - n_shown:,} more: pass --details"] * (n_shown < len(results))
+    return [*map(line_of_gate, results[:n_shown]), *more]
 
 
 def _find(name, predictions, notion, options) -> Findings:

@@ -143,12 +143,17 @@ def _verdict(facts) -> str:
     return f"{VERDICTS[facts['verdict']]} {facts['limit']:g}"
 
 
+def _level(facts) -> str:
+    """The confidence of the limits, rounded down to a tenth of a percent."""
+    return percent(math.floor(1000 * facts["confidence_level"] + 1e-9) / 1000)
+
+
 def _reading(name, facts) -> str:
     """Two sentences: the verdict with its bounds, and what helps to judge it."""
     first = (
         f"{name} is {_verdict(facts)}: the estimate is {number(facts['estimate'])}, at least "
         f"{number(facts['low'])} and at most {number(facts['high'])} (each at "
-        f"{percent(facts['confidence_level'])} confidence)."
+        f"{_level(facts)} confidence)."
     )
     more = []
     if facts["verdict"] == "unknown":
@@ -181,7 +186,7 @@ def line_of_gate(facts) -> str:
     return (
         f"{of_part}{_SHORT[facts['error']]:19} {number(facts['estimate'])}   {_verdict(facts)}: at "
         f"least {number(facts['low'])}, at most {number(facts['high'])}, each at "
-        f"{percent(facts['confidence_level'])} confidence ({facts['notion']})"
+        f"{_level(facts)} confidence ({facts['notion']})"
     )
 
 
