@@ -11,6 +11,9 @@ import subprocess
 import numpy as np
 import pytest
 from pages import TEXTS
+from scipy.optimize import minimize_scalar
+from scipy.special import log_softmax
+from sklearn.metrics import roc_auc_score
 
 import skcal
 import skcal.metrics
@@ -90,3 +93,36 @@ def test_both_lines_give_the_numbers_that_the_page_shows(package, names):
 
 def test_every_package_has_its_row():
     assert len(ROWS) == 8
+
+
+def test_probmetrics_and_ours_raise_small_probabilities_to_other_floors(names):
+    y = names["y"]
+
+    def loss(inverse, floor):
+        scores = log_softmax(inverse * np.log(np.maximum(names["P"], floor)), axis=1)
+        return -scores[np.arange(len(y)), y].mean()
+
+    for floor, shown in [(np.finfo(np.float32).tiny, "0.693"), (np.finfo(float).eps, "0.704")]:
+        best = minimize_scalar(loss, bounds=(0.01, 1), args=(floor,), method="bounded")
+        assert f"{best.fun:.3f}" == shown
+
+
+def test_with_their_edges_the_debiased_error_is_that_of_uncertainty_calibration(names):
+    P, y = names["P"], names["y"]
+    squares = []
+    for k in range(10):
+        edges = np.unique([0, *names["calibration"].utils.get_equal_bins(P[:, k], num_bins=15)])
+        options = {"norm": 2, "debias": "labels", "edges": edges}
+        squares.append(skcal.metrics.expected_calibration_error(y == k, P[:, k], **options) ** 2)
+    assert f"{np.sqrt(np.mean(squares)):.3f}" == "0.079"
+
+
+def test_clipped_predictions_have_the_smooth_error_of_relplot(names):
+    p, happened = np.clip(names["p"], 0.001, 0.999), names["happened"]
+    assert (names["p"] != p).sum() == 530
+    assert f"{names['relplot'].smECE(p, happened):.3f}" == "0.052"
+    assert f"{skcal.metrics.smooth_calibration_error(happened, p):.3f}" == "0.053"
+
+
+def test_the_c_statistic_of_val_prob_is_that_of_rounded_predictions(names):
+    assert f"{roc_auc_score(names['happened'], np.round(500 * names['p'])):.3f}" == "0.966"
