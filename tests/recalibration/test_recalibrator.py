@@ -357,6 +357,7 @@ def test_impossible_predictions_raise():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The chosen map makes the predictions worse")
 def test_the_choice_is_hardly_optimistic():
     """What ``comparison_`` says is what other samples show, also of calibrated predictions."""
     said, shown = [], []
