@@ -1,8 +1,9 @@
 """Draw the pictures of the documentation from real runs: ``python tests/studies/pictures.py``.
 
 A picture in ``doc/_static/made`` is the last figure of the code above it on its page. Names of
-pages, such as ``howto/ece_interval.rst``, draw those alone; ``screenshots`` takes those of the
-report, the notebook and the monitor, with Chromium, which ``CHROMIUM`` names ("chromium").
+pages, such as ``howto/ece_interval.rst``, draw those alone; ``screenshots`` writes the page of a
+report, and takes pictures of it, of a notebook and of a monitor with Chromium, which ``CHROMIUM``
+names ("chromium").
 """
 
 import contextlib
@@ -80,6 +81,7 @@ def screenshots():
     X, y = load_digits(return_X_y=True)
     proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
     report = calibration_report(y, proba, name="naive Bayes")
+    report.save(STATIC / "report.html")
     screenshot("report", report.save, "760,1205")
     screenshot("report_narrow", report.save, "520,740")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
