@@ -274,6 +274,7 @@ def test_weight_zero_removes_a_sample(name, check):
     check(holds, notion=notions(name), sample=samples(at_least=4), seed=seeds)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in X are 0 or 1")
 @without(NOT_REPETITIONS)
 def test_weight_two_repeats_a_sample_of_a_fit(name, check):
     def holds(notion, sample, seed):

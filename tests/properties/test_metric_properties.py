@@ -279,6 +279,7 @@ def test_weight_zero_removes_a_sample_and_the_scale_of_weights_does_not_matter(n
     check(holds, notions(name), sample=samples(at_least=4), seed=seeds)
 
 
+@pytest.mark.filterwarnings("ignore:All predictions in y_proba are 0 or 1")
 @without("copies")
 def test_weight_two_repeats_a_sample(name, check):
     def holds(notion, sample, seed):
