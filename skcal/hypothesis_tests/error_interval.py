@@ -14,9 +14,7 @@ from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.sample import read_sample
 
 
-@validate_params(
-    {"max_crossings": [Interval(Integral, 0, None, closed="left")], **CONFIDENCE_LEVEL}
-)
+@validate_params({"max_crossings": [Interval(Integral, 0, 100, closed="both")], **CONFIDENCE_LEVEL})
 def calibration_error_interval(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -43,7 +41,7 @@ def calibration_error_interval(
         error of "classwise" and of "multi-label" is the mean over the classes.
     confidence_level : float in (0, 1), default=0.95
         Of each of the two limits.
-    max_crossings : int, default=3
+    max_crossings : int in [0, 100], default=3
         The upper limit holds for calibration curves that cross the diagonal at most so often. It
         allows more crossings where the data show more.
     sample_weight : array-like of shape (n_samples,), default=None
