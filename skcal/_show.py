@@ -32,6 +32,13 @@ def as_json(data: Any, indent: int | None = 2) -> str:
     return json.dumps(data, indent=indent, allow_nan=False)
 
 
+def listed(names: Sequence, most: int = 12) -> str:
+    """Return the first names, and how many more there are; not "1 more", but its name."""
+    most += len(names) == most + 1
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(map(str, names[:most])) or "none") + more
+
+
 def number(value: float | None, decimals: int = 4) -> str:
     """Fixed decimals, or two digits of what is smaller; a dash for None."""
     if value is None:

@@ -95,12 +95,6 @@ def check_size(path, size, max_bytes) -> None:
         )
 
 
-def listed(names, most: int = 12) -> str:
-    """Return the first names, and how many more there are."""
-    more = f", … {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(map(str, names[:most])) or "none") + more
-
-
 def read_text(path, max_bytes: float) -> str:
     """The whole text of a file; raises FileError where it holds more than ``max_bytes``."""
     with open(path, "rb") as file:

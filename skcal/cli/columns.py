@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal.cli.bounds import FileError, check_size, listed
+from skcal._show import listed
+from skcal.cli.bounds import FileError, check_size
 from skcal.cli.missing import refuse_absent_labels, samples_left_out
 from skcal.cli.table import FileTable, read_arrays, read_table
 from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells

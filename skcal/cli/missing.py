@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.cli.bounds import FileError, listed
+from skcal._show import listed
+from skcal.cli.bounds import FileError
 from skcal.cli.table import FileTable
 from skcal.cli.text import LEAVE_OUT, Texts, is_missing
 

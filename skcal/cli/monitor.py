@@ -17,8 +17,8 @@ from warnings import warn
 import numpy as np
 
 from skcal._files import replacing
-from skcal._show import as_json
-from skcal.cli.bounds import FileError, listed, read_text
+from skcal._show import as_json, listed
+from skcal.cli.bounds import FileError, read_text
 from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.displays import MonitorDisplay
 from skcal.displays.files import save_figure

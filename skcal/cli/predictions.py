@@ -12,8 +12,9 @@ from warnings import warn
 import numpy as np
 
 from skcal._labels import check_labels, read_shares
+from skcal._show import listed
 from skcal._validation import SWAPPED, InputError, check_predictions
-from skcal.cli.bounds import FileError, errors_that_name, listed, one_sentence
+from skcal.cli.bounds import FileError, errors_that_name, one_sentence
 from skcal.cli.columns import (
     labelled_arrays,
     labelled_table,

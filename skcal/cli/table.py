@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._files import replacing
-from skcal.cli.bounds import STANDARD_INPUT, FileError, check_size, listed
+from skcal._show import listed
+from skcal.cli.bounds import STANDARD_INPUT, FileError, check_size
 from skcal.cli.text import (
     NO_CLASS,
     Choice,

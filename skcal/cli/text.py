@@ -16,12 +16,12 @@ from typing import IO, Any, NamedTuple, NoReturn
 
 import numpy as np
 
+from skcal._show import listed
 from skcal.cli.bounds import (
     STANDARD_INPUT,
     FileError,
     bounded,
     check_size,
-    listed,
     open_bytes,
 )
 

@@ -7,12 +7,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._show import percent, plain_number, pvalue_text, share
+from skcal._show import listed, percent, plain_number, pvalue_text, share
 from skcal.report.findings import Findings
 
 _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
+NAMES = 5  # of classes and subgroups that are wrong
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
     "Subgroups differ, so one recalibration of all samples would fix only their average. Fit a "
@@ -121,16 +122,13 @@ def _wrong_classes(found) -> str:
     pvalues, classes = found.test.class_pvalues, found.overview.classes
     wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
     wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
-    verb, names = "is" if len(wrong) == 1 else "are", listed([str(classes[k]) for k in wrong])
+    verb, names = (
+        "is" if len(wrong) == 1 else "are",
+        listed([str(classes[k]) for k in wrong], NAMES),
+    )
     return (
         f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )
-
-
-def listed(names: list[str], most: int = 5) -> str:
-    """The first names, and how many more there are."""
-    more = f", … {len(names) - most} more" if len(names) > most else ""
-    return ", ".join(names[:most]) + more
 
 
 def by_importance(found) -> list:

@@ -8,9 +8,9 @@ import re
 import numpy as np
 
 from skcal._scores import of_outcomes
-from skcal._show import percent, plain_number, pvalue_text, share
+from skcal._show import listed, percent, plain_number, pvalue_text, share
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.answer import Answer, listed
+from skcal.report.answer import NAMES, Answer
 
 MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"
@@ -89,7 +89,7 @@ def answer_of_subgroups(report) -> str:
     wrong = sorted((one for one in tested if one.is_significant), key=lambda one: one.test.pvalue)
     others = [part for part in tested if not part.is_significant]
     of = "" if report.comparison is None else f" of {report.overall.name}"
-    names = listed([part.name for part in wrong])
+    names = listed([part.name for part in wrong], NAMES)
     text = f"Subgroups{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     text += f": {names}."
     if not others:
