@@ -27,7 +27,7 @@ _HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units i
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
 _LARGEST_WEIGHT = 2.0**20
 NOT_CLASSES = "Are the arguments swapped, or are these class predictions instead of predict_proba?"
-_FEWEST = 20  # logits of which it is said that they may be probabilities
+_FEWEST = 20  # single logits, below which logits from 0 to 1 are not suspected
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
 #: Constraint of a confidence level.

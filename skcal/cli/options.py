@@ -88,7 +88,7 @@ _ONE: dict = {"metavar": "COLUMN"}
 _SEVERAL: dict = {"metavar": "COLUMN", "action": "append", "default": []}
 _FOLDS: dict = {"type": at_least(2, 1000)}
 
-#: What argparse is told of each option.
+#: How argparse reads each option.
 OPTIONS: dict[str, dict[str, Any]] = {
     # of every command
     "--json": {**_FLAG, "help": "print JSON instead of tables"},

@@ -105,7 +105,7 @@ def _check_limit(options, parser):
 
 
 class _Command(NamedTuple):
-    """What a command is told by, what it takes, and what an option means there alone."""
+    """A command's help, its arguments, and the options with a meaning of their own there."""
 
     help: str
     example: str
@@ -289,8 +289,8 @@ _COMMANDS = {
         "threshold net-benefit-width max-error confidence-level",
         {
             "max-error": {
-                "help": "also find the samples of which 9 in 10 studies of a calibrated model show "
-                "that the calibration error is below LIMIT",
+                "help": "also find the number of samples at which 9 in 10 studies of a calibrated "
+                "model show that the calibration error is below LIMIT",
             }
         },
     ),

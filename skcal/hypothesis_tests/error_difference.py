@@ -69,9 +69,10 @@ def difference_of_errors(
     the signed sums. Shrinking only the smaller of two errors makes them differ more: half of what
     that adds to the difference of the signed sums widens the interval towards 0.
 
-    Of twelve laws, 100 to 250 data sets each, the interval missed the true difference in at most 7
-    % (a model that is off in one atom of 500 samples), of two models that err as far, one upwards
-    and one downwards, in 5 % (300 independent samples) and 3 % (groups that share a label).
+    Of ten laws, 100 to 250 data sets each, the interval missed the true difference in at most 7 %
+    (a model that is off in one atom of 500 samples), before the second widening was added. Where
+    two models err as far, one upwards and one downwards, it missed in 5 % (300 independent samples)
+    and 3 % (groups that share a label), and in 2 to 4 % of six laws that chose nothing.
     Without the second widening it missed 9 % and 11 % of these. It misses 18 % where 100 groups of
     10 share a label and each sample has a prediction of its own. The price is power: a bias of 0.06
     in 600 uniform predictions was significant in 10 % (28 % without it).
@@ -84,28 +85,20 @@ def difference_of_errors(
         The confidence level of the limits.
     """
     limits = [ErrorLimits(sample) for sample in (first, second)]
-    terms = _terms(limits[0]) - _terms(limits[1])
+    (first_terms, first_sum), (second_terms, second_sum) = map(_signed_terms, limits)
+    terms = first_terms - second_terms
     terms = terms[np.argsort(terms)] if first.groups is None else terms
     variance = larger_variance(float(terms @ terms), terms, first.groups)
     variance = max(variance, _variance_by_dependence(*limits))
     noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
     half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
-    sums = _signed_sum(limits[0]) - _signed_sum(limits[1])
-    added = _OF_ADDED * max(0.0, abs(estimate) - max(0.0, float(np.sign(estimate) * sums)))
+    same_side = max(0.0, float(np.sign(estimate) * (first_sum - second_sum)))
+    added = _OF_ADDED * max(0.0, abs(estimate) - same_side)
     low, high = estimate - half, estimate + half
     if estimate > 0:
         return ErrorDifference(estimate, low - added, high, confidence_level)
     return ErrorDifference(estimate, low, high + added, confidence_level)
-
-
-def _signed_sum(limits: ErrorLimits) -> float:
-    """The mean of residuals times the signs of their gap."""
-    pairs = zip(limits.parts, limits.shares, strict=True)
-    return sum(
-        share * float(part.weight @ (part.residuals * part.largest_pattern(_CROSSINGS)))
-        for part, share in pairs
-    )
 
 
 def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
@@ -131,10 +124,12 @@ def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
     return deviation**2
 
 
-def _terms(limits: ErrorLimits) -> np.ndarray:
-    """What each sample adds to the error beyond its share of it, (n_samples,)."""
-    terms = np.zeros(len(limits.sample.weight))
+def _signed_terms(limits: ErrorLimits) -> tuple[np.ndarray, float]:
+    """The mean signed residual, after what each sample adds to it, shape (n_samples,)."""
+    terms, mean = np.zeros(len(limits.sample.weight)), 0.0
     for part, share in zip(limits.parts, limits.shares, strict=True):
         signed = part.residuals * part.largest_pattern(_CROSSINGS)
-        terms[part.rows] += share * part.weight * (signed - part.weight @ signed)
-    return terms
+        total = float(part.weight @ signed)
+        terms[part.rows] += share * part.weight * (signed - total)
+        mean += share * total
+    return terms, mean

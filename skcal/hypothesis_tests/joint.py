@@ -151,8 +151,8 @@ def calibration_test(
         "top-label" test each class and adjust by Holm's method.
     resolution : float in (0, 1], "auto" or None, default="auto"
         The step in which single probabilities are rounded. 0 and 1 then mean "within half a step":
-        an outcome against them does not refute calibration by itself, more than half a step of them
-        do. "auto" is 0.05 or 0.01 if all predictions are multiples of it and at least three
+        one outcome against them is no evidence of miscalibration, more than half a step of them
+        is. "auto" is 0.05 or 0.01 if all predictions are multiples of it and at least three
         different ones lie between 0 and 1; None takes predictions as they are.
     n_resamples : int, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.

@@ -19,7 +19,7 @@ class Heterogeneity:
     Attributes
     ----------
     column : str
-        What the subgroups are subgroups of; "" if it has no name.
+        The column that names the subgroups; "" if it has no name.
     n_subgroups : int
     standard_deviation : float
         That of the true log O/E between subgroups.
