@@ -107,7 +107,7 @@ def side_of(found) -> str:
 def what_is_wrong(found) -> str:
     """How far the predictions are off in the most important range, or on average."""
     test, notion = found.test, found.notion
-    if test.class_pvalues is not None:
+    if notion.by_class:
         return _wrong_classes(found)
     ranges = by_importance(found)
     if ranges:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
@@ -38,7 +38,10 @@ _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 
 
 class LabelPairs(NamedTuple):
-    """Samples of several labels as pairs of a sample and a label, whose labels are subgroups."""
+    """Samples of several labels as pairs of a sample and a label, whose labels are subgroups.
+
+    ``by_label`` and ``compare_by_label`` are the samples of both models, without those of weight 0.
+    """
 
     y_true: np.ndarray
     y_proba: np.ndarray
@@ -47,6 +50,8 @@ class LabelPairs(NamedTuple):
     groups: np.ndarray
     segments: Any
     compare: np.ndarray | None
+    by_label: Sample
+    compare_by_label: Sample | None
 
 
 def pairs_of_labels(
@@ -73,11 +78,13 @@ def pairs_of_labels(
     if segments is not None:
         with errors_of_features("segments"):
             segments = {name: column[rows] for name, column in read_columns(segments, n)}
+    second, counted = None, np.flatnonzero(sample.weight)
     if compare is not None:
         compare = columns_of_labels(compare, "compare")
         _require_same_shape(compare, sample.proba)
         names = "y_true", "compare"
-        compare = read_sample(y_true, compare, names=names, **options).proba.ravel()
+        second = read_sample(y_true, compare, names=names, groups=groups, **options)
+        compare, second = second.proba.ravel(), second.take(counted)
     return LabelPairs(
         np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
         sample.proba.ravel(),
@@ -86,6 +93,8 @@ def pairs_of_labels(
         rows if groups is None else np.asarray(groups)[rows],
         segments,
         compare,
+        sample.take(counted),
+        second,
     )
 
 
@@ -108,6 +117,14 @@ def precisions_of_labels(
     held = np.rint(k * problem.outcomes[:, 0]) / k
     first = "the first label" if k == 1 else f"a label of the first {k}"
     return np.column_stack([1 - held, held]), problem.features[:, 0], (f"not {first}", first)
+
+
+def samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
+    """The samples whose pairs with all labels are given; None of those with one label."""
+    if by_label is None:
+        return None
+    samples, labels = np.divmod(pairs, by_label.proba.shape[1])
+    return None if np.ptp(labels) == 0 else sample_of(by_label, np.unique(samples))
 
 
 @contextmanager
@@ -297,10 +314,20 @@ def _require_same_shape(compare, y_proba) -> None:
 
 
 def compare_models(
-    name: str, measures: Measures, first: Sample, second: Sample, settings: Settings
+    name: str,
+    measures: Measures,
+    first: Sample,
+    second: Sample,
+    settings: Settings,
+    by_label: Sequence[Sample | None] = (None, None),
 ) -> ModelComparison:
-    """Measure the second model as the first, whose ``measures`` are given, and test differences."""
-    others, attempt = measure(name, second, settings), Attempts("both models", settings.verbose)
+    """Measure the second model as the first, whose ``measures`` are given, and test differences.
+
+    Of pairs of a sample and a label, errors are those of the samples ``by_label``.
+    """
+    others = measure(name, second, settings, by_label=by_label[1])
+    attempt, pairs = Attempts("both models", settings.verbose), (first, second)
+    first, second = by_label[0] or first, by_label[1] or second
     tests = []
     notions = [notion for notion in measures.searches if notion in others.searches]
     for notion in notions or [first.notion]:
@@ -317,7 +344,7 @@ def compare_models(
         others,
         difference,
         [part for part in tests if part is not None],
-        _score_tests(first, second, others.scores, settings),
+        _score_tests(*pairs, others.scores, settings),
         attempt.messages,
     )
 

@@ -153,9 +153,14 @@ def find(
     of_part: bool = False,
     n_jobs: int | None = None,
     resolution: float | str | None = "auto",
+    by_label: Sample | None = None,
 ) -> dict[str, Any]:
-    """Compute the fields of :class:`Findings`, by a test that may be known already."""
-    test = test or attempt("test", verdict_of, sample, n_jobs, resolution)
+    """Compute the fields of :class:`Findings`, by a test that may be known already.
+
+    Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
+    """
+    whole = sample if by_label is None else by_label
+    test = test or attempt("test", verdict_of, whole, n_jobs, resolution)
     found: dict[str, Any] = {
         "name": attempt.name,
         "notion": sample.notion,
@@ -172,14 +177,14 @@ def find(
     if sample.notion.single:
         found["scan"] = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
     if test is not None:
-        limits = ErrorLimits(sample)
+        limits = ErrorLimits(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
         found["error"] = error
         if error is not None and not is_significant(test.pvalue, confidence_level):
-            bounds = sample, "calibration", found["tolerance"], confidence_level
+            bounds = whole, "calibration", found["tolerance"], confidence_level
             found["gate"] = attempt("samples needed", bounded, *bounds)
         elif error is not None and not of_part:
-            found["gain"] = attempt("recalibration", _gain, sample, error)
+            found["gain"] = attempt("recalibration", _gain, sample, whole, error)
     return found
 
 
@@ -243,8 +248,8 @@ def _tolerance(sample, max_error) -> float:
     return min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
 
 
-def _gain(sample, error) -> Gain:
-    """The error after recalibration, by fits to other blocks of the samples.
+def _gain(sample, whole, error) -> Gain:
+    """The error of the whole after recalibration, by fits to other blocks of the samples.
 
     Samples, or their groups, are dealt to blocks in the order of their confidences.
     """
@@ -261,7 +266,7 @@ def _gain(sample, error) -> Gain:
         )
         recalibrated[held_out] = method.predict_proba(rows[held_out])
     proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated
-    limits = ErrorLimits(sample._replace(proba=proba, logits=None))
+    limits = ErrorLimits(whole._replace(proba=proba.reshape(whole.proba.shape), logits=None))
     left, high = limits.estimate, limits.high(1 - error.confidence_level)[0]
     name = "Recalibration" if two else "Temperature scaling"
     return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)

@@ -146,15 +146,18 @@ def measure(
     test: JointTestResult | None = None,
     *,
     of_part: bool = False,
+    by_label: Sample | None = None,
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
     Errors of a part of the samples are tuned only if the settings ask for more searches, and the
-    distances of its curve have no intervals.
+    distances of its curve have no intervals. Of pairs of a sample and a label, errors and verdict
+    are those of the samples ``by_label``.
     """
+    whole = sample if by_label is None else by_label
     attempt, level = Attempts(name, settings.verbose), settings.confidence_level
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
-    options["resolution"] = settings.resolution
+    options |= {"resolution": settings.resolution, "by_label": by_label}
     found = find(attempt, sample, level, settings.max_error, test, **options)
     findings = Findings(**found)
     refuted, inner = findings.is_significant, inside(sample, findings.test)
@@ -166,8 +169,8 @@ def measure(
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
     ece = attempt("binned ECE", _binned_ece, sample, settings, refuted)
     searches = {
-        notion: attempt(f"RMS {notion} error", fit_search, sample, settings, notion)
-        for notion in (_searched_notions(sample) if settings.search else [])
+        notion: attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
+        for notion in (_searched_notions(whole) if settings.search else [])
     }
     searches = {notion: search for notion, search in searches.items() if search is not None}
     return Measures(
@@ -196,7 +199,8 @@ def measure(
 
 def _searched_notions(sample) -> list[str]:
     """Notions whose RMS error is tuned; all of a single column are the same question."""
-    more = ["canonical", "classwise"] if sample.proba.ndim == 2 else []
+    classes = sample.proba.ndim == 2 and not sample.notion.of_labels
+    more = ["canonical", "classwise"] if classes else []
     return [sample.notion, *more]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -37,6 +38,7 @@ from skcal.report.compare import (
     read_second,
     read_subgroups,
     sample_of,
+    samples_of_pairs,
     tests_of_subgroups,
 )
 from skcal.report.figure import reliability
@@ -334,11 +336,12 @@ def calibration_report(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
         The notion of the verdict, the errors and the figure; "auto" is "binary" for one
-        and two columns and "confidence" for more. "multi-label" asks whether a label that is
-        predicted with 30 % holds in 30 % of all pairs of a sample and a label, whatever the label,
-        and then each label by itself, as a subgroup. The pairs of a sample are a group, so that
-        they may depend on each other. "precision-at-3" asks whether as many of the three labels
-        that are ranked first hold as their mean probability says; it takes no ``compare``.
+        and two columns and "confidence" for more. "multi-label" tests each label, and its
+        calibration error is the mean over the labels; each label is a subgroup too. Ranges, figure
+        and other numbers are about all pairs of a sample and a label, whatever the label. The
+        pairs of a sample are a group, so that they may depend on each other. "precision-at-3" asks
+        whether as many of the three labels that are ranked first hold as their mean probability
+        says; it takes no ``compare``.
     search : bool, default=False
         Whether to estimate the RMS calibration errors by cross-validation too: of the notion, the
         canonical and the class-wise one, also of subgroups. This takes longer.
@@ -473,13 +476,15 @@ def calibration_report(
         listed = ", ".join(map(repr, _NOTIONS))
         raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
     notion_asked = notion
+    by_label: Sequence[Sample | None] = (None, None)
     if is_of_labels(notion):
         given = {"sample_weight": sample_weight, "compare": compare}
         given |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
         if notion == "multi-label":
-            y_true, y_proba, by, sample_weight, groups, segments, compare = pairs_of_labels(
+            pairs = pairs_of_labels(
                 y_true, y_proba, by=by, groups=groups, segments=segments, **given
             )
+            y_true, y_proba, by, sample_weight, groups, segments, compare, *by_label = pairs
             labels = LABEL_HOLDS
         else:
             y_true, y_proba, labels = precisions_of_labels(y_true, y_proba, notion, **given)
@@ -515,19 +520,21 @@ def calibration_report(
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = notion_asked
-    overall = measure(name, sample, settings)
+    overall = measure(name, sample, settings, by_label=by_label[0])
     names, samples = [label for label, _ in parts], [sample_of(sample, rows) for _, rows in parts]
-    tests, warnings = tests_of_subgroups(names, samples, settings) if parts else ([], [])
+    wholes = [samples_of_pairs(by_label[0], rows) for _, rows in parts]
+    asked_of = [whole or part for whole, part in zip(wholes, samples, strict=True)]
+    tests, warnings = tests_of_subgroups(names, asked_of, settings) if parts else ([], [])
     subgroups = [
-        measure(label, part, settings, test, of_part=True)
-        for label, part, test in zip(names, samples, tests, strict=True)
+        measure(label, part, settings, test, of_part=True, by_label=whole)
+        for label, part, test, whole in zip(names, samples, tests, wholes, strict=True)
     ]
     centres = []
     if by is not None and notion_asked == notion:  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, confidence_level)
     comparison = None
     if second is not None:
-        comparison = compare_models(compare_name, overall, sample, second, settings)
+        comparison = compare_models(compare_name, overall, sample, second, settings, by_label)
     return CalibrationReport(
         overall=replace(overall, cautions=overall.cautions + warnings),
         subgroups=subgroups,

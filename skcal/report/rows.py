@@ -161,7 +161,8 @@ def _error_rows(error):
     if error is None:
         return []
     level = percent(error.confidence_level)
-    detail = f"mean difference of probability and frequency; each limit holds with {level}"
+    mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
+    detail = f"{mean} difference of probability and frequency; each limit holds with {level}"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high

@@ -1,13 +1,15 @@
 """Reports of samples of which any of several labels may hold: pairs, each label, the first K."""
 
+from dataclasses import astuple
+
 import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from skcal import calibration_report
-from skcal.hypothesis_tests import adjust_pvalues, calibration_test
-from skcal.metrics import expected_calibration_error
+from skcal.hypothesis_tests import adjust_pvalues, calibration_test, compare_calibration
+from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.model_selection import candidates
 
 N, K = 150, 3
@@ -37,11 +39,10 @@ def report(labelled):
         return calibration_report(*labelled, **FEW)
 
 
-def test_all_pairs_are_one_outcome_whose_samples_are_groups(report, labelled):
-    holds, proba = (array.ravel() for array in labelled)
-    groups = np.repeat(np.arange(N), K)
-    expected = calibration_test(holds, proba, groups=groups, random_state=0)
+def test_verdict_and_error_are_those_of_the_labels_and_the_rest_is_of_all_pairs(report, labelled):
+    expected = calibration_test(*labelled, notion="multi-label")
     assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
+    assert report.overall.error == calibration_error_interval(*labelled, notion="multi-label")
     assert report.overall.ece.estimate == expected_calibration_error(
         *labelled, notion="multi-label", average="micro"
     )
@@ -95,7 +96,35 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
         n_resamples=19,
         random_state=0,
     )
-    assert str(found) == str(expected)
+    assert [part.name for part in found.subgroups] == [part.name for part in expected.subgroups]
+    for one, other in [(found, expected), *zip(found.subgroups, expected.subgroups, strict=True)]:
+        one, other = (getattr(report, "overall", report) for report in (one, other))
+        assert (one.overview, one.scores) == (other.overview, other.scores)
+        assert (one.validation, one.cutoff.high) == (other.validation, other.cutoff.high)
+        assert one.scan.ranges == other.scan.ranges
+    assert str(found.segments) == str(expected.segments)
+
+
+@pytest.mark.parametrize("beside", [None, "groups", "sample_weight"])
+def test_errors_of_labels_are_those_of_the_functions_in_all_samples_and_subgroups(beside):
+    rng, n = np.random.default_rng(len(beside or "")), 120
+    proba = rng.beta(1, 2, (n, K))
+    holds = (rng.random((n, K)) < proba ** rng.uniform(0.6, 1.6, K)).astype(int)
+    site = np.arange(n) % 2
+    given = {"groups": np.arange(n) // 2, "sample_weight": rng.integers(0, 3, n)}
+    given = {name: values for name, values in given.items() if name == beside}
+    report = calibration_report(holds, proba, by={"site": site}, compare=proba**2, **given, **FEW)
+    *labels, _, last = report.subgroups
+    for part, rows in ((report.overall, slice(None)), (last, site == 1)):
+        options = {name: values[rows] for name, values in given.items()}
+        number = calibration_error_interval(
+            holds[rows], proba[rows], notion="multi-label", **options
+        )
+        assert (part.error.estimate, part.error.high) == (number.estimate, number.high)
+    errors = [part.error.estimate for part in labels]
+    assert_allclose(np.mean(errors), report.overall.error.estimate)
+    compared = compare_calibration(holds, proba, proba**2, notion="multi-label", **given)
+    assert_allclose(astuple(report.comparison.error_difference), astuple(compared.error_difference))
 
 
 def assert_numbers_of_the_functions(report, labelled, **options):
