@@ -41,7 +41,9 @@ class TrueError(NamedTuple):
     Parameters
     ----------
     value : float
+        The calibration error of the simulated model, in [0, 1].
     standard_error : float, default=0.0
+        Monte Carlo error of ``value``; 0 for a closed form.
     """
 
     value: float

@@ -53,6 +53,7 @@ def kernel_matrix(
     Parameters
     ----------
     X, Z : ndarray of shape (n, d) and (k, d)
+        Points, a row each; the result has a row for each of X and a column for each of Z.
     kernel : str or callable
         A name in :data:`sklearn.metrics.pairwise.PAIRWISE_KERNEL_FUNCTIONS`, or a callable
         ``kernel(X, Z)`` that returns the matrix.
@@ -127,7 +128,17 @@ class Kernel(NamedTuple):
 
     @classmethod
     def of(cls, name: _KernelLike, bandwidth: float | str, X: np.ndarray) -> Kernel:
-        """Resolve the width for features X (n, d); "median" by :func:`median_distance`."""
+        """Resolve the width for features X (n, d); "median" by :func:`median_distance`.
+
+        Parameters
+        ----------
+        name : str
+            Name of the kernel.
+        bandwidth : float or "median"
+            Width of the kernel, in units of the features.
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        """
         if callable(name):
             return cls(name)
         metric = "cityblock" if name == "laplacian" else "euclidean"
@@ -140,14 +151,30 @@ class Kernel(NamedTuple):
         return cls(name, width, gamma)
 
     def matrix(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """k(x, z) for all pairs of rows."""
+        """k(x, z) for all pairs of rows.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        Z : ndarray of shape (k, d)
+            Points, a row each.
+        """
         if self.name == "rbf":  # scikit-learn's expands the square, which loses small distances
             X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
             return np.exp(-self.gamma * cdist(X, Z, "sqeuclidean"))
         return kernel_matrix(X, Z, self.name, {"gamma": self.gamma})
 
     def paired(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """k(x_i, z_i) for each row."""
+        """k(x_i, z_i) for each row.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        Z : ndarray of shape (k, d)
+            Points, a row each.
+        """
         X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
         if self.name == "laplacian":
             return np.exp(-self.gamma * paired_manhattan_distances(X, Z))
@@ -157,7 +184,15 @@ class Kernel(NamedTuple):
         return np.concatenate([np.diagonal(self.matrix(X[rows], Z[rows])) for rows in blocks])
 
     def times(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
-        """K V for K = k(X, X) and V (n, m), without the n×n matrix."""
+        """K V for K = k(X, X) and V (n, m), without the n×n matrix.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        V : ndarray of shape (n, m)
+            Vectors, a row for each point.
+        """
         if self.name == "laplacian" and X.shape[1] == 1:
             return laplacian_times(X[:, 0].astype(np.float64), V, self.gamma)
         return np.concatenate(_over_blocks(self._rows_times, X, V))
@@ -166,7 +201,15 @@ class Kernel(NamedTuple):
         return self.matrix(X[rows], X) @ V
 
     def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
-        """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs."""
+        """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs.
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        V : ndarray of shape (n, m)
+            Vectors, a row for each point.
+        """
         if self.name == "laplacian" and X.shape[1] == 1:
             order = np.argsort(X[:, 0])
             z, V = X[order, 0].astype(np.float64), V[order]
@@ -213,6 +256,7 @@ def laplacian_forms(
     rows_at : callable
         Gives the v of a slice of samples, one form a row, (n_forms, n_samples).
     gamma : float
+        Inverse width of the kernel exp(-gamma * distance); above 0.
 
     Returns
     -------
@@ -383,7 +427,13 @@ class KernelBasis(NamedTuple):
     approximation: str
 
     def rotated(self, gram: np.ndarray) -> KernelFactor:
-        """Return the factor whose training samples have ΨᵀWΨ = ``gram``."""
+        """Return the factor whose training samples have ΨᵀWΨ = ``gram``.
+
+        Parameters
+        ----------
+        gram : ndarray of shape (r, r)
+            Symmetric, positive semidefinite.
+        """
         eigenvalues, rotation = eigh(gram)
         # φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
         projection = solve_triangular(self.triangle, rotation, lower=True, trans="T")
@@ -391,7 +441,13 @@ class KernelBasis(NamedTuple):
         return KernelFactor(self.landmarks, projection, self.psi, rotation, eigenvalues, *ends)
 
     def first(self, rank: int) -> KernelBasis:
-        """Return the basis of the first landmarks."""
+        """Return the basis of the first landmarks.
+
+        Parameters
+        ----------
+        rank : int
+            Number of landmarks.
+        """
         psi, triangle = self.psi[:, :rank], self.triangle[:rank, :rank]
         return KernelBasis(self.landmarks[:rank], triangle, psi, np.nan, "nystroem")
 
@@ -409,6 +465,7 @@ def factor_kernel(
     Parameters
     ----------
     X : ndarray of shape (n, d)
+        Points, a row each.
     weight : ndarray of shape (n,)
         Positive weights.
     kernel : str or callable

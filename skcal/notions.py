@@ -107,14 +107,30 @@ class Problem(NamedTuple):
         return np.where(np.abs(whole - total) <= _ROUNDING, whole, total)
 
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
-        """Return the problem about some of its rows, samples ``rows`` of those with ``weight``."""
+        """Return the problem about some of its rows, samples ``rows`` of those with ``weight``.
+
+        Parameters
+        ----------
+        places : ndarray of int
+            Rows of this problem that are kept.
+        rows : ndarray of int
+            Numbers of the rows that are kept.
+        weight : ndarray of shape (n_samples,)
+            Weights of the samples.
+        """
         residuals = None if self.residuals is None else self.residuals[places]
         logits = None if self.logits is None else self.logits[places]
         problem = _problem(self.features[places], residuals, weight, logits, rows)
         return problem._replace(groups=groups_of_rows(self.groups, places))
 
     def seen_by(self, function: Any) -> np.ndarray:
-        """Return the features as a calibration-estimation function reads them."""
+        """Return the features as a calibration-estimation function reads them.
+
+        Parameters
+        ----------
+        function : calibration-estimation function
+            Whose ``reading`` says how it takes predictions.
+        """
         return self.logits if function.reads_logits else self.features
 
 
@@ -161,7 +177,13 @@ class Problems(NamedTuple):
         return replace(self.groups, dependence=strongest.dependence)
 
     def take(self, rows: np.ndarray) -> Problems:
-        """Return the problems about the samples of the given rows, uncopied if these are all."""
+        """Return the problems about the samples of the given rows, uncopied if these are all.
+
+        Parameters
+        ----------
+        rows : ndarray of int
+            Numbers of the rows that are kept.
+        """
         if np.array_equal(rows, np.arange(len(self.weight))):
             return self
         weight, groups = self.weight[rows], groups_of_rows(self.groups, rows)
@@ -273,6 +295,17 @@ class Notion(str):
         """Translate rows (n, C) of probabilities, the column of each label, and weights.
 
         ``logits`` are the logarithms of the rows, of predictions that were logits.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (n_samples, n_classes)
+            Predicted probabilities.
+        codes : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The column of each label, or how much of each class happened.
+        weight : ndarray of shape (n_samples,)
+            Weights of the samples.
+        logits : ndarray of shape (n_samples, n_classes), default=None
+            Logarithms of the rows, of predictions that were logits.
         """
         raise NotImplementedError
 
@@ -281,7 +314,13 @@ class Notion(str):
         return self
 
     def check(self, n_classes: int) -> None:
-        """Raise a ValueError unless predictions of this many classes have the notion."""
+        """Raise a ValueError unless predictions of this many classes have the notion.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        """
 
     @property
     def single(self) -> bool:
@@ -289,11 +328,23 @@ class Notion(str):
         return self.scalar and not self.by_class
 
     def values_per_row(self, n_classes: int) -> int:
-        """Return the most entries of features that a sample has, in all problems."""
+        """Return the most entries of features that a sample has, in all problems.
+
+        Parameters
+        ----------
+        n_classes : int
+            Number of classes.
+        """
         return 1 if self.scalar and not (self.by_class and self.shares_samples) else n_classes
 
     def titles(self, classes: list[str]) -> list[str]:
-        """Return the name of each problem of a scalar notion, or of each entry of a vector."""
+        """Return the name of each problem of a scalar notion, or of each entry of a vector.
+
+        Parameters
+        ----------
+        classes : array-like of shape (n_classes,)
+            The classes, in the order of the columns.
+        """
         return [f"class {name}" for name in classes] if self.by_class else [str(self)]
 
 
@@ -559,13 +610,33 @@ class Lens(Notion):
 
     @classmethod
     def of(cls, function: _Lens, proba: np.ndarray) -> Lens:
-        """Return the lens with as many groups as it has on these predictions."""
+        """Return the lens with as many groups as it has on these predictions.
+
+        Parameters
+        ----------
+        function : callable
+            Takes rows of probabilities and returns what the calibration is about.
+        proba : ndarray of shape (n_samples, n_classes)
+            Predicted probabilities.
+        """
         return cls(function, int(_groups(function, proba).max()) + 1)
 
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
-        """Return the problem of the grouped classes."""
+        """Return the problem of the grouped classes.
+
+        Parameters
+        ----------
+        proba : ndarray of shape (n_samples, n_classes)
+            Predicted probabilities.
+        codes : ndarray of shape (n_samples,) or (n_samples, n_classes)
+            The column of each label, or how much of each class happened.
+        weight : ndarray of shape (n_samples,)
+            Weights of the samples.
+        logits : ndarray of shape (n_samples, n_classes), default=None
+            Logarithms of the rows, of predictions that were logits.
+        """
         groups = _groups(self.function, proba)
         if groups.max(initial=0) >= self.n_groups:
             raise ValueError(
@@ -575,7 +646,13 @@ class Lens(Notion):
         return [induced(proba, codes, groups, self.n_groups, weight, logits)]
 
     def titles(self, classes: list[str]) -> list[str]:
-        """Return the number of each group."""
+        """Return the number of each group.
+
+        Parameters
+        ----------
+        classes : array-like of shape (n_classes,)
+            The classes, in the order of the columns.
+        """
         return [f"group {k}" for k in range(self.n_groups)]
 
 

@@ -187,8 +187,11 @@ def dense_pair_risk(
     h : callable
         ``h(X_rows, X)`` returns the (n_rows, n_samples) matrix of values.
     X : array-like of shape (n_samples, d)
+        Features of the samples, as given to ``fit``.
     residuals : array-like of shape (n_samples,) or (n_samples, m)
+        Outcomes minus predictions, a column for each output.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; only their ratios matter. None: all equal.
 
     Returns
     -------
@@ -221,10 +224,13 @@ def pair_risk_path(
     Parameters
     ----------
     phi : ndarray of shape (n_samples, r)
+        Features φ(x), a row for each sample.
     residuals : ndarray of shape (n_samples,) or (n_samples, m)
+        Outcomes minus predictions, a column for each output.
     forms : iterable of ndarray of shape (r, r)
         Symmetric matrices M; None is the identity.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; only their ratios matter. None: all equal.
     constant : float, default=None
         The sum of w w' ⟨δ, δ'⟩² over all pairs, with a sample itself, where it is known.
 
@@ -269,8 +275,11 @@ def plug_in_risks(
     Parameters
     ----------
     phis : iterable of ndarray of shape (n_samples, m)
+        Features of each candidate, all for the same samples.
     residuals : ndarray of shape (n_samples,) or (n_samples, m)
+        Outcomes minus predictions, a column for each output.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; only their ratios matter. None: all equal.
 
     Returns
     -------
@@ -309,7 +318,9 @@ def pair_products(
     parts : sequence of (phi, form)
         φ (n_samples, r_k) and M of each function; None is the identity.
     residuals : ndarray of shape (n_samples, m)
+        Outcomes minus predictions, a column for each output.
     sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples; only their ratios matter. None: all equal.
 
     Returns
     -------

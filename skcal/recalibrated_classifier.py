@@ -176,6 +176,7 @@ class RecalibratedClassifierCV(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Features, as the classifier takes them.
         y : array-like of shape (n_samples,)
             Labels of two classes or more. Classes of a frozen classifier may be absent.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -321,6 +322,7 @@ class RecalibratedClassifierCV(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Features, as given to ``fit``.
 
         Returns
         -------
@@ -341,6 +343,7 @@ class RecalibratedClassifierCV(
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            Features, as given to ``fit``.
 
         Returns
         -------

@@ -64,7 +64,13 @@ class RecalibratedSegment(NamedTuple):
     rules: tuple[Rule, ...]
 
     def rows(self, features) -> np.ndarray:
-        """Return whether each row of a table of features is in the segment, (n_samples,)."""
+        """Return whether each row of a table of features is in the segment, (n_samples,).
+
+        Parameters
+        ----------
+        features : dict of str to array
+            Columns by name.
+        """
         return _members(self.rules, _columns(features))
 
     def __str__(self):
@@ -95,6 +101,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
     n_resamples : int, default=199
         Redraws of each test.
     random_state : int, RandomState instance or None, default=None
+        Seed of the folds; None draws others in each fit.
 
     Attributes
     ----------
@@ -187,6 +194,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; folds hold whole groups.
         segments : data frame, arrow table, dict of columns, or array-like
@@ -293,7 +301,15 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         return np.column_stack([expit(-log_odds), expit(log_odds)])
 
     def predict(self, X, *, segments):
-        """Return the more probable class of each sample; arguments of :meth:`predict_proba`."""
+        """Return the more probable class of each sample; arguments of :meth:`predict_proba`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        segments : data frame, dict or array-like
+            Features that make the segments, as given to ``fit``.
+        """
         return self.classes_[self.predict_proba(X, segments=segments).argmax(axis=1)]
 
     def summary(self) -> str:
@@ -349,6 +365,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         text : str
+            What :meth:`to_json` returned.
 
         Returns
         -------

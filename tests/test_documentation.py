@@ -142,8 +142,7 @@ def test_every_public_name_is_stable_or_experimental():
 # Checks of numpydoc 1.7 and later that hold for every public name. Left out are those of the
 # layout of paragraphs and sections (GL01 to GL03, GL09, SA02 to SA04, the periods of PR08, PR09,
 # RT04 and RT05): entries may be phrases or need no words; of a one-paragraph style (SS02, SS05,
-# SS06, ES01: summaries may be nouns and need no further text); and SA01, RT03, PR07: a name, a
-# shape and a default may say it all.
+# SS06, ES01: summaries may be nouns and need no further text); and SA01.
 CHECKS = {
     "GL05",  # tabs
     "GL06",  # unknown section
@@ -157,15 +156,17 @@ CHECKS = {
     "PR02",  # line without a parameter
     "PR03",  # order of the parameters
     "PR04",  # parameter without a type
+    "PR07",  # parameter without a description
     "PR10",  # space before the colon
     "RT01",  # no section Returns
+    "RT03",  # what is returned has no description
     "YD01",  # no section Yields
     "EX01",  # no example
 }
-# Methods say in a sentence what they take and return, where scikit-learn's names tell.
-OF_METHODS = CHECKS - {"PR01", "RT01", "EX01", "PR04"}
+# Methods say in a sentence what they return, where scikit-learn's names tell.
+OF_METHODS = CHECKS - {"RT01", "RT03", "EX01", "PR04"}
 # Building blocks, results, which callers get with a table of attributes, and the abstract class.
-OF_BLOCKS = CHECKS - {"PR01", "RT01", "EX01"}
+OF_BLOCKS = CHECKS - {"PR01", "RT01", "RT03", "EX01"}
 
 
 def complaints(name, checks):

@@ -48,10 +48,13 @@ class BinCountDisplay(Display):
     null_mean, null_low, null_high : ndarray of shape (k,)
         The error of calibrated predictions: mean and pointwise band.
     notion, strategy : str
+        The kind of calibration, and how the bins were made.
     n_samples : int
+        Number of predictions that were binned.
     confidence_level : float, default=0.95
         The confidence level of the limits.
     name : str, default=None
+        Name of the classifier, for the title. None: no name.
 
     Attributes
     ----------

@@ -64,10 +64,13 @@ class ComparisonDisplay(Display):
     Parameters
     ----------
     classifiers : list of ClassifierError
+        The calibration error of each classifier with its limits, a row each.
     notion : str
+        The kind of calibration; see :mod:`skcal.notions`.
     confidence_level : float, default=0.95
         The confidence level of the limits.
     level : float, default=0.05
+        Differences whose p-value is at most this are marked as significant.
 
     Attributes
     ----------

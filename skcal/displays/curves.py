@@ -55,9 +55,11 @@ class CalibrationCurveDisplay(Display):
     Parameters
     ----------
     curve : CalibrationCurve
+        What is drawn; see :func:`skcal.metrics.flexible_calibration_curve`.
     histogram : ndarray of shape (2, n)
         The number of samples by prediction in which the outcome did not happen, and did.
     histogram_edges : ndarray of shape (n + 1,)
+        Edges of the bins of ``histogram``, in [0, 1].
     axis : ProbabilityAxis
         The limits of both axes.
     gaps : ndarray of shape (n_gaps, 2)
@@ -266,6 +268,7 @@ class DecisionCurveDisplay(Display):
     Parameters
     ----------
     curve : DecisionCurve
+        What is drawn; see :func:`skcal.metrics.decision_curve`.
     name : str, default=None
         The name of the classifier.
     label : str, default=None
@@ -436,6 +439,7 @@ class MurphyDisplay(Display):
     Parameters
     ----------
     diagram : MurphyDiagram
+        What is drawn; see :func:`skcal.metrics.murphy_diagram`.
     name, compare_name : str, default=None
         The names of the classifiers.
     label : str, default=None

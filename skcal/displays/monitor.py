@@ -40,7 +40,9 @@ class MonitorDisplay(Display):
     threshold : float
         The evidence that raises the alarm.
     alpha : float
+        The bound on the probability that a false alarm ever comes.
     notion : str
+        The kind of calibration that is watched.
     alarm : int, default=None
         Samples at the alarm.
     of_detector : bool, default=False

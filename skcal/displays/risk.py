@@ -98,11 +98,15 @@ class RiskDisplay(Display):
     param : str or None
         The hyperparameter; None for the candidates side by side.
     curves : list of RiskCurve, default=()
+        The risk of a family of candidates along one of its parameters.
     candidates : list of CandidateRisk, default=()
+        The cross-validated risk of each candidate, with its standard error.
     best_name : str, default=""
         The name of the chosen candidate.
     best_risk : float, default=0.0
+        The lowest risk, from which the others are drawn; squared probability units.
     n_folds : int, default=0
+        Number of folds over which risks were averaged.
     confidence_level : float, default=0.95
         The confidence level of the limits.
 

@@ -24,6 +24,7 @@ class RiskCoverageDisplay(Display):
     Parameters
     ----------
     curve : RiskCoverageCurve
+        What is drawn; see :func:`skcal.metrics.risk_coverage_curve`.
     limited : CoverageAtRisk, default=None
         The threshold that holds a limit of the risk.
     name : str, default=None

@@ -44,6 +44,7 @@ class SegmentDisplay(Display):
     n_segments : int
         The number of segments that were tested.
     level : float, default=0.05
+        Segments whose adjusted p-value is at most this are marked as significant.
     compared_with : {"predicted", "all samples"}, default="predicted"
         The expected mean: the mean prediction or, for a test with ``relative=True``, the mean of
         the calibration curve of all samples at these predictions.
@@ -95,6 +96,7 @@ class SegmentDisplay(Display):
         Parameters
         ----------
         result : SegmentTestResult
+            Of :func:`skcal.hypothesis_tests.segment_test`.
         n_worst : int, default=12
             The largest number of segments to plot.
         level : float in (0, 1), default=0.05
@@ -162,7 +164,9 @@ class BiasCurveDisplay(Display):
     Parameters
     ----------
     curve : BiasCurve
+        What is drawn; see :func:`skcal.hypothesis_tests.bias_curve`.
     feature : str, default="feature"
+        Name of the feature, for the x axis.
 
     Attributes
     ----------
@@ -202,6 +206,7 @@ class BiasCurveDisplay(Display):
         Parameters
         ----------
         result : BiasCurve
+            Of :func:`skcal.hypothesis_tests.bias_curve`.
         feature : str, default="feature"
             The name of the feature, for the axis.
         ax : matplotlib axes, default=None

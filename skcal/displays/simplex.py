@@ -69,6 +69,7 @@ class SimplexDisplay(Display):
     Parameters
     ----------
     arrows : SimplexArrows
+        Where each arrow starts and ends in the triangle of three probabilities.
     density : ndarray of shape (1800,)
         Number of predictions in each small triangle.
     corners : list of str

@@ -73,7 +73,13 @@ class BilinearFunction(BaseEstimator, ABC):
         return False
 
     def reading(self, from_logits: bool) -> BilinearFunction:
-        """Return this function for predictions that are logits, or probabilities."""
+        """Return this function for predictions that are logits, or probabilities.
+
+        Parameters
+        ----------
+        from_logits : bool
+            Whether predictions are logits.
+        """
         return self
 
     @property
@@ -88,7 +94,17 @@ class BilinearFunction(BaseEstimator, ABC):
 
     @abstractmethod
     def fit(self, X, y, sample_weight=None) -> Self:
-        """Fit on features X (n, d) and residuals y (n,) or (n, m)."""
+        """Fit on features X (n, d) and residuals y (n,) or (n, m).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals: outcomes minus predictions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
+        """
 
     def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
         """Yield fitted clones of this function with other parameters, which may share their work.
@@ -108,11 +124,23 @@ class BilinearFunction(BaseEstimator, ABC):
             yield clone(function).fit(X, y, sample_weight=sample_weight, **groups)
 
     def feature_map(self, X):
-        """Return φ(x) for each row, shape (n_samples, r): ĝ(x) unless a subclass says otherwise."""
+        """Return φ(x) for each row, shape (n_samples, r): ĝ(x) unless a subclass says otherwise.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return self.residual(X)
 
     def shares_factor(self, other) -> bool:
-        """Whether a fit computes what a fit of ``other`` to the same samples needs."""
+        """Whether a fit computes what a fit of ``other`` to the same samples needs.
+
+        Parameters
+        ----------
+        other : calibration-estimation function
+            Another one, with its parameters set.
+        """
         return False
 
     @property
@@ -134,7 +162,13 @@ class BilinearFunction(BaseEstimator, ABC):
         raise NotImplementedError(f"{type(self).__name__} shares nothing between blocks.")
 
     def serving_value(self, values):
-        """Return the value of ``path_parameter`` whose fit serves all the others."""
+        """Return the value of ``path_parameter`` whose fit serves all the others.
+
+        Parameters
+        ----------
+        values : sequence of length n_values
+            Values of the parameter along the path.
+        """
         return values[0]
 
     def with_factor_of(self, fitted) -> BilinearFunction:
@@ -158,9 +192,11 @@ class BilinearFunction(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals.
         values : sequence of length n_values
+            Values of the parameter along the path.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -200,6 +236,7 @@ class BilinearFunction(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
         Z : array-like of shape (k, d), default=None
             Further features; None stands for X.
 
@@ -219,6 +256,7 @@ class BilinearFunction(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -233,7 +271,17 @@ class BilinearFunction(BaseEstimator, ABC):
         return -float(pair_risk_path(phi, y, [self.form_], sample_weight=sample_weight)[0])
 
     def risk(self, X, y, sample_weight=None):
-        """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`."""
+        """Pair risk on held-out samples, a :class:`~skcal.pair_risk.PairRisk`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals: outcomes minus predictions.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
+        """
         check_is_fitted(self)
         phi, y = read_feature_map(self, X), self._check_residuals(y)
         return pair_risk(phi, y, self.form_, sample_weight=sample_weight)

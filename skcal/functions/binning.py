@@ -182,11 +182,23 @@ class Binning(BilinearFunction):
 
     @available_if(_has_residual)
     def residual(self, X):
-        """Mean residual ĝ(x) of the bin of each sample, shape (n_samples, m)."""
+        """Mean residual ĝ(x) of the bin of each sample, shape (n_samples, m).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return self.bin_residuals_[self._assign(X)]
 
     def feature_map(self, X):
-        """Return the mean residual of each row's bin, φ(x); with ``debias`` a sparse array."""
+        """Return the mean residual of each row's bin, φ(x); with ``debias`` a sparse array.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         bins = self._assign(X)
         if not self.debias:
             return self.bin_residuals_[bins]

@@ -75,7 +75,9 @@ class FixedFunction(BilinearFunction):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features; only their number is used.
         y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals; only the number of columns is used.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -109,7 +111,13 @@ class FixedFunction(BilinearFunction):
         return self
 
     def feature_map(self, X) -> np.ndarray:
-        """Return the features h(x, Z) U at the landmarks Z, shape (n_samples, r)."""
+        """Return the features h(x, Z) U at the landmarks Z, shape (n_samples, r).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return self._values(self._validate_features(X)) @ self._vectors
 
     def _values(self, X):

@@ -134,18 +134,42 @@ class DirichletKernelDensity(BilinearFunction):
         return float(BANDWIDTHS[np.argmax(likelihood)])
 
     def shares_factor(self, other) -> bool:
-        """Whether a fit of ``other`` would keep the same samples."""
+        """Whether a fit of ``other`` would keep the same samples.
+
+        Parameters
+        ----------
+        other : calibration-estimation function
+            Another one, with its parameters set.
+        """
         return isinstance(other, DirichletKernelDensity)
 
     def with_factor_of(self, fitted):
-        """See ``BilinearFunction``; it has the samples of ``fitted``."""
+        """See ``BilinearFunction``; it has the samples of ``fitted``.
+
+        Parameters
+        ----------
+        fitted : calibration-estimation function
+            A fitted one.
+        """
         function = copy.copy(self)
         function.__dict__.update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
         function.bandwidth_ = function._width(function.bandwidth)
         return function
 
     def score_path(self, X, y, values, sample_weight=None):
-        """See ``BilinearFunction``; products with training samples are computed once."""
+        """See ``BilinearFunction``; products with training samples are computed once.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals: outcomes minus predictions.
+        values : sequence of length n_values
+            Values of the parameter along the path.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
+        """
         check_is_fitted(self)
         for bandwidth in values:
             self.__class__(bandwidth)._validate_params()
@@ -172,6 +196,7 @@ class DirichletKernelDensity(BilinearFunction):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
 
         Returns
         -------

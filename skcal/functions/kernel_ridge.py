@@ -321,7 +321,13 @@ class KroneckerKernelRidge(_KernelRidge):
         return (function.form_ for function in map(self._with_alpha, alphas))
 
     def feature_map(self, X):
-        """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``."""
+        """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return self._factor_features(X)
 
 
@@ -404,7 +410,13 @@ class TwoStepKernelRidge(_KernelRidge):
         return (function.coef_ @ function.coef_.T for function in map(self._with_alpha, alphas))
 
     def residual(self, X):
-        """Return the estimated residual ĝ(x) of each row, shape (n_samples, m)."""
+        """Return the estimated residual ĝ(x) of each row, shape (n_samples, m).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return self._factor_features(X) @ self.coef_
 
 

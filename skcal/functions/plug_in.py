@@ -45,7 +45,9 @@ class Zero(BilinearFunction):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features; only their number is used.
         y : array-like of shape (n_samples,) or (n_samples, m)
+            Residuals; only the number of columns is used.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -58,7 +60,13 @@ class Zero(BilinearFunction):
         return self
 
     def residual(self, X):
-        """Return zeros of shape (n_samples, m)."""
+        """Return zeros of shape (n_samples, m).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         return np.zeros((len(self._validate_features(X)), self._n_residuals))
 
 
@@ -142,7 +150,13 @@ class PlugIn(BilinearFunction):
         return bool(getattr(self.estimator, "from_logits", False))
 
     def reading(self, from_logits):
-        """Return this function for predictions that are logits, or probabilities."""
+        """Return this function for predictions that are logits, or probabilities.
+
+        Parameters
+        ----------
+        from_logits : bool
+            Whether predictions are logits.
+        """
         if getattr(self.estimator, "from_logits", from_logits) == from_logits:
             return self
         return clone(self).set_params(estimator__from_logits=from_logits)
@@ -240,6 +254,7 @@ class PlugIn(BilinearFunction):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
 
         Returns
         -------

@@ -93,7 +93,13 @@ class Stacking(BilinearFunction):
         return any(function.reads_logits for function in self.functions)
 
     def reading(self, from_logits):
-        """Return this function for predictions that are logits, or probabilities."""
+        """Return this function for predictions that are logits, or probabilities.
+
+        Parameters
+        ----------
+        from_logits : bool
+            Whether predictions are logits.
+        """
         own = [function.reading(from_logits) for function in self.functions]
         changed = any(a is not b for a, b in zip(own, self.functions, strict=True))
         return clone(self).set_params(functions=own) if changed else self
@@ -158,7 +164,13 @@ class Stacking(BilinearFunction):
 
     @staticmethod
     def best_weights(products):
-        """Return the weights a ≥ 0 that minimise aᵀGa - 2 mᵀa; G and m are side by side."""
+        """Return the weights a ≥ 0 that minimise aᵀGa - 2 mᵀa; G and m are side by side.
+
+        Parameters
+        ----------
+        products : ndarray of shape (k, k + 1)
+            Products of the k functions with each other, and with the residuals.
+        """
         return _best_weights(products)
 
     def _combine(self, fitted, products):
@@ -189,8 +201,11 @@ class Stacking(BilinearFunction):
         Parameters
         ----------
         X : ndarray of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
         residuals : ndarray of shape (n_samples, m)
+            Outcomes minus predictions, a column for each output.
         weight : ndarray of shape (n_samples,)
+            Weights of the samples.
         known : sequence of fitted functions or None
             Of each function its fit to these samples, or None; none is known if it is empty.
 
@@ -232,9 +247,13 @@ class Stacking(BilinearFunction):
         Parameters
         ----------
         fitted : list of fitted functions
+            Those that ``fit_parts`` returned, one for each candidate.
         X : ndarray of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
         residuals : ndarray of shape (n_samples, m)
+            Outcomes minus predictions, a column for each output.
         weight : ndarray of shape (n_samples,)
+            Weights of the samples.
 
         Returns
         -------
@@ -254,7 +273,13 @@ class Stacking(BilinearFunction):
         return total
 
     def feature_map(self, X):
-        """Return φ(x) of the functions of positive weight, side by side."""
+        """Return φ(x) of the functions of positive weight, side by side.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         X = self._validate_features(X)
         if not self._used:
             return np.zeros((len(X), 1))
@@ -267,7 +292,13 @@ class Stacking(BilinearFunction):
 
     @available_if(_all_have_residual)
     def residual(self, X):
-        """Estimate ĝ(x) = Σ_k b_k ĝ_k(x) of E[δ | x], shape (n_samples, m)."""
+        """Estimate ĝ(x) = Σ_k b_k ĝ_k(x) of E[δ | x], shape (n_samples, m).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
         check_is_fitted(self)
         X = self._validate_features(X)
         total = np.zeros((len(X), self._n_residuals))

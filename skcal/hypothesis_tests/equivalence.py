@@ -219,6 +219,8 @@ def equivalence_test(
     Returns
     -------
     result : EquivalenceTestResult
+        ``verdict`` is "below", "above" or "unknown"; ``low`` and ``high`` are one-sided limits of
+        the error. ``n_samples_needed`` is how many samples would decide. It has ``sentence()``.
 
     Raises
     ------

@@ -157,6 +157,7 @@ def calibration_test(
     n_resamples : int, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.
     random_state : int, RandomState instance or None, default=0
+        Seed of the redraws; another one changes the p-value within its Monte Carlo error.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -129,7 +129,13 @@ class CalibrationTestResult(ShownRounded):
 
     @validate_params(CONFIDENCE_LEVEL)
     def confidence_interval(self, confidence_level: float = 0.95) -> ConfidenceInterval:
-        """Return the interval (low, high) of the estimate, where the theory gives one."""
+        """Return the interval (low, high) of the estimate, where the theory gives one.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the limits hold.
+        """
         if np.isnan(self.standard_error):
             raise ValueError(
                 f"No interval is known for {self.method}. Use skcal.metrics.bootstrap_interval of "
@@ -153,6 +159,7 @@ def adjust_pvalues(pvalues: ArrayLike) -> np.ndarray:
     Returns
     -------
     adjusted : ndarray of shape (n_tests,)
+        Adjusted p-values in the order of ``pvalues``, at most 1.
 
     Raises
     ------

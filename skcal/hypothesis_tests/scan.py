@@ -163,6 +163,7 @@ def scan_test(
     confidence_level : float in (0, 1), default=0.95
         Of the ranges' limits, all at once, and of ``lower_bound``.
     random_state : int, RandomState instance or None, default=0
+        Seed of the redraws; another one changes the p-value within its Monte Carlo error.
     n_jobs : int, default=None
         Workers; results do not depend on it.
     sample_weight : array-like of shape (n_samples,), default=None

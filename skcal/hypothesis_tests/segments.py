@@ -147,7 +147,13 @@ class SegmentTestResult(CalibrationTestResult):
         return f"{head}\n\n{self.worst(_SHOWN).text()}"
 
     def worst(self, n_worst: int) -> Table:
-        """Return a table of the first segments: what was expected, and what happened."""
+        """Return a table of the first segments: what was expected, and what happened.
+
+        Parameters
+        ----------
+        n_worst : int
+            Number of segments, those with the smallest p-values first.
+        """
         several = len({segment.outcome for segment in self.segments}) > 1
         columns = ["segment", *["outcome"] * several, "samples", self.compared_with]
         columns += ["observed", "difference", "p-value"]
@@ -252,6 +258,8 @@ def segment_test(
     Returns
     -------
     result : SegmentTestResult
+        ``segments``, the smallest adjusted p-value first, and the ``pvalue`` of all together.
+        ``worst()`` is a table of the first.
 
     Raises
     ------

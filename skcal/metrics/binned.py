@@ -368,6 +368,7 @@ default="total-variation"
     Returns
     -------
     error : float in [0, 1], in probability units; 0 is calibrated.
+        The largest gap of a bin.
 
     Raises
     ------

@@ -117,6 +117,7 @@ def binned_rms_error_interval(
     Returns
     -------
     interval : ErrorInterval
+        ``estimate``, ``low``, ``high`` and ``standard_error`` of the RMS error.
 
     Raises
     ------

@@ -129,6 +129,7 @@ def bootstrap_interval(
     Returns
     -------
     interval : BootstrapInterval
+        ``estimate``, ``low``, ``high``, ``standard_error`` and the resampled ``distribution``.
 
     Raises
     ------

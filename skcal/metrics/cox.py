@@ -118,6 +118,8 @@ def cox_recalibration(
     Returns
     -------
     result : CoxRecalibration
+        ``intercept`` and ``slope`` of the logits (0 and 1 if calibrated),
+        ``intercept_in_the_large`` at slope 1, and their intervals.
 
     Raises
     ------

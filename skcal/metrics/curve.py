@@ -129,6 +129,7 @@ def flexible_calibration_curve(
     Returns
     -------
     curve : CalibrationCurve
+        The ``frequency`` at each ``prediction``, with pointwise limits and a simultaneous band.
 
     Raises
     ------
@@ -295,6 +296,7 @@ def integrated_calibration_index(
     Returns
     -------
     index : float in [0, 1], in probability units; 0 is calibrated.
+        The mean distance of the curve from the diagonal.
 
     Raises
     ------

@@ -256,6 +256,7 @@ def get_scorer_names() -> list[str]:
     Returns
     -------
     names : list of str
+        Names that :func:`get_scorer` takes, sorted.
 
     Examples
     --------

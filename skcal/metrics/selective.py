@@ -198,6 +198,7 @@ def risk_coverage_curve(
     Returns
     -------
     curve : RiskCoverageCurve
+        ``coverage`` and ``risk`` at each of the ``thresholds``, with limits, and the area below.
 
     Raises
     ------

@@ -190,6 +190,8 @@ def shifted_calibration_error(
     Returns
     -------
     result : ShiftedCalibrationError
+        The ``estimate`` in the target with its limits ``low`` and ``high``, the weights of the
+        samples, and how many of equal weight they are worth. It has ``sentence()``.
 
     Raises
     ------

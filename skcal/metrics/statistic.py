@@ -99,6 +99,7 @@ def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
         A metric that takes ``notion`` and declares how it is prepared, or a statistic
         ``metric(outcomes, features, **params)``.
     problem : Problem
+        Features, outcomes and weights of the samples.
     params : dict
         Options of the metric.
 

@@ -183,6 +183,7 @@ def decision_curve(
     Returns
     -------
     curve : DecisionCurve
+        ``net_benefit`` at each of the ``thresholds``, with limits, and that of treating all.
 
     Raises
     ------
@@ -388,6 +389,7 @@ def murphy_diagram(
     Returns
     -------
     diagram : MurphyDiagram
+        The mean ``score`` at each of the ``thresholds``, and that of the second model.
 
     Raises
     ------

@@ -293,6 +293,8 @@ def validation_measures(
     Returns
     -------
     result : ValidationMeasures
+        Each measure as ``(estimate, low, high)``, such as ``slope`` and ``c_statistic``. It has
+        ``sentence()`` and ``to_frame()``.
 
     Raises
     ------

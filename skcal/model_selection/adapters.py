@@ -67,7 +67,9 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
+            What the classifier takes.
         y : array-like of shape (n_samples,), default=None
+            Labels; not needed if the classifier is fitted.
         **params : dict
             Passed on to the classifier's ``fit``.
 
@@ -84,12 +86,24 @@ class ClassifierProbabilities(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X) -> np.ndarray:
-        """Return probabilities of shape (n_samples, n_classes)."""
+        """Return probabilities of shape (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            What the classifier takes.
+        """
         check_is_fitted(self)
         return self.classifier_.predict_proba(X)
 
     def get_feature_names_out(self, input_features=None):
-        """Return the classes as names of the columns."""
+        """Return the classes as names of the columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored; there for scikit-learn.
+        """
         check_is_fitted(self)
         return self.classes_.astype(str).astype(object)
 
@@ -152,6 +166,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
 
         Returns
         -------
@@ -197,6 +212,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
 
         Returns
         -------
@@ -238,6 +254,12 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         return result
 
     def predict(self, X) -> np.ndarray:
-        """Most probable class of each sample."""
+        """Most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         most_probable = self.predict_proba(X).argmax(axis=1)  # which asks whether it is fitted
         return self.classes_[most_probable]

@@ -89,6 +89,8 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
     Returns
     -------
     comparison : RiskComparison
+        ``difference`` of the risks (first minus second), ``standard_error``, ``pvalue`` and whether
+        both are ``identical``.
 
     Raises
     ------

@@ -122,6 +122,7 @@ class ErrorEstimate(ShownRounded):
         Parameters
         ----------
         confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the bound holds.
 
         Returns
         -------

@@ -79,6 +79,11 @@ class OneStepEstimate(ShownRounded):
 
         It covers the squared error minus E‖ĝ - g*‖², so only its lower end bounds the calibration
         error.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the limits hold.
         """
         self._require_error()
         half = self._law.ppf((1 + confidence_level) / 2) * self.standard_error
@@ -86,7 +91,13 @@ class OneStepEstimate(ShownRounded):
 
     @validate_params(CONFIDENCE_LEVEL)
     def lower_confidence_bound(self, confidence_level=0.95) -> float:
-        """One-sided lower confidence limit of the squared calibration error."""
+        """One-sided lower confidence limit of the squared calibration error.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the limits hold.
+        """
         self._require_error()
         return float(self.value - self._law.ppf(confidence_level) * self.standard_error)
 

@@ -137,6 +137,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         Parameters
         ----------
         **params : dict
+            Parameters by name; those of the function are ``function__name``.
 
         Returns
         -------
@@ -161,6 +162,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other. A function whose fit divides the samples,
             such as :class:`skcal.Stacking`, keeps groups together. Others ignore groups. None: all
@@ -192,6 +194,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
 
         Returns
         -------
@@ -209,6 +212,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predictions that the function was not fitted on.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
 
         Returns
         -------
@@ -229,6 +233,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; those of training samples should be
             others.
@@ -253,6 +258,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         kind : {"squared", "rms", "l1", "l2", "log"}, default="l1"
             As in :meth:`CalibrationErrorSearchCV.error`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; those of training samples should be
             others.
@@ -274,8 +280,11 @@ class CalibrationErrorEstimator(BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
         y : array-like of shape (n_samples,)
+            Labels, as given to ``fit``.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
 
         Returns
         -------
@@ -285,7 +294,17 @@ class CalibrationErrorEstimator(BaseEstimator):
         return engine.risk(self.functions_, data)
 
     def score(self, X, y, sample_weight=None) -> float:
-        """Minus the pair risk; greater is better. Arguments as for :meth:`risk`."""
+        """Minus the pair risk; greater is better. Arguments as for :meth:`risk`.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        y : array-like of shape (n_samples,)
+            Labels, as given to ``fit``.
+        sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
+        """
         data = self._labelled(X, y, sample_weight)
         return engine.score(self.functions_, data)
 

@@ -258,6 +258,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: blocks hold whole groups, and standard
             errors are those of sums over groups. See :doc:`/guide/dependent_samples`.
@@ -422,6 +423,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Parameters
         ----------
         confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the limits hold.
 
         Returns
         -------
@@ -439,6 +441,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Parameters
         ----------
         confidence_level : float in (0, 1), default=0.95
+            Share of samples, drawn anew, for which the bound holds.
 
         Returns
         -------
@@ -520,6 +523,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
 
         Returns
         -------
@@ -534,8 +538,11 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
         y : array-like of shape (n_samples,)
+            Labels, as given to ``fit``.
         sample_weight : array-like of shape (n_samples,), default=None
+            Weights of the samples; only their ratios matter. None: all equal.
 
         Returns
         -------

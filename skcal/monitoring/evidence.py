@@ -309,10 +309,12 @@ def boundary(variance: Any, alpha: float) -> np.ndarray:
     variance : array-like of float ≥ 0
         V.
     alpha : float in (0, 1)
+        The probability that the boundary is ever crossed under calibration.
 
     Returns
     -------
     u : ndarray of the same shape
+        The sum of deviations at which the boundary is crossed, for each ``variance``.
 
     Examples
     --------
@@ -344,6 +346,7 @@ def lower_bound(total: Any, squares: Any, count: Any, alpha: float, least: float
     count : array-like of float
         The number of terms; the bound of none is ``-inf``.
     alpha : float in (0, 1)
+        One minus the confidence of the bound.
     least : float, default=1
         c.
 

@@ -219,7 +219,13 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         return softmax(logits, axis=1)
 
     def predict(self, X) -> np.ndarray:
-        """Most probable class of each sample."""
+        """Most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
         return as_given(self.classes_[most_probable], X)
 
@@ -269,6 +275,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         Parameters
         ----------
         text : str
+            What :meth:`to_json` returned.
 
         Returns
         -------

@@ -79,12 +79,26 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     """
 
     def fit(self, X: ArrayLike, y: object = None) -> LogProbabilities:
-        """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
+        """Check the probabilities X of shape (n_samples, d); nothing is learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Probabilities in [0, 1].
+        y : None, default=None
+            Ignored; there for scikit-learn.
+        """
         read_probabilities(self, X, y)
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Return logarithms (or logits) of shape (n_samples, d)."""
+        """Return logarithms (or logits) of shape (n_samples, d).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Probabilities in [0, 1].
+        """
         check_is_fitted(self)
         return log_probabilities(read_probabilities(self, X, reset=False))
 
@@ -138,12 +152,26 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: ArrayLike, y: object = None) -> ProbabilityInteractions:
-        """Check the probabilities X of shape (n_samples, d); nothing is learnt."""
+        """Check the probabilities X of shape (n_samples, d); nothing is learnt.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Probabilities in [0, 1].
+        y : None, default=None
+            Ignored; there for scikit-learn.
+        """
         read_probabilities(self, X, y)
         return self
 
     def transform(self, X: ArrayLike) -> np.ndarray:
-        """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1))."""
+        """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1)).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Probabilities in [0, 1].
+        """
         check_is_fitted(self)
         p = read_probabilities(self, X, reset=False).astype(np.float64)
         if self.by == "confidence":

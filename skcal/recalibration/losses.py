@@ -52,7 +52,21 @@ class LossComparison(ShownRounded):
         groups: Groups | None = None,
         law: float = 0.0,
     ) -> LossComparison:
-        """Compare losses (n,) of the same samples; of groups no variance is below ``law``."""
+        """Compare losses (n,) of the same samples; of groups no variance is below ``law``.
+
+        Parameters
+        ----------
+        before : ndarray of shape (n_samples,)
+            Losses of each sample.
+        after : ndarray of shape (n_samples,)
+            Losses of each sample.
+        weight : ndarray of shape (n_samples,)
+            Weights of the samples.
+        groups : Groups or None, default=None
+            Samples that depend on each other. None: all independent.
+        law : float, default=0.0
+            The least variance of the difference.
+        """
         counted = weight > 0
         before, after, share = before[counted], after[counted], weight[counted] / weight.sum()
         means = float(share @ before), float(share @ after)
@@ -84,6 +98,19 @@ class LossComparison(ShownRounded):
 
         ``outcomes`` are those of each; of the same ones the standard error is no less than what the
         dependence in groups implies.
+
+        Parameters
+        ----------
+        losses : callable
+            Of :mod:`skcal.recalibration.losses`: predictions and outcomes to losses.
+        proba : sequence of two ndarray of shape (n_samples, n_classes)
+            Predictions before and after.
+        outcomes : ndarray, or a pair of them
+            Outcomes of both, or of each.
+        weight : ndarray of shape (n_samples,)
+            Weights of the samples.
+        groups : Groups or None, default=None
+            Samples that depend on each other. None: all independent.
         """
         tables, law = [losses(p) for p in proba], 0.0
         before, after = map(of_outcomes, tables, outcomes)

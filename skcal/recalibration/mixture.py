@@ -176,6 +176,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
+            Predicted probabilities; one column holds P(positive class).
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Column numbers, or shares of the classes, or counts of votes for them.
         sample_weight : array-like of shape (n_samples,), default=None
@@ -194,7 +195,13 @@ class Mixture(ClassifierMixin, BaseEstimator):
         return self
 
     def predict_proba(self, X) -> np.ndarray:
-        """Return the weighted mean of the maps' probabilities, (n_samples, n_classes)."""
+        """Return the weighted mean of the maps' probabilities, (n_samples, n_classes).
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         check_is_fitted(self)
         parts = zip(self.estimators_, self.weights, strict=True)
         n_classes = len(self.classes_)
@@ -204,7 +211,13 @@ class Mixture(ClassifierMixin, BaseEstimator):
         return softmax(log_probabilities(total) / self.temperature, axis=1)
 
     def predict(self, X) -> np.ndarray:
-        """Return the column of the most probable class of each sample."""
+        """Return the column of the most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         return self.predict_proba(X).argmax(axis=1)
 
 

@@ -151,6 +151,7 @@ class VennAbers(RecalibrationMap):
         Parameters
         ----------
         X : array-like of shape (n_samples, n_columns), or (n_samples,) of a single column
+            Predicted probabilities; one column holds P(positive class).
 
         Returns
         -------

@@ -428,16 +428,34 @@ class Recalibrator(
         return as_given(proba, X)
 
     def transform(self, X) -> np.ndarray:
-        """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines."""
+        """Recalibrated probabilities, as :meth:`predict_proba`, for pipelines.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         return self.predict_proba(X)
 
     def predict(self, X) -> np.ndarray:
-        """Most probable class of each sample."""
+        """Most probable class of each sample.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples,) or (n_samples, n_classes)
+            Predicted probabilities; one column holds P(positive class).
+        """
         most_probable = decoded(self.predict_proba(X)).argmax(axis=1)
         return as_given(self.classes_[most_probable], X)
 
     def get_feature_names_out(self, input_features=None):
-        """Return the classes as names of the columns."""
+        """Return the classes as names of the columns.
+
+        Parameters
+        ----------
+        input_features : array-like of str, default=None
+            Ignored; there for scikit-learn.
+        """
         check_is_fitted(self)
         return self.classes_.astype(str).astype(object)
 
@@ -468,6 +486,7 @@ class Recalibrator(
         Parameters
         ----------
         text : str
+            What :meth:`to_json` returned.
 
         Returns
         -------
