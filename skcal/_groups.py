@@ -8,16 +8,14 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 from scipy.sparse import csr_array
-from scipy.special import expit, logit
 from scipy.stats import norm, t
 from sklearn.model_selection import GroupKFold, KFold
 
+from skcal._dependence import Dependence, covariance_of_shared, variances_of_shared
 from skcal._labels import sorted_labels
 from skcal._matrices import one_hot
 from skcal._validation import InputError
@@ -25,9 +23,6 @@ from skcal._validation import InputError
 _FEWEST = 6  # fewer tell no variance
 _FEWEST_FREEDOM = 0.1  # below which quantiles of Student's distribution overflow
 _FEW_CELLS = 8  # of bins and groups, for each sample
-_ROUNDING = 1e-9  # of a log-likelihood, for each sample
-_LEAST_CHANCE = 1e-300  # of an outcome that happened
-_SHARED, _NEAR_1 = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
 FEW_OF_TESTS, FEW_OF_COMPARISONS = 10, 20  # below which there is a warning
 
 
@@ -54,10 +49,23 @@ class Groups:
     n_groups: int
     of_shares: bool = False
     dependence: Dependence | None = None
+    independent: ClassVar[bool] = False  # whether all samples are
+
+    def units(self, n_samples: int) -> np.ndarray:
+        """The number of the group of each sample, of independent ones its own."""
+        return self.codes
+
+    def n_units(self, n_samples: int) -> int:
+        """How many groups there are, of independent samples how many of these."""
+        return self.n_groups
 
     def take(self, rows: slice | np.ndarray) -> Groups:
         """Return the groups of some of the samples."""
         return replace(self, codes=self.codes[rows], alone=self.alone[rows])
+
+    def of_several(self) -> Groups:
+        """Return the groups, or those of independent samples where no two samples share one."""
+        return self if np.bincount(self.codes).max() > 1 else INDEPENDENT
 
     def about(self, chance: np.ndarray, residuals: np.ndarray | None) -> Groups:
         """Return the groups of samples whose predictions and residuals (n_samples, m) are given."""
@@ -182,6 +190,64 @@ class Groups:
             cells, place = np.flatnonzero(held), (np.cumsum(held) - 1)[places]
         return cells // self.n_groups, place.reshape(-1)
 
+    def squares_of_cells(self, terms: np.ndarray, cells: np.ndarray, n_cells: int) -> np.ndarray:
+        """Sums over each cell of the squares of its terms, those of a group in it together."""
+        of_cell, place = self.cells(cells, n_cells)
+        return np.bincount(of_cell, np.bincount(place, terms) ** 2, minlength=n_cells)
+
+    def variance_of_sum(self, values: np.ndarray) -> Any:
+        """Variance of Σ_i values_i of mean 0, G / (G - 1) Σ_g (Σ_{i∈g} values_i)²; one a column."""
+        n = self.n_groups
+        return n / (n - 1) * (self.sums(values) ** 2).sum(axis=0)
+
+    def covariance_of_sums(self, values: np.ndarray) -> np.ndarray:
+        """Covariance (m, m) of Σ_i values_i, of values (n_samples, m) with mean 0."""
+        sums = self.sums(values)
+        return self.n_groups / (self.n_groups - 1) * sums.T @ sums
+
+    def larger_variance(self, variance: float, terms: np.ndarray, law: Any = None) -> float:
+        """Variance of Σ_i terms_i with mean 0, no smaller than that of independent samples.
+
+        Parameters
+        ----------
+        variance : float
+            That of independent samples.
+        terms : ndarray of shape (n_samples,)
+        law : tuple of two ndarray of shape (n_samples,), default=None
+            By how much an event changes each term, and the chance of it. The variance is then no
+            smaller than by the law of :class:`Dependence`, either.
+        """
+        seen = float(self.variance_of_sum(terms))
+        return max(variance, seen, 0.0 if law is None else float(self.covariance(*law)))
+
+    def effective_number(self, weight: np.ndarray) -> float:
+        """How many groups of equal weight would tell as much, (Σ w)² / Σ_g w_g²."""
+        sums = self.sums(weight)
+        return float(sums.sum() ** 2 / (sums @ sums))
+
+    def degrees_of_freedom(self, weight: np.ndarray) -> float:
+        """Those of Student's law of a studentised mean, infinity of independent samples."""
+        return max(self.effective_number(weight) - 1, _FEWEST_FREEDOM)
+
+    def quantile(self, tail: float, weight: np.ndarray) -> float:
+        """The upper quantile of a studentised mean."""
+        return float(law_of_mean(self.degrees_of_freedom(weight)).isf(tail))
+
+    def or_singles(self, weight: np.ndarray) -> Groups:
+        """The groups; of independent samples whose weights of mean 1 differ, each by itself.
+
+        Formulas of groups are then those of samples of different weight.
+        """
+        return self
+
+    def with_votes(self, votes: np.ndarray, weight: np.ndarray) -> Groups:
+        """The groups of samples with votes, of which those of one sample depend on each other."""
+        return replace(self, alone=self.alone & (votes == 1), of_shares=True)
+
+    def blocks(self, n_splits: int, seed: int) -> KFold | GroupBlocks:
+        """A splitter into shuffled blocks, which hold whole groups."""
+        return GroupBlocks(int(n_splits), seed)
+
     @property
     def smallest_pvalue(self) -> float:
         """The least p-value of a two-sided statistic whose groups change their signs.
@@ -191,193 +257,78 @@ class Groups:
         return 0.0 if self.alone.any() else 2.0 ** (1 - len(np.unique(self.codes)))
 
 
-class Dependence:
-    """How strongly the outcomes of one group depend on each other, λ in [0, 1].
+class _Independent(Groups):
+    """What groups tell where every sample is one of its own, at no cost."""
 
-    Each group has a uniform number; each of its samples takes that with probability √λ, else a
-    number of its own, and has the outcome in whose part of [0, 1] its number lies. Two samples of a
-    group then have λ times the covariance of samples that surely share their number, which is the
-    largest that their predictions allow: of equal predictions that of shared labels.
+    independent = True
+    codes: Any = None
+    alone: Any = None
+    n_groups: Any = None
+    strength = 0.0
+    smallest_pvalue = 0.0
 
-    λ is the larger of two estimates. The covariance of pairs within groups knows nothing of labels
-    that are shared where hardly any group has an event; the likelihood does, but it rests on the
-    whole law. It is that of predictions whose log-odds are shifted so that as many events are
-    expected as were seen, since a bias would look like dependence.
+    def __init__(self):
+        """Hold nothing: numbers of groups are those of samples."""
 
-    Parameters
-    ----------
-    chance : ndarray of shape (n_samples, m)
-        Predictions, of single probabilities one column.
-    residuals : ndarray of shape (n_samples, m)
-    codes : ndarray of int of shape (n_samples,)
-        The group of each sample.
-    of_labels : bool
-        Whether outcomes are labels; of shares there is no likelihood.
-    """
+    def __repr__(self):
+        return "INDEPENDENT"
 
-    def __init__(self, chance, residuals, codes, of_labels=True):
-        self._data: Any = chance, residuals, codes
-        self._of_labels = of_labels
+    def units(self, n_samples):
+        return np.arange(n_samples)
 
-    @cached_property
-    def strength(self) -> float:
-        """λ, estimated when it is first asked for."""
-        (chance, residuals, codes), self._data = self._data, None
-        chance, residuals = (part.astype(np.float64) for part in (chance, residuals))
-        together = np.bincount(codes)[codes] > 1
-        if not together.any():
-            return 0.0
-        chance, residuals = chance[together], residuals[together]
-        codes = np.unique(codes[together], return_inverse=True)[1]
-        seen = self.covariance(chance, residuals, codes)
-        return max(seen, self.most_likely(chance, residuals, codes)) if self._of_labels else seen
+    def n_units(self, n_samples):
+        return n_samples
 
-    @staticmethod
-    def covariance(chance, residuals, codes) -> float:
-        """Σ over pairs within groups of δ_i δ_j, over what it were of shared numbers."""
-        if chance.shape[1] > 1:  # whether the class is one of the first k
-            chance, residuals = (np.cumsum(v, axis=1)[:, :-1] for v in (chance, residuals))
-            chance = chance.clip(0, 1)
-        ones, seen, most = np.ones(len(codes)), 0.0, 0.0
-        for p, delta in zip(chance.T, residuals.T, strict=True):
-            seen += (np.bincount(codes, delta) ** 2).sum() - delta @ delta
-            most += covariance_of_shared(ones, p, codes) - p @ (1 - p)
-        return float(np.clip(seen / most, 0, 1)) if most > 0 else 0.0
+    def take(self, rows):
+        return self
 
-    @staticmethod
-    def most_likely(chance, residuals, codes) -> float:
-        """λ of the largest likelihood."""
-        if chance.shape[1] == 1:
-            p, happened = chance[:, 0], chance[:, 0] + residuals[:, 0] > 0.5
-            p = _of_as_many_events(p, happened.sum())
-            low, high = np.where(happened, 0, p), np.where(happened, p, 1)
-        else:
-            column = (chance + residuals).argmax(axis=1)
-            ends = np.cumsum(chance, axis=1) / chance.sum(axis=1, keepdims=True)
-            high = np.take_along_axis(ends, column[:, None], axis=1)[:, 0]
-            low = high - np.take_along_axis(chance, column[:, None], axis=1)[:, 0]
-        likelihood = _Likelihood(low, high, codes)
-        grid = np.linspace(0, _NEAR_1, _SHARED)
-        values = np.array([likelihood(share) for share in grid])
-        best = int(np.argmax(values - _ROUNDING * len(codes) * (grid > 0)))
-        if best in (0, _SHARED - 1):
-            return float(np.rint(grid[best]))
-        bracket = grid[best - 1], grid[best + 1]
-        found = minimize_scalar(lambda share: -likelihood(share), bounds=bracket, method="bounded")
-        return float(found.x**2)
+    def of_several(self):
+        return self
+
+    def about(self, chance, residuals):
+        return self
+
+    def of_outcomes(self, proba, happened):
+        return self
+
+    def design_effect(self, weight):
+        return 1.0
+
+    def sums(self, values):
+        return values
+
+    def squares_of_cells(self, terms, cells, n_cells):
+        return np.bincount(cells, terms**2, minlength=n_cells)
+
+    def variance_of_sum(self, values):
+        return values @ values
+
+    def larger_variance(self, variance, terms, law=None):
+        return variance
+
+    def degrees_of_freedom(self, weight):
+        return np.inf
+
+    def or_singles(self, weight):
+        if (weight == 1).all():
+            return self
+        n_samples = len(weight)
+        return Groups(np.arange(n_samples), np.ones(n_samples, dtype=bool), n_samples)
+
+    def with_votes(self, votes, weight):
+        codes = np.maximum(np.cumsum(weight > 0) - 1, 0)
+        return Groups(codes, votes == 1, int(codes[-1]) + 1, True)
+
+    def blocks(self, n_splits, seed):
+        return KFold(n_splits, shuffle=True, random_state=seed)
 
 
-def _of_as_many_events(p, n_events):
-    """Predictions whose log-odds are shifted so that their sum is a number of events."""
-    free = (p > 0) & (p < 1)
-    events = n_events - np.count_nonzero(p == 1)
-    if not 0 < events < np.count_nonzero(free):
-        return p
-    z, shifted = logit(p[free]), p.copy()
-    reach = np.abs(z).max() + 40
-    shift = brentq(lambda a: expit(z + a).sum() - events, -reach, reach)
-    shifted[free] = expit(z + shift)
-    return shifted
+#: The groups of samples that do not depend on each other.
+INDEPENDENT = _Independent()
 
 
-class _Likelihood:
-    """The log-likelihood of √λ, for the parts [low, high) of [0, 1] of the outcomes that happened.
-
-    Given the number u of its group a sample has its outcome with probability s 1(low ≤ u < high) +
-    (1 - s) (high - low), s = √λ. The integral of their product over u is a sum over the pieces
-    between the ends of all parts, in which it does not change.
-    """
-
-    def __init__(self, low, high, codes):
-        n_groups = codes.max() + 1
-        self.chance = np.maximum(high - low, _LEAST_CHANCE)
-        ends = np.concatenate([low, high, np.zeros(n_groups), np.ones(n_groups)])
-        group = np.concatenate([codes, codes, np.arange(n_groups), np.arange(n_groups)])
-        self.order = np.lexsort((ends, group))
-        length = np.diff(ends[self.order], append=0)
-        self.kept = np.flatnonzero(length > 0)
-        self.length = np.log(length[self.kept])
-        self.group = group[self.order][self.kept]
-        self.starts = np.flatnonzero(np.diff(self.group, prepend=-1))
-
-    def __call__(self, share) -> float:
-        """Return the log-likelihood."""
-        own = (1 - share) * self.chance
-        gain = np.log1p(share / own)
-        none = np.zeros(2 * len(self.starts))
-        path = np.cumsum(np.concatenate([gain, -gain, none])[self.order])
-        terms = self.length + path[self.kept]
-        most = np.maximum.reduceat(terms, self.starts)
-        sums = np.add.reduceat(np.exp(terms - most[self.group]), self.starts)
-        return float(np.log(own).sum() + (most + np.log(sums)).sum())
-
-
-def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> Any:
-    """Covariance of Σ_i values_i 1(u_g < chance_i), u_g the uniform number of the group of i.
-
-    Of values (n_samples, m) a matrix, of (n_samples,) a number.
-    """
-    _, step, above, mean = _steps_of_shared(values, chance, codes)
-    return (step * above.T) @ above - mean.T @ mean
-
-
-def variances_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The same variances of each group, (n_groups,), all of which are present."""
-    first, step, above, mean = _steps_of_shared(values, chance, codes)
-    return np.add.reduceat(step * above**2, first) - mean**2
-
-
-def _steps_of_shared(values, chance, codes):
-    """The variance of a group is ∫ v(u)² du - mean², v(u) the sum of values over chance_i > u.
-
-    Returned are the first sample of each group, the lengths of the steps of v, v on them, and the
-    means, in the order of groups and chances.
-    """
-    order = np.lexsort((chance, codes))
-    group, p, values = codes[order], chance[order], values[order]
-    first = np.flatnonzero(np.diff(group, prepend=-1))
-    sizes = np.diff(first, append=len(group))
-    step = np.diff(p, prepend=0.0)
-    step[first] = p[first]
-    before = np.cumsum(values, axis=0) - values
-    total = np.add.reduceat(values, first, axis=0) + before[first]
-    above = np.repeat(total, sizes, axis=0) - before
-    return first, step, above, np.add.reduceat((p * values.T).T, first, axis=0)
-
-
-def groups_of_rows(groups: Groups | None, rows: slice | np.ndarray) -> Groups | None:
-    """The groups of some of the samples, where there are any."""
-    return None if groups is None else groups.take(rows)
-
-
-def codes_of_groups(groups: Groups | None) -> np.ndarray | None:
-    """The group of each sample as public functions take it, where there are any."""
-    return None if groups is None else groups.codes
-
-
-def units_of(groups: Groups | None, n_samples: int) -> np.ndarray:
-    """The number of the group of each sample, of independent ones its own."""
-    return np.arange(n_samples) if groups is None else groups.codes
-
-
-def effect_of(groups: Groups | None, weight: np.ndarray) -> float:
-    """The design effect of groups; 1 of independent samples."""
-    return 1.0 if groups is None else groups.design_effect(weight)
-
-
-def groups_or_singles(groups: Groups | None, weight: np.ndarray) -> Groups | None:
-    """The groups; where there are none and weights of mean 1 differ, each sample by itself.
-
-    Formulas of groups are then those of samples of different weight.
-    """
-    if groups is not None or (weight == 1).all():
-        return groups
-    n_samples = len(weight)
-    return Groups(np.arange(n_samples), np.ones(n_samples, dtype=bool), n_samples)
-
-
-def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Groups | None:
-    """Check a user's groups; None where every sample is a group of its own.
+def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Groups:
+    """Check a user's groups.
 
     Parameters
     ----------
@@ -388,11 +339,13 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
     few : int
         Below so many groups there is a warning.
     """
-    if groups is None or isinstance(groups, Groups):
+    if isinstance(groups, Groups):
         return groups
+    if groups is None:
+        return INDEPENDENT
     codes, sizes = _codes_and_sizes(groups, weight)
     if (sizes <= 1).all():
-        return None
+        return INDEPENDENT
     n_groups = int(np.count_nonzero(sizes))
     if n_groups < _FEWEST:
         raise InputError(
@@ -435,13 +388,6 @@ def weights_within_groups(groups: Any, weight: np.ndarray) -> np.ndarray:
     return weight / np.maximum(mass, 1.0)[codes]
 
 
-def shuffled_blocks(n_splits: int, seed: int, groups: Groups | None) -> KFold | GroupBlocks:
-    """A splitter into shuffled blocks, which hold whole groups where there are any."""
-    if groups is None:
-        return KFold(n_splits, shuffle=True, random_state=seed)
-    return GroupBlocks(int(n_splits), seed)
-
-
 class GroupBlocks:
     """A splitter whose blocks hold whole groups and are alike in size.
 
@@ -479,10 +425,10 @@ class GroupBlocks:
         yield from GroupKFold(self.n_splits).split(X, groups=np.argsort(shuffled[::-1])[codes])
 
 
-def read_splits(cv, X, y, groups: Groups | None, name: str = "cv", **params) -> list[tuple]:
+def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tuple]:
     """Row numbers (training, test) of the splits of a splitter, which hold whole groups."""
     everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
-    if groups is not None:
+    if not groups.independent:
         params["groups"] = groups.codes
     try:
         splits = [(everyone[train], everyone[test]) for train, test in cv.split(X, y, **params)]
@@ -493,15 +439,16 @@ def read_splits(cv, X, y, groups: Groups | None, name: str = "cv", **params) -> 
         raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
     if not splits:
         raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
-    if groups is not None:
-        _refuse_cut_groups(splits, groups, name)
+    _refuse_cut_groups(splits, params.get("groups"), name)
     return splits
 
 
-def _refuse_cut_groups(splits, groups: Groups, name: str) -> None:
+def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str) -> None:
     """Raise where a group has samples in both parts of a split."""
+    if codes is None:
+        return
     for number, (train, test) in enumerate(splits):
-        cut = np.isin(groups.codes[test], groups.codes[train])
+        cut = np.isin(codes[test], codes[train])
         if cut.any():
             raise InputError(
                 name,
@@ -511,77 +458,9 @@ def _refuse_cut_groups(splits, groups: Groups, name: str) -> None:
             )
 
 
-def groups_of_votes(votes: np.ndarray, weight: np.ndarray, groups: Groups | None) -> Groups:
-    """The groups of samples with votes, of which those of one sample depend on each other."""
-    alone = votes == 1
-    if groups is None:
-        codes = np.maximum(np.cumsum(weight > 0) - 1, 0)
-        return Groups(codes, alone, int(codes[-1]) + 1, True)
-    return replace(groups, alone=groups.alone & alone, of_shares=True)
-
-
-def effective_groups(weight: np.ndarray, groups: Groups) -> float:
-    """How many groups of equal weight would tell as much, (Σ w)² / Σ_g w_g²."""
-    sums = groups.sums(weight)
-    return float(sums.sum() ** 2 / (sums @ sums))
-
-
-def degrees_of_freedom(weight: np.ndarray, groups: Groups | None) -> float:
-    """Those of Student's distribution of a studentised mean, G_eff - 1; infinity without groups."""
-    if groups is None:
-        return np.inf
-    return max(effective_groups(weight, groups) - 1, _FEWEST_FREEDOM)
-
-
 def law_of_mean(freedom: float):
     """Student's distribution of so many degrees of freedom, normal of infinitely many."""
     return norm if np.isinf(freedom) else t(freedom)
-
-
-def tail_quantile(tail: float, weight: np.ndarray, groups: Groups | None) -> float:
-    """The upper quantile of a studentised mean."""
-    return float(law_of_mean(degrees_of_freedom(weight, groups)).isf(tail))
-
-
-def variance_of_sums(values: np.ndarray, groups: Groups) -> np.ndarray:
-    """Variance of Σ_i values_i with mean 0, G / (G - 1) Σ_g (Σ_{i∈g} values_i)²; one a column."""
-    n = groups.n_groups
-    return n / (n - 1) * (groups.sums(values) ** 2).sum(axis=0)
-
-
-def squares_of_cells(terms, cells, n_cells: int, groups: Groups | None) -> np.ndarray:
-    """Sums over each cell of the squares of its terms, of groups those of each in it together."""
-    if groups is not None:
-        cells, place = groups.cells(cells, n_cells)
-        terms = np.bincount(place, terms)
-    return np.bincount(cells, terms**2, minlength=n_cells)
-
-
-def larger_variance(
-    variance: float, terms: np.ndarray, groups: Groups | None, law: Any = None
-) -> float:
-    """Variance of Σ_i terms_i with mean 0: that of independent samples, or a larger one of groups.
-
-    Parameters
-    ----------
-    variance : float
-        That of independent samples.
-    terms : ndarray of shape (n_samples,)
-    groups : Groups or None
-    law : tuple of two ndarray of shape (n_samples,), default=None
-        By how much an event changes each term, and the chance of it. The variance is then no
-        smaller than by the law of :class:`Dependence`, either.
-    """
-    if groups is None:
-        return variance
-    seen = float(variance_of_sums(terms, groups))
-    return max(variance, seen, 0.0 if law is None else float(groups.covariance(*law)))
-
-
-def covariance_of_sums(values: np.ndarray, groups: Groups) -> np.ndarray:
-    """Covariance (m, m) of Σ_i values_i, of values (n, m) with mean 0."""
-    sums = groups.sums(values)
-    return groups.n_groups / (groups.n_groups - 1) * sums.T @ sums
 
 
 def no_smaller(covariance: np.ndarray, floor: np.ndarray) -> np.ndarray:

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from skcal._groups import groups_of_rows
+from skcal._groups import INDEPENDENT
 from skcal._matrices import hits, one_hot, two_columns
 from skcal._validation import InputError
 
@@ -70,8 +70,8 @@ class Problem(NamedTuple):
     logits : ndarray of shape (n_rows, d) or None
         Of predictions that were logits the logarithms of the features, of a single feature its
         logit, without the loss of probabilities near 0 and 1.
-    groups : skcal._groups.Groups or None
-        Which of its rows belong together; None where all are independent.
+    groups : skcal._groups.Groups
+        Which of its rows belong together; :data:`skcal._groups.INDEPENDENT` where none do.
     rows : slice or ndarray of int
         The samples that the problem is about.
     """
@@ -81,7 +81,7 @@ class Problem(NamedTuple):
     weight: np.ndarray
     share: float = 1.0
     logits: Any = None
-    groups: Any = None
+    groups: Any = INDEPENDENT
     rows: slice | np.ndarray = _ALL
 
     @property
@@ -97,7 +97,7 @@ class Problem(NamedTuple):
     @property
     def of_shares(self) -> bool:
         """Whether outcomes are shares of votes, whose law is not known."""
-        return self.groups is not None and self.groups.of_shares
+        return self.groups.of_shares
 
     @property
     def outcomes(self) -> np.ndarray:
@@ -121,7 +121,7 @@ class Problem(NamedTuple):
         residuals = None if self.residuals is None else self.residuals[places]
         logits = None if self.logits is None else self.logits[places]
         problem = _problem(self.features[places], residuals, weight, logits, rows)
-        return problem._replace(groups=groups_of_rows(self.groups, places))
+        return problem._replace(groups=self.groups.take(places))
 
     def seen_by(self, function: Any) -> np.ndarray:
         """Return the features as a calibration-estimation function reads them.
@@ -157,13 +157,13 @@ class Problems(NamedTuple):
     parts : list of Problem
     weight : ndarray of shape (n_samples,)
         The weights of the samples.
-    groups : skcal._groups.Groups or None
+    groups : skcal._groups.Groups
         Which samples belong together.
     """
 
     parts: list[Problem]
     weight: np.ndarray
-    groups: Any = None
+    groups: Any = INDEPENDENT
 
     @property
     def share_samples(self) -> bool:
@@ -186,7 +186,7 @@ class Problems(NamedTuple):
         """
         if np.array_equal(rows, np.arange(len(self.weight))):
             return self
-        weight, groups = self.weight[rows], groups_of_rows(self.groups, rows)
+        weight, groups = self.weight[rows], self.groups.take(rows)
         if self.share_samples:
             taken = [part.take(rows, slice(None), weight) for part in self.parts]
             return Problems(taken, weight, groups)

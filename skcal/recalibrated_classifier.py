@@ -18,7 +18,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import groups_of_rows, read_groups, read_splits
+from skcal._groups import read_groups, read_splits
 from skcal._labels import plain_labels, shortened
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
@@ -277,7 +277,7 @@ class RecalibratedClassifierCV(
                 f"less than cv={self.cv} folds. Pass fewer folds or more samples."
             )
         cv = check_cv(self.cv, y, classifier=True)
-        if groups is not None and (self.cv is None or isinstance(self.cv, Integral)):
+        if not groups.independent and (self.cv is None or isinstance(self.cv, Integral)):
             cv = StratifiedGroupKFold(cv.n_splits)
         with warnings.catch_warnings():
             if frozen:  # whose folds need not hold every class
@@ -308,7 +308,7 @@ class RecalibratedClassifierCV(
         )
         task = context.subcontext(task_name="recalibrator")
         with task.propagate_callback_context(recalibrator):
-            together = groups_of_rows(groups, rows)
+            together = groups.take(rows)
             self.recalibrator_ = recalibrator.fit(predictions, codes[rows], weight[rows], together)
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:

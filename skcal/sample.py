@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._groups import FEW_OF_TESTS, Groups, groups_of_rows, groups_of_votes, read_groups
+from skcal._groups import FEW_OF_TESTS, INDEPENDENT, Groups, read_groups
 from skcal._labels import (
     check_labels,
     class_names,
@@ -52,8 +52,8 @@ class Sample(NamedTuple):
     positive_first : bool
         Whether ``pos_label`` is the class of the first of the two columns that were passed; those
         of the sample are always (negative class, positive class).
-    groups : Groups or None
-        Which samples depend on each other; None where all are independent.
+    groups : Groups
+        Which samples depend on each other, :data:`skcal._groups.INDEPENDENT` where none do.
     outcomes : ndarray of shape (n_samples, n_classes) or None
         How much of each class happened, where that is not told by ``codes``.
     votes : ndarray of shape (n_samples,) or None
@@ -68,15 +68,13 @@ class Sample(NamedTuple):
     notion: Notion
     logits: np.ndarray | None = None
     positive_first: bool = False
-    groups: Groups | None = None
+    groups: Groups = INDEPENDENT
     outcomes: np.ndarray | None = None
     votes: np.ndarray | None = None
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
         problems = make_problems(self.proba, self.happened, self.notion, self.weight, self.logits)
-        if self.groups is None:
-            return problems
         return [
             part._replace(groups=self.groups.take(part.rows).about(part.features, part.residuals))
             for part in problems
@@ -137,7 +135,7 @@ class Sample(NamedTuple):
             codes=self.codes[rows],
             weight=self.weight[rows] if weight is None else weight,
             logits=None if self.logits is None else self.logits[rows],
-            groups=groups_of_rows(self.groups, rows),
+            groups=self.groups.take(rows),
             outcomes=None if self.outcomes is None else self.outcomes[rows],
             votes=None if self.votes is None else self.votes[rows],
         )
@@ -269,9 +267,9 @@ def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sampl
         weight = weight / weight.max()
     together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
     if notion.of_shares:
-        together = groups_of_votes(np.full(len(weight), np.nan), weight, together)
+        together = together.with_votes(np.full(len(weight), np.nan), weight)
     elif votes is not None:
-        together = groups_of_votes(votes, weight, together)
+        together = together.with_votes(votes, weight)
     return Sample(
         proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
     )
@@ -294,9 +292,9 @@ def _read_outcomes(y_true, proba, of_labels, name, proba_name):
     return read_shares(y_true, proba, name, proba_name) or (None, None)
 
 
-def refuse_groups(groups: Groups | None, who: str, remedy: str, name: str = "y_true") -> None:
+def refuse_groups(groups: Groups, who: str, remedy: str, name: str = "y_true") -> None:
     """Raise where outcomes belong together, for what holds for independent labels alone."""
-    if groups is None:
+    if groups.independent:
         return
     if groups.of_shares:
         raise error_of_shares(who, remedy, name)

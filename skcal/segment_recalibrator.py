@@ -13,13 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._files import Document
-from skcal._groups import (
-    Groups,
-    codes_of_groups,
-    groups_of_rows,
-    read_groups,
-    shuffled_blocks,
-)
+from skcal._groups import Groups, read_groups
 from skcal._labels import plain_labels
 from skcal._scores import LOSSES
 from skcal._show import Table
@@ -242,7 +236,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         if recalibrator is None:
             recalibrator = Recalibrator(random_state=seed, store_out_of_fold=False)
         options = {} if (data.weight == data.weight[0]).all() else {"sample_weight": data.weight}
-        if data.groups is not None and isinstance(recalibrator, Recalibrator):
+        if isinstance(recalibrator, Recalibrator):
             options["groups"] = data.groups.codes
         fitted = clone(recalibrator).fit(data.X, data.y, **options)
         if len(fitted.classes_) != 2:
@@ -264,7 +258,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
                 n_resamples=self.n_resamples,
                 random_state=seed,
                 sample_weight=data.weight,
-                groups=codes_of_groups(data.groups),
+                groups=data.groups.codes,
             )
             significant = [rules_of[one.name] for one in test.segments if one.pvalue <= self.alpha]
             new = [rules for rules in significant if rules not in model.rules]
@@ -417,11 +411,11 @@ class _Data(NamedTuple):
     X: Any
     y: np.ndarray
     weight: np.ndarray
-    groups: Groups | None
+    groups: Groups
     columns: dict[str, np.ndarray]
 
     def take(self, rows) -> _Data:
-        groups = groups_of_rows(self.groups, rows)
+        groups = self.groups.take(rows)
         columns = {name: column[rows] for name, column in self.columns.items()}
         return _Data(_safe_indexing(self.X, rows), self.y[rows], self.weight[rows], groups, columns)
 
@@ -476,8 +470,8 @@ def _offsets(segments, log_odds, happened, data) -> np.ndarray:
 def _folds(data, cv, seed):
     """Training and test rows of shuffled folds, which hold whole groups."""
     rows = np.arange(len(data.y))
-    blocks = shuffled_blocks(cv, seed, data.groups)
-    return blocks.split(rows, groups=codes_of_groups(data.groups))
+    blocks = data.groups.blocks(cv, seed)
+    return blocks.split(rows, groups=data.groups.codes)
 
 
 def _comparison(before, after, happened, data) -> dict[str, LossComparison]:

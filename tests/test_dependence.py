@@ -9,7 +9,8 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from skcal import Binning, CalibrationErrorEstimator, TemperatureScaling
-from skcal._groups import Dependence, Groups, _Likelihood, covariance_of_shared, tail_quantile
+from skcal._dependence import Dependence, _Likelihood, covariance_of_shared
+from skcal._groups import Groups
 from skcal._scores import brier_losses
 from skcal.hypothesis_tests import (
     bias_curve,
@@ -390,7 +391,7 @@ def test_the_most_of_all_ranges_knows_the_variance_of_the_law():
     )
     [problem] = read_sample(y, p, groups=groups).problems()
     largest, law = 0.0, in_one_group(problem)
-    z = tail_quantile(0.05, np.ones(len(p)), problem.groups)
+    z = problem.groups.quantile(0.05, np.ones(len(p)))
     edges = np.unique(p)
     for low in edges:
         for high in edges[edges >= low]:

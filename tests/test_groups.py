@@ -317,7 +317,7 @@ def test_few_and_unequal_groups_are_warned_of_and_samples_of_weight_0_do_not_cou
         read_groups(np.arange(18) % 9, np.ones(18))
     with pytest.warns(UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"):
         read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))
-    assert read_groups(np.arange(18) % 9, np.repeat([1.0, 0.0], 9)) is None
+    assert read_groups(np.arange(18) % 9, np.repeat([1.0, 0.0], 9)).independent
     weight = np.r_[0.0, 0.0, np.ones(22)]
     groups = read_groups(np.repeat(np.arange(12), 2), weight)
     assert groups.n_groups == 11
@@ -571,7 +571,7 @@ def test_fits_keep_groups_together_and_tell_of_groups(kind):
         for one in fitted._cross_fits:
             assert not set(groups[one.test]) & set(np.delete(groups, one.test))
     else:
-        assert fitted.out_of_fold_.groups is not None
+        assert not fitted.out_of_fold_.groups.independent
 
 
 @pytest.mark.filterwarnings("ignore:The groups parameter is ignored by KFold")

@@ -28,6 +28,7 @@ LAYERS = [
     "_matrices",
     "_cholesky",
     "_bins",
+    "_dependence",
     "_groups",
     "_scores",
     "notions",

@@ -266,7 +266,7 @@ class _Bins:
         together = tabulate([statistic.moments], notion, np.arange(2), 1 - 2 * tail / n_filled)
         limits = [table.low[filled, 0], table.high[filled, 0]]
         limits += [together.low[filled, 0], together.high[filled, 0]]
-        if problem.groups is not None:
+        if not problem.groups.independent:
             limits = _limits_of_groups(problem, statistic.moments.bins, limits, 2 * tail)
         low, high, band_low, band_high = limits
         return cls(

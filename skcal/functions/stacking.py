@@ -227,13 +227,13 @@ class Stacking(BilinearFunction):
         return fitted
 
     def _held_out_products(self, X, residuals, weight, groups):
-        count, n_units = len(self.functions), len(X) if groups is None else groups.n_groups
+        count, n_units = len(self.functions), groups.n_units(len(X))
         n_splits = min(self.cv, n_units // 2)
         total = np.zeros((2, count, count + 1))
         if n_splits >= 2:
             folds = KFold(n_splits, shuffle=True, random_state=self.random_state)
             codes = None
-            if groups is not None:
+            if not groups.independent:
                 seed = check_random_state(self.random_state).randint(2**31 - 1)
                 folds, codes = GroupBlocks(n_splits, seed), groups.codes
             for train, test in folds.split(X, groups=codes):

@@ -13,7 +13,6 @@ from scipy.stats import chi2, f, norm
 from sklearn.utils import check_random_state
 
 from skcal._bins import bin_sums
-from skcal._groups import effective_groups, groups_or_singles
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls, nonempty
@@ -390,7 +389,7 @@ def cox_test(
 def _cox(problem, hypothesis):
     """The likelihood ratio test of the coefficients, or with groups or weights Wald's test."""
     weight = problem.weight / problem.weight.mean()
-    groups = groups_or_singles(problem.groups, weight)
+    groups = problem.groups.or_singles(weight)
     outcome = Outcome(problem._replace(weight=weight, groups=groups))
     data = outcome.logit, outcome.happened, outcome.weight
     check_both(data[1])
@@ -399,9 +398,9 @@ def _cox(problem, hypothesis):
     else:
         check_overlap(*data[:2])
         fit, tested = fit_logistic(*data), slice(1 if hypothesis == "slope" else 0, 2)
-    if groups is not None:
+    if not groups.independent:
         fit = of_groups(fit, outcome)
-        result = _wald(fit, tested, effective_groups(weight, groups) - 1)
+        result = _wald(fit, tested, groups.effective_number(weight) - 1)
     else:
         null = fit_intercept(*data).log_likelihood if tested.start else log_likelihood(*data)
         result = _likelihood_ratio(fit, tested, null)
@@ -555,7 +554,7 @@ def kolmogorov_smirnov_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
     refuse_vectors(sample)
-    if sample.groups is not None:
+    if not sample.groups.independent:
         warn_if_few(n_resamples, len(nonempty(sample)), sample.groups)
     draws = n_resamples, check_random_state(random_state)
     return of_each_problem(sample, lambda problem: _largest_residual(problem, statistic, *draws))
@@ -570,7 +569,7 @@ def _largest_residual(problem, statistic, n_resamples, rng):
     # Where all predictions are certain and right, the value is 0.
     value = estimate * weight.sum() / deviation if deviation > 0 else estimate
     pvalue, limit = 1.0, "Brownian motion"
-    if problem.groups is not None:
+    if not problem.groups.independent:
         name = "cutoff" if kuiper else "kolmogorov_smirnov"
         prepared = prepare(STATISTICS[f"{name}_calibration_error"], problem, {})
         [draw] = draw_nulls([prepared], [problem], n_resamples, rng)

@@ -12,13 +12,7 @@ from numpy.polynomial.legendre import legvander
 from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
-from skcal._groups import (
-    FEW_OF_COMPARISONS,
-    degrees_of_freedom,
-    effect_of,
-    groups_or_singles,
-    law_of_mean,
-)
+from skcal._groups import FEW_OF_COMPARISONS, law_of_mean
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
@@ -208,9 +202,9 @@ def compare_calibration(
     a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
     b = b._replace(groups=a.groups)
     difference = difference_of_errors(a, b) if a.notion.scalar else None
-    single, law = a.notion.single and b.groups is not None, 0.0
+    single, law = a.notion.single and not b.groups.independent, 0.0
     parts = [one.problems()[0] for one in (a, b)] if single else []
-    a = a._replace(groups=groups_or_singles(a.groups, a.weight))
+    a = a._replace(groups=a.groups.or_singles(a.weight))
     if method == "projection":
         projections = _Projection(a, degree), _Projection(b, degree)
         sums = _Vectors(*projections, a).sums()
@@ -220,14 +214,14 @@ def compare_calibration(
     else:
         sums = _skce_sums(a, b, kernel, bandwidth)
         name = "paired SKCE"
-    estimate, error = (_mean_of_pairs if a.groups is None else _mean_of_group_pairs)(sums)
+    estimate, error = (_mean_of_pairs if a.groups.independent else _mean_of_group_pairs)(sums)
     error = max(error, np.sqrt(law))
     if estimate and error <= 1e-6 * abs(estimate):
         raise ValueError(
             "The difference is the same for every sample, so it has no standard error. More, and "
             "more varied, samples are needed."
         )
-    freedom = degrees_of_freedom(a.weight, a.groups)
+    freedom = a.groups.degrees_of_freedom(a.weight)
     z = estimate / error if error > 0 else 0.0
     return ComparisonResult(
         error_difference=difference,
@@ -265,7 +259,7 @@ def _surprises(problem) -> float:
     """How many outcomes were not predicted, of groups no more than their dependence leaves."""
     if not len(problem.weight):
         return 0.0
-    return float((problem.residuals**2).sum() / effect_of(problem.groups, problem.weight))
+    return float((problem.residuals**2).sum() / problem.groups.design_effect(problem.weight))
 
 
 class _PairSums(NamedTuple):
@@ -405,7 +399,7 @@ class _Vectors:
         self.parts, self.weight, self.sizes = (a, b), sample.weight, sample.weight
         self.signs = np.repeat([1.0, -1.0], [a.width, b.width])
         self.of_groups, groups = None, sample.groups
-        if groups is not None and groups.n_groups < a.n:
+        if groups.n_units(a.n) < a.n:
             U = np.zeros((groups.n_groups, len(self.signs)))
             for rows in self._blocks(a.n):
                 np.add.at(U, groups.codes[rows], self._of(rows))

@@ -12,14 +12,6 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import foldnorm, norm
 
-from skcal._groups import (
-    effect_of,
-    groups_of_rows,
-    groups_or_singles,
-    larger_variance,
-    tail_quantile,
-    variance_of_sums,
-)
 from skcal._show import ShownRounded, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, as_floats
@@ -398,8 +390,8 @@ def _rms_bounds(sample, limit, tail, n_bins) -> _Bounds:
 
 
 def _largest_gap(problem: Problem, min_share, alpha) -> float:
-    groups = groups_or_singles(problem.groups, problem.weight)
-    z = tail_quantile(alpha, problem.weight, groups)
+    groups = problem.groups.or_singles(problem.weight)
+    z = groups.quantile(alpha, problem.weight)
     return largest_gap_limit(GapSums.of(problem), min_share, z, alpha)
 
 
@@ -411,9 +403,9 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         high = _exact_high(terms, rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
-        z = tail_quantile(alpha, problem.weight, groups_or_singles(problem.groups, problem.weight))
-        high = _asymptotic_high(terms, z if problem.groups is None else norm.isf(alpha))
-        if problem.groups is not None:
+        z = problem.groups.or_singles(problem.weight).quantile(alpha, problem.weight)
+        high = _asymptotic_high(terms, z if problem.groups.independent else norm.isf(alpha))
+        if not problem.groups.independent:
             terms.sigma, between = _between_quantiles(problem, terms, z)
             high = max(high, between)
         high += rate * terms.most / terms.n
@@ -474,7 +466,7 @@ class _Terms:
             for values in (weight * delta, (weight * delta) ** 2, weight**2 * (x * (1 - x)))
         )
         # No event of a rate 3 / n is seen in 5 % of the samples: how many tell as much as one.
-        effect = effect_of(problem.groups, weight)
+        effect = problem.groups.design_effect(weight)
         self.most = float(weight.max()) * effect
         self.sigma = float(np.sqrt(max(self.squares.sum(), self.variances.sum())))
 
@@ -535,20 +527,20 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     errors = np.sqrt(variance * moments.squares[filled]) / mass  # standard errors of the gaps
 
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    z = tail_quantile(alpha, weight, groups_or_singles(groups, weight))
+    z = groups.or_singles(weight).quantile(alpha, weight)
     sign = np.sign(moments.gaps[inside, 0])
     signed = sign * problem.residuals[:, 0]
     # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
     apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n
     variance = max(terms.sigma**2 + apart_from_mean, 0) / terms.n
     law = weight * sign / terms.n, x
-    variance = larger_variance(variance, weight * (signed - estimate) / terms.n, groups, law)
-    if groups is not None:
+    variance = groups.larger_variance(variance, weight * (signed - estimate) / terms.n, law)
+    if not groups.independent:
         terms.sigma = float(np.sqrt(terms.n * variance))
         apart = np.zeros((len(x), len(filled)))
         apart[np.arange(len(x)), inside] = weight * (problem.residuals - moments.gaps[inside])[:, 0]
         of_bins = groups.covariance_of_cells(weight, x, inside, len(filled))
-        seen = variance_of_sums(apart[:, filled], groups)
+        seen = groups.variance_of_sum(apart[:, filled])
         deviations = np.sqrt(np.maximum(seen, np.diagonal(of_bins)[filled]))
         errors = np.maximum(errors, deviations / mass)
     high = estimate + z * np.sqrt(variance) + rate * terms.most / terms.n
@@ -563,10 +555,10 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
         return float(share @ (mean - true_gaps)) + width + rate * terms.most / n
 
     assumed = float(share @ true_gaps)
-    if groups is None:
+    if groups.independent:
         low = estimate - _sum_of_absolute_quantile(share * errors, z)
     else:  # bins may depend on each other entirely
-        both_sides = tail_quantile(alpha / 2, weight, groups)
+        both_sides = groups.quantile(alpha / 2, weight)
         low = estimate - both_sides * float(share @ errors)
     return _Bounds(estimate, low, high, samples_needed(limit, assumed, noise), assumed)
 
@@ -608,8 +600,8 @@ def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
     n = weight.sum() ** 2 / (weight @ weight)  # effective
     groups = problem.groups
     if np.ptp(weight) > 0:
-        groups = groups_or_singles(groups, problem.weight)
-    groups = groups_of_rows(groups, inside)
+        groups = groups.or_singles(problem.weight)
+    groups = groups.take(inside)
     least, most = proportion_limits(happened, weight, groups, alpha)
     sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
     gap = abs(frequency - predicted)

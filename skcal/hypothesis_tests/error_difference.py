@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcal._groups import larger_variance
 from skcal._show import ShownRounded, percent, plain_number
 from skcal.metrics.crossings import CHANGES
 from skcal.metrics.error_limits import ErrorLimits
@@ -87,8 +86,8 @@ def difference_of_errors(
     limits = [ErrorLimits(sample) for sample in (first, second)]
     (first_terms, first_sum), (second_terms, second_sum) = map(_signed_terms, limits)
     terms = first_terms - second_terms
-    terms = terms[np.argsort(terms)] if first.groups is None else terms
-    variance = larger_variance(float(terms @ terms), terms, first.groups)
+    terms = terms[np.argsort(terms)] if first.groups.independent else terms
+    variance = first.groups.larger_variance(float(terms @ terms), terms)
     variance = max(variance, _variance_by_dependence(*limits))
     noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
     half = limits[0].quantile((1 - confidence_level) / 2) * np.sqrt(variance) + _SHIFT * noise
@@ -109,7 +108,7 @@ def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
     """
     deviation, n_samples = 0.0, len(first.sample.weight)
     for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
-        if a.groups is None or b.groups is None:  # no groups in this problem
+        if a.groups.independent or b.groups.independent:  # no groups in this problem
             continue
         signs = [part.largest_pattern(_CROSSINGS) for part in (a, b)]
         in_order = np.full((3, n_samples), np.nan)

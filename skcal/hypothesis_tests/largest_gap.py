@@ -36,7 +36,7 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     wide = held >= min_share - 2 * merged / _CELLS - _ROUNDING
     first, end, held = first[wide], end[wide], held[wide]
     variances = np.maximum(seen[end] - seen[first], implied[end] - implied[first])
-    if gaps.groups is not None:
+    if not gaps.groups.independent:
         n = gaps.groups.n_groups
         paths = np.pad(np.cumsum(gaps.group_sums(cells), axis=1), ((0, 0), (1, 0)))
         products = n / (n - 1) * paths.T @ paths

@@ -224,7 +224,7 @@ class Draws(NamedTuple):
 
 def level_of(sample: Sample) -> str:
     """Say what is known of the level of a test that redraws outcomes."""
-    if sample.groups is None:
+    if sample.groups.independent:
         return "exact level"
     return f"signs of {sample.groups.n_groups:,} groups flipped, asymptotic level"
 
@@ -284,7 +284,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     n_jobs : int or None
     """
     pairs = list(zip(statistics, problems, strict=True))
-    if problems[0].groups is None:
+    if problems[0].groups.independent:
         redrawn = [null_distribution(*pair, n_resamples, random_state, n_jobs) for pair in pairs]
         return [Draws(null[None], np.array([seen]), slack) for null, seen, slack in redrawn]
     # All problems of a draw flip the same groups, and share what the samples of a group share.

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._groups import Groups, law_of_mean
+from skcal._groups import INDEPENDENT, Groups, law_of_mean
 from skcal._selection import LEVEL
 from skcal._show import ShownRounded, pvalue_text, rounded, wrapped
 from skcal._sklearn_compat import Interval, validate_params
@@ -202,9 +202,9 @@ def positive(pvalue: float) -> float:
     return max(float(pvalue), float(np.finfo(np.float64).tiny))
 
 
-def warn_if_few(n_resamples: int, n_tests: int, groups: Groups | None = None) -> None:
+def warn_if_few(n_resamples: int, n_tests: int, groups: Groups = INDEPENDENT) -> None:
     """Warn when no p-value can reach 5 %."""
-    if groups is not None and n_tests * groups.smallest_pvalue > 0.05:
+    if n_tests * groups.smallest_pvalue > 0.05:
         warnings.warn(
             f"{groups.n_groups} groups: the smallest possible p-value of {n_tests} tests is "
             f"{min(n_tests * groups.smallest_pvalue, 1):.3g}, above 0.05. Use more groups.",
@@ -219,9 +219,9 @@ def warn_if_few(n_resamples: int, n_tests: int, groups: Groups | None = None) ->
         )
 
 
-def require_reachable(level: float, groups: Groups | None) -> None:
+def require_reachable(level: float, groups: Groups) -> None:
     """Raise where flips of groups cannot reach a level."""
-    if groups is not None and level < groups.smallest_pvalue:
+    if level < groups.smallest_pvalue:
         raise InputError(
             "groups",
             f"holds {groups.n_groups} groups, whose signs give p-values of at least "

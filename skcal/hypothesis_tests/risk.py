@@ -123,7 +123,7 @@ def risk_test(
             "samples; both parts need two."
         )
     seed = rng.randint(2**31 - 1)
-    if sample.groups is None:
+    if sample.groups.independent:
         split = ShuffleSplit(1, test_size=n_test, random_state=seed)
         train, test = next(split.split(sample.codes))
     else:

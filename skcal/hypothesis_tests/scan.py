@@ -350,7 +350,7 @@ class RangeScan:
         self.mass, self.squares = self._over_ranges(weight), self._over_ranges(weight**2)
         self.predicted = self._over_ranges(weight * x)
         implied = variance = self._over_ranges(weight**2 * x * (1 - x))
-        if self.problem.groups is not None:
+        if not self.problem.groups.independent:
             variance = np.maximum(implied, self._variance_of_groups())
         self.certainty = np.divide(implied, variance, out=np.ones_like(implied), where=variance > 0)
         self.deviation = np.sqrt(variance)

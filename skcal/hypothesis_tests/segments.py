@@ -467,7 +467,7 @@ class SegmentBias:
         observed = expected + difference
         effective = self._mass**2 / self._squares
         low, high = clopper_pearson(observed * effective, effective, (1 - 0.95) / 2)
-        if self.problem.groups is not None:
+        if not self.problem.groups.independent:
             for segment, k in enumerate(column):
                 low[segment, k], high[segment, k] = self._limits_of_groups(segment, k)
         values = [each[worst].tolist() for each in (predicted, observed, difference, low, high)]
@@ -539,12 +539,12 @@ def step_down(family, n_resamples, rng, n_jobs):
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
     groups = family[0].problem.groups
-    if groups is not None:  # all problems flip the same groups, and share what those share
+    if not groups.independent:  # all problems flip the same groups, and share what those share
         seeds = np.hstack([rng.randint(2**31 - 1, size=(n_resamples, 1)), seeds])
     row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
     blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
     laws = [(_redraw, seeds)]
-    if groups is not None:
+    if not groups.independent:
         laws.append((_flip, seeds))
     tested = []
     for draw, own in laws:

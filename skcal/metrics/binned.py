@@ -81,7 +81,7 @@ def prepare_bins(
 
 def _count_expected_error(sample, *, norm, debias, **others):
     """The error as a function of how often each row counts."""
-    if others["average"] == "micro" or (debias and sample.groups is not None):
+    if others["average"] == "micro" or (debias and not sample.groups.independent):
         return None
     rule = _pop_rule(others)
     distance = resolve_distance(others.pop("distance"), norm, debias)

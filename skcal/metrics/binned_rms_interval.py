@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._groups import squares_of_cells, tail_quantile, units_of
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
@@ -201,7 +200,7 @@ def binned_rms_error_interval(
     terms = _PairTerms(sample, BinRule(n_bins, strategy))
     linear, degenerate, freedom = terms.variances()
     tail = (1 - confidence_level) / 2
-    z = tail_quantile(tail, sample.weight, sample.groups)
+    z = sample.groups.quantile(tail, sample.weight)
     ends = _ends(terms, linear, degenerate, freedom, tail, z)
     low, estimate, high = (np.sqrt(max(v, 0.0)) if root else v for v in ends)
     error = float(np.sqrt(linear + degenerate))
@@ -258,7 +257,7 @@ def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> Rms
     """
     terms, n = _PairTerms(sample, rule), len(sample.codes)
     linear, degenerate, freedom = terms.variances()
-    z = tail_quantile(tail, sample.weight, sample.groups)
+    z = sample.groups.quantile(tail, sample.weight)
     ends = _ends(terms, linear, degenerate, freedom, tail, z)
     low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
     if surprises(sample) < FEWEST_EVENTS:
@@ -293,7 +292,7 @@ class _PairTerms:
             delta = problem.residuals[:, 0].astype(np.float64)
             mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
             squares, diagonal = (
-                squares_of_cells(t, bins, size, problem.groups) for t in (w, w * delta)
+                problem.groups.squares_of_cells(t, bins, size) for t in (w, w * delta)
             )
             pairs = mass**2 - squares
             enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
@@ -306,7 +305,7 @@ class _PairTerms:
             own_shares += w.sum() / weight.sum()
             apart = w / weight.sum() * (delta - gaps[bins])
             spread = float(np.sum(apart**2))
-            if problem.groups is not None:
+            if not problem.groups.independent:
                 frequency = np.clip(x + gaps[bins], 0, 1)
                 of_law = problem.groups.covariance(w / weight.sum(), frequency)
                 spread = max(spread, float(np.sum(problem.groups.sums(apart) ** 2)), of_law)
@@ -322,8 +321,8 @@ class _PairTerms:
             eigenvalues.append(own)
             offset += size
         samples, column = np.concatenate(rows), np.concatenate(columns)
-        place = units_of(self.groups, n)[samples], column
-        shape = n if self.groups is None else self.groups.n_groups, offset
+        place = self.groups.units(n)[samples], column
+        shape = n if self.groups.independent else self.groups.n_groups, offset
         self.U, self.centred = (
             csr_array((np.concatenate(v), place), shape=shape) for v in (values, centred)
         )
@@ -341,10 +340,10 @@ class _PairTerms:
         seen = float(gram_square(self.centred) - diagonal @ diagonal)
         degenerate = 2 * max(seen, self.expected)
         own = self.share * (self.errors + self.estimate)
-        influence = 2 * self.means - (own if self.groups is None else self.groups.sums(own))
+        influence = 2 * self.means - (own if self.groups.independent else self.groups.sums(own))
         linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 4 * self.spread)
         freedom = _freedom(self.eigenvalues)
-        if self.groups is not None and self.centred.shape[1] <= _SPECTRUM_BINS:
+        if not self.groups.independent and self.centred.shape[1] <= _SPECTRUM_BINS:
             product = (self.centred.T @ self.centred).toarray()
             freedom = min(freedom, _freedom(np.maximum(np.linalg.eigvalsh(product), 0)))
         return linear, degenerate, max(freedom, 1.0)
@@ -355,10 +354,10 @@ def _expected_squares(scale, x, bins, size, groups):
 
     Pairs are of samples, of groups of the groups, whose samples depend on each other.
     """
-    if groups is None or size > _SPECTRUM_BINS:  # where what is seen has to do
+    if groups.independent or size > _SPECTRUM_BINS:  # where what is seen has to do
         chance = scale**2 * x * (1 - x)
         own = np.bincount(bins, chance, minlength=size)
-        squares = own**2 - squares_of_cells(chance, bins, size, groups)
+        squares = own**2 - groups.squares_of_cells(chance, bins, size)
         return float(squares.sum()), np.sqrt(np.maximum(squares, 0))
     total, own = groups.covariance_and_squares_of_cells(scale, x, bins, size)
     return float((total**2).sum()) - own, np.maximum(np.linalg.eigvalsh(total), 0)

@@ -293,8 +293,9 @@ def pooled(sample: Sample) -> Problem:
     """All problems of a scalar notion as one, whose groups are the samples."""
     problems, everyone = sample.problems(), np.arange(len(sample.weight))
     rows = np.concatenate([everyone[problem.rows] for problem in problems])
-    alone = np.zeros(len(everyone), dtype=bool)
-    groups = sample.groups or Groups(everyone, alone, len(everyone))
+    groups = sample.groups
+    if groups.independent:
+        groups = Groups(everyone, np.zeros(len(everyone), dtype=bool), len(everyone))
     return Problem(
         np.concatenate([problem.features for problem in problems]),
         np.concatenate([problem.residuals for problem in problems]),
@@ -329,10 +330,9 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     moments : list of BinMoments
         One a problem; without weight for a class of ``top-label`` that is never predicted.
     """
-    if sample.groups is not None:  # whose sums no blocks of samples tell
-        return [problem_moments(problem, rule, names) for problem in sample.problems()]
     few = len(sample.proba) <= BLOCK_ROWS and sample.notion.shares_samples
-    if rule.known and sample.notion.scalar and not few:
+    in_blocks = sample.groups.independent and not few  # blocks of samples cut groups
+    if rule.known and sample.notion.scalar and in_blocks:
         table = BinTable(rule.known, sample.notion, len(sample.classes), names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
@@ -352,7 +352,7 @@ def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
         centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
     sums = _sums_of_terms(problem, centres, bins, names)
     moments = BinMoments.of(problem.share, partition, centres, sums, bins)
-    if problem.groups is None or "square_errors" not in names:
+    if problem.groups.independent or "square_errors" not in names:
         return moments
     return replace(moments, group_variances=_group_variances(problem, moments))
 

@@ -219,7 +219,7 @@ def interval_of_counts(
     estimate: float,
     evaluate: Callable,
     n_samples: int,
-    together: Groups | None,
+    together: Groups,
     n_resamples: int,
     random_state,
     n_jobs: int | None = None,
@@ -228,7 +228,7 @@ def interval_of_counts(
 ) -> BootstrapInterval:
     """The interval of a measure, ``evaluate(counts)``, of how often each sample counts."""
     n_units = n_samples
-    if together is not None:
+    if not together.independent:
         n_units, evaluate = together.n_groups, partial(_of_groups, evaluate, together.codes)
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
@@ -281,7 +281,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
         params = {**params, "labels": labels}
     weight = check_weight(sample_weight, len(proba), rescale=False)
     together = read_groups(groups, weight)
-    if together is not None:
+    if not together.independent:
         together = together.take(weight > 0)
         if "groups" in takes:
             params = {**params, "groups": together}

@@ -15,7 +15,7 @@ from scipy.special import expit
 from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
-from skcal._groups import covariance_of_sums, no_smaller, tail_quantile
+from skcal._groups import no_smaller
 from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import validate_params
@@ -173,11 +173,11 @@ def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration
     check_overlap(logit, outcome)
     both = fit_logistic(logit, outcome, weight)
     large = fit_intercept(logit, outcome, weight)
-    if data.problem.groups is None:
+    if data.problem.groups.independent:
         intervals = profile_intervals(logit, outcome, weight, both, large, confidence_level)
     else:
         both, large = of_groups(both, data), of_groups(large, data)
-        half = tail_quantile((1 - confidence_level) / 2, weight, data.problem.groups)
+        half = data.problem.groups.quantile((1 - confidence_level) / 2, weight)
         intervals = [
             ConfidenceInterval(float(value - half * error), float(value + half * error))
             for fit in (both, large)
@@ -208,12 +208,12 @@ def intercept_of(data: Outcome, confidence_level: float) -> tuple[float, float, 
     """The intercept in the large and the ends of its interval, which need no slope."""
     logit, outcome, weight = data.logit, data.happened, data.weight
     large = fit_intercept(logit, outcome, weight)
-    if data.problem.groups is None:
+    if data.problem.groups.independent:
         return float(large.coefficients[0]), *profile_interval(
             logit, outcome, weight, large, confidence_level
         )
     large = of_groups(large, data)
-    half = tail_quantile((1 - confidence_level) / 2, weight, data.problem.groups)
+    half = data.problem.groups.quantile((1 - confidence_level) / 2, weight)
     value, error = float(large.coefficients[0]), float(large.standard_errors[0])
     return value, float(value - half * error), float(value + half * error)
 
@@ -385,7 +385,7 @@ def of_groups(fit: LogisticFit, data: Outcome) -> LogisticFit:
     groups = data.problem.groups.about(chance[:, None], residuals[:, None])
     covariance = fit.covariance
     for middle in (
-        covariance_of_sums(weighted * residuals[:, None], groups),
+        groups.covariance_of_sums(weighted * residuals[:, None]),
         groups.covariance(weighted, chance),
     ):
         covariance = no_smaller(fit.covariance @ middle @ fit.covariance, covariance)

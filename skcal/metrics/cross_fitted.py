@@ -168,7 +168,7 @@ def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
     keys = _keys(sample, data)
     return (
         _folds(keys, cv, random_state)
-        if data.groups is None
+        if data.groups.independent
         else _group_folds(keys, cv, random_state, data.groups)
     )
 

@@ -238,7 +238,7 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
     x, outcome, weight, groups = data.prediction, data.happened, data.weight, data.problem.groups
     points = make_points(x, outcome, weight, groups=groups)
     if method != "isotonic":
-        grouped = None if groups is None else GroupedOutcomes(outcome, weight, groups)
+        grouped = None if groups.independent else GroupedOutcomes(outcome, weight, groups)
         curve = CURVES[method](points, grid, level, grouped)
         if points.events >= FEWEST_EVENTS * (1 - _ROUNDING):
             return curve

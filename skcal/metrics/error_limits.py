@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._groups import groups_or_singles, tail_quantile, variance_of_sums
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
@@ -211,8 +210,7 @@ class ErrorLimits:
             for problem, a, b in zip(problems, *drawn, strict=True):
                 beside += a * problem.features[:, 0] + b * problem.residuals[:, 0]
         self.parts = over_jobs([(GapSums.of, one, beside) for one in problems], prefer="threads")
-        together = sample.groups is not None and np.bincount(sample.groups.codes).max() > 1
-        self.groups = sample.groups if together else None
+        self.groups = sample.groups.of_several()
 
     def interval(
         self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
@@ -326,10 +324,8 @@ class ErrorLimits:
 
     def quantile(self, tail: float) -> float:
         """The upper quantile of a studentised mean."""
-        groups = groups_or_singles(
-            self.sample.groups, self.sample.weight / self.sample.weight.mean()
-        )
-        return tail_quantile(tail, self.sample.weight, groups)
+        groups = self.sample.groups.or_singles(self.sample.weight / self.sample.weight.mean())
+        return groups.quantile(tail, self.sample.weight)
 
     def _variance(self, signs, sums) -> float:
         """The variance of the mean of the residuals times signs."""
@@ -338,13 +334,13 @@ class ErrorLimits:
             terms[part.rows] += share * part.weight * (part.residuals * sign - total)
             squares = sign**2 @ (part.implied - (part.weight * part.residuals) ** 2)
             beside += share**2 * max(float(squares), 0.0)
-            if part.groups is not None:  # of several parts in the worst case
+            if not part.groups.independent:  # of several parts in the worst case
                 of_groups += share * np.sqrt(part.variance_of_groups(sign))
         order = np.argsort(terms)  # in which sums do not depend on the order of the rows
         variance = float((terms[order] ** 2).sum()) + beside
-        if self.groups is None:
+        if self.groups.independent:
             return variance
-        seen_of_groups = variance_of_sums(terms[order], self.groups.take(order))
+        seen_of_groups = self.groups.take(order).variance_of_sum(terms[order])
         return max(variance, float(seen_of_groups), float(of_groups**2))
 
 
@@ -368,7 +364,7 @@ def _estimate(part: GapSums) -> float:
     cells = cells_of(part)
     error, _ = GapModels(cells).average(cells.sums)
     variance = min(part.variances)
-    if part.groups is not None:
+    if not part.groups.independent:
         sums = part.groups.sums(part.weight * part.residuals)
         variance = max(variance, float(sums @ sums), part.variance_of_groups(np.ones(len(part.x))))
     square = part.bias**2 / max(variance, 1e-300)

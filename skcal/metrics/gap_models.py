@@ -83,7 +83,7 @@ def cells_of(gaps: GapSums) -> Cells:
     rank = (np.cumsum(size) - size / 2) / n
     near = np.exp(-0.5 * ((rank[:, None] - rank) / _NEAR) ** 2)
     noise = noise * np.maximum(1, (near @ seen + _AS_EXPECTED) / (near @ noise + _AS_EXPECTED))
-    if gaps.groups is not None:  # whose samples may lie in several cells
+    if not gaps.groups.independent:  # whose samples may lie in several cells
         together = gaps.variances_in(np.zeros(len(p), dtype=np.intp)).sum()
         together = max(together, gaps.variance_of_groups(np.ones(len(gaps.x)))) * n**2
         noise = noise * max(1.0, together / noise.sum())

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
+from skcal._groups import Groups
 from skcal.metrics.crossings import largest_pattern
 from skcal.metrics.statistic import ratio_of_shares
 from skcal.notions import Problem
@@ -32,7 +32,7 @@ def canonical_order(problem: Problem, beside: np.ndarray | None = None) -> np.nd
     """
     x, y = problem.features[:, 0], problem.outcomes[:, 0]
     keys = [problem.weight] + ([] if beside is None else [beside])
-    if problem.groups is not None:
+    if not problem.groups.independent:
         keys[1:1] = [problem.groups.alone, problem.groups.codes]
     side = np.sign(np.where(x == 0.5, y, x) - 0.5)
     keys = [key * side for key in reversed(keys) if np.ptp(key * 1.0) > 0]
@@ -53,7 +53,7 @@ def in_canonical_order(problem: Problem) -> Problem:
     order = canonical_order(problem)
     taken = problem.take(order, order, problem.weight)
     taken = taken._replace(rows=slice(None), share=problem.share, weight=problem.weight[order])
-    if problem.groups is None:
+    if problem.groups.independent:
         return taken
     _, first, codes = np.unique(taken.groups.codes, return_index=True, return_inverse=True)
     rank = np.argsort(np.argsort(first))
@@ -74,8 +74,8 @@ class GapSums:
         Weights with the sum 1.
     implied : ndarray of shape (n_rows,)
         The variance of each weighted residual if predictions are calibrated.
-    groups : skcal._groups.Groups or None
-        Groups of which one holds several rows; None otherwise.
+    groups : skcal._groups.Groups
+        Groups of which one holds several rows, or of independent rows.
     rows : ndarray of shape (n_rows,)
         The row of the sample to which each belongs.
     starts : ndarray of shape (n_points,)
@@ -86,7 +86,7 @@ class GapSums:
     residuals: np.ndarray
     weight: np.ndarray
     implied: np.ndarray
-    groups: Any
+    groups: Groups
     rows: np.ndarray
     starts: np.ndarray
 
@@ -99,16 +99,12 @@ class GapSums:
         weight = problem.weight[order]
         weight = weight / weight.sum()
         implied = weight**2 * x * (1 - x)
-        groups: Any = None
-        if problem.groups is not None:
-            groups = problem.groups.take(order).about(x[:, None], residuals[:, None])
+        groups = problem.groups.take(order).about(x[:, None], residuals[:, None])
         if problem.of_shares:  # whose law is not known but for their variance
             implied[~groups.alone] *= min(1.0, ratio_of_shares(problem))
-        if groups is not None and np.bincount(groups.codes).max() == 1:
-            groups = None
         rows = order if isinstance(problem.rows, slice) else problem.rows[order]
         starts = np.append(0, np.flatnonzero(np.diff(x)) + 1)
-        return cls(x, residuals, weight, implied, groups, rows, starts)
+        return cls(x, residuals, weight, implied, groups.of_several(), rows, starts)
 
     def at_points(self, values: np.ndarray) -> np.ndarray:
         """Sums of values (n_rows,) over each distinct prediction."""
@@ -149,13 +145,12 @@ class GapSums:
         n = len(self.x)
         half = np.random.default_rng(0).random((n + 1) // 2)
         drawn = np.append(half, half[: n // 2][::-1])
-        if self.groups is not None:
-            drawn = self.groups.sums(drawn)[self.groups.codes] % 1
+        drawn = self.groups.sums(drawn)[self.groups.units(n)] % 1
         return (FOLDS * drawn).astype(np.intp)
 
     def variances_in(self, cells: np.ndarray) -> np.ndarray:
         """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""
-        if self.groups is None:
+        if self.groups.independent:
             return np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
         return (self.group_sums(cells) ** 2).sum(axis=0)
 
@@ -175,7 +170,7 @@ class GapSums:
     @cached_property
     def coarse(self) -> np.ndarray:
         """The cell of each distinct prediction, in which independent steps are taken."""
-        return self.in_cells(_CELLS if self.groups is None else _CELLS_OF_GROUPS)
+        return self.in_cells(_CELLS if self.groups.independent else _CELLS_OF_GROUPS)
 
     @cached_property
     def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -192,7 +187,7 @@ class GapSums:
             variances = np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
         elif seen > implied:
             variances = variances * (seen / implied)
-        if self.groups is not None:
+        if not self.groups.independent:
             sums, n, m = self.group_sums(cells), self.groups.n_groups, len(variances)
             covariance = n / (n - 1) * sums.T @ sums
             known = self.groups.covariance_of_cells(self.weight, self.x, self.of_rows(cells), m)

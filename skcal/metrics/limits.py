@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import beta, norm
 
-from skcal._groups import Groups, effective_groups, tail_quantile, variance_of_sums
+from skcal._groups import Groups
 from skcal._scores import brier_losses, of_outcomes
 from skcal.sample import Sample
 
@@ -25,7 +25,7 @@ def clopper_pearson(hits, n, tail, upper_tail=None):
     return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 
-def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[float, float]:
+def proportion_limits(happened, weight, groups: Groups, tail) -> tuple[float, float]:
     """Clopper-Pearson limits of a weighted frequency, by its effective number of samples.
 
     That of groups is what makes a binomial variance as large as theirs, less what Student's
@@ -37,12 +37,12 @@ def proportion_limits(happened, weight, groups: Groups | None, tail) -> tuple[fl
     """
     total = weight.sum()
     rate, number = float(weight @ happened / total), float(total**2 / (weight @ weight))
-    if groups is not None:
-        effective = effective_groups(weight, groups)
-        spread = float(variance_of_sums(weight * (happened - rate), groups)) / total**2
+    if not groups.independent:
+        effective = groups.effective_number(weight)
+        spread = float(groups.variance_of_sum(weight * (happened - rate))) / total**2
         number /= groups.design_effect(weight)
         number = effective if spread == 0 else min(number, rate * (1 - rate) / spread)
-        number *= (norm.isf(tail) / tail_quantile(tail, weight, groups)) ** 2
+        number *= (norm.isf(tail) / groups.quantile(tail, weight)) ** 2
     low, high = clopper_pearson(rate * number, number, tail)
     return float(low), float(high)
 

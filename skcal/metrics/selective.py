@@ -14,7 +14,7 @@ from scipy.special import digamma
 from scipy.stats import norm, t
 from sklearn.metrics import roc_auc_score
 
-from skcal._groups import Groups, groups_of_rows, groups_or_singles, read_groups
+from skcal._groups import INDEPENDENT, Groups, read_groups
 from skcal._matrices import two_columns
 from skcal._show import ShownColumns, percent, rounded, wrapped
 from skcal._sklearn_compat import Interval, validate_params
@@ -445,7 +445,7 @@ def risk_coverage_of_predictions(
     sample = read_sample(y_true, proba, "confidence", sample_weight, labels)
     [problem] = sample.problems()
     ones = np.ones(len(problem.weight)) if sample_weight is None else problem.weight
-    answers = _by_threshold(problem.outcomes[:, 0], problem.features[:, 0], ones, None)
+    answers = _by_threshold(problem.outcomes[:, 0], problem.features[:, 0], ones, INDEPENDENT)
     return _area(answers, generalized)
 
 
@@ -466,7 +466,7 @@ class _Answers(NamedTuple):
     confidence: np.ndarray
     right: np.ndarray
     weight: np.ndarray
-    groups: Groups | None
+    groups: Groups
 
     @property
     def n_samples(self) -> int:
@@ -501,22 +501,22 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
     weight = check_weight(sample_weight, len(right), rescale=False)
     together = read_groups(groups, weight)
     seen = weight > 0
-    together = groups_of_rows(together, seen)
+    together = together.take(seen)
     return _by_threshold(right[seen].astype(np.float64), sure[seen], weight[seen], together)
 
 
-def _by_threshold(right, confidence, weight, groups: Groups | None) -> _Answers:
+def _by_threshold(right, confidence, weight, groups: Groups) -> _Answers:
     if (weight % 1).any():  # not counts: of which the mean is 1
         weight = weight / weight.mean()
     order = np.argsort(-confidence, kind="stable")
     confidence, weight, wrong = confidence[order], weight[order], (1 - right)[order]
     last = np.flatnonzero(np.append(np.diff(confidence) < 0, True))  # of equal ones
     kept, lost = np.cumsum(weight)[last], np.cumsum(weight * wrong)[last]
-    groups = groups_of_rows(groups, order)
-    if groups is None and (weight % 1 != 0).any():
-        groups = groups_or_singles(None, weight)
+    groups = groups.take(order)
+    if (weight % 1 != 0).any():
+        groups = groups.or_singles(weight)
     number, freedom, possible = kept, np.full(len(last), np.inf), kept
-    if groups is not None:
+    if not groups.independent:
         possible, variance = _of_groups(groups, weight, wrong, last)
         risk = lost / kept
         with np.errstate(divide="ignore", invalid="ignore"):

@@ -17,7 +17,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 
-from skcal._groups import units_of
 from skcal._matrices import two_columns
 from skcal._show import percent, plain_number, wrapped
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
@@ -333,9 +332,9 @@ def _read_target(target_proba, sample, from_logits) -> np.ndarray:
 def _counts(seed, sample, n_target):
     """How often each sample of source and target is drawn; groups of the source together."""
     rng = np.random.default_rng(seed)
-    units = units_of(sample.groups, len(sample.weight))
-    n_units = len(units) if sample.groups is None else sample.groups.n_groups
-    return resample_counts(rng, n_units)[units], resample_counts(rng, n_target)
+    groups, n = sample.groups, len(sample.weight)
+    drawn = resample_counts(rng, groups.n_units(n))[groups.units(n)]
+    return drawn, resample_counts(rng, n_target)
 
 
 def _label_shift(sample, target, seeds, unused) -> _Weights:
@@ -346,12 +345,12 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     if any(one is not None for one in unused):
         reason = "has no meaning for shift='label', which uses predictions only."
         raise InputError("X", reason, "Leave X, target_X and estimator out, or use 'covariate'.")
-    share, units = sample.frequencies, units_of(sample.groups, len(sample.codes))
+    share, units = sample.frequencies, sample.groups.units(len(sample.codes))
     held = [len(np.unique(units[sample.codes == k])) for k in range(len(share))]
     if min(held) < _LEAST_OF_CLASS:
         name, what = (
             sample.classes.tolist()[int(np.argmin(held))],
-            "group" if sample.groups else "sample",
+            "sample" if sample.groups.independent else "group",
         )
         reason = f"holds {min(held)} {what}(s) of class {name!r}, too few to know how it looks."
         remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or drop its column."
@@ -441,7 +440,7 @@ def _covariate_shift(sample, pair, estimator, seeds, rng) -> _Weights:
     splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=rng.randint(2**31 - 1))
     for k, (_, rows) in enumerate(splitter.split(features, domain)):
         folds[rows] = k
-    if sample.groups is not None:  # whose samples stay together
+    if not sample.groups.independent:  # whose samples stay together
         folds[:n] = (sample.groups.codes + folds[n]) % _FOLDS
     fit = (estimator, features, domain, folds)
     ones = np.ones(n + n_target, dtype=np.intp)

@@ -11,7 +11,7 @@ from scipy.special import expit, ndtri
 from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
-from skcal._groups import Groups, degrees_of_freedom, effect_of
+from skcal._groups import INDEPENDENT, Groups
 from skcal.metrics.cox import logistic_coefficients
 from skcal.metrics.limits import clopper_pearson
 from skcal.recalibration.features import log_probabilities
@@ -70,7 +70,7 @@ class Points(NamedTuple):
 
 
 def make_points(
-    x, outcome, weight, most: int = _MAX_POINTS, groups: Groups | None = None
+    x, outcome, weight, most: int = _MAX_POINTS, groups: Groups = INDEPENDENT
 ) -> Points:
     """Group samples by prediction."""
     values, group = np.unique(x.astype(np.float64), return_inverse=True)
@@ -86,7 +86,7 @@ def make_points(
         np.bincount(group, weight * outcome),
         np.bincount(group, weight**2),
         group,
-        effect_of(groups, weight),
+        groups.design_effect(weight),
     )
 
 
@@ -129,7 +129,7 @@ class GroupedOutcomes(NamedTuple):
     @property
     def freedom(self) -> float:
         """Degrees of freedom of Student's distribution."""
-        return degrees_of_freedom(self.weight, self.groups)
+        return self.groups.degrees_of_freedom(self.weight)
 
 
 def spline_curve(

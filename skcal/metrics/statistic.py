@@ -251,7 +251,7 @@ def redraw(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
     Those of a group depend on each other as strongly as the observed ones, by the law of
     :class:`skcal._groups.Dependence`; ``group_seeds`` draw what they share.
     """
-    if problem.groups is None:
+    if problem.groups.independent:
         return draw_codes(problem.features, seeds)
     if not problem.of_shares:
         uniform = problem.groups.uniform(seeds, group_seeds)

@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from skcal._groups import effect_of, tail_quantile, variance_of_sums
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, row_blocks
@@ -238,10 +237,10 @@ def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> De
     """The decision curve of predictions of one outcome."""
     shares, values = treated(data, grid)
     total, shares = _effective(data, shares)
-    pointwise = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)
+    pointwise = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)
     together = simultaneous_z(shares, values, total, confidence_level, pointwise)
     limits = [limits_of(shares, values, total, z) for z in (pointwise, together)]
-    if data.problem.groups is not None:
+    if not data.problem.groups.independent:
         spread, together = _spread_of_groups(data, grid, values, confidence_level, pointwise)
         centre, zs = mean_of(shares, values), (pointwise, max(together, pointwise))
         limits = [
@@ -267,7 +266,7 @@ def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> De
 def _effective(data: Outcome, shares) -> tuple[float, list[Share]]:
     """Σ (w / Σw)², and shares, of samples that tell as much as the dependence in groups leaves."""
     weight = data.weight / data.weight.sum()
-    effect = effect_of(data.problem.groups, weight)
+    effect = data.problem.groups.design_effect(weight)
     return effect * float(weight @ weight), [Share(one.mean, effect * one.square) for one in shares]
 
 
@@ -457,9 +456,9 @@ def murphy_diagram(
     else:
         shares, values = _score_differences(data, second, grid, strict)
     total, shares = _effective(data, shares)
-    z = tail_quantile((1 - confidence_level) / 2, data.weight, data.problem.groups)
+    z = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)
     low, high = limits_of(shares, values, total, z)
-    if data.problem.groups is not None:
+    if not data.problem.groups.independent:
         centre = mean_of(shares, values)
         half = z * _deviation_of_groups(data, second, grid, strict)
         low, high = np.minimum(low, centre - half), np.maximum(high, centre + half)
@@ -525,7 +524,7 @@ def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
             return np.where(below, (1 - t) * happened, t * (1 - happened))
 
         each = scores(data) if second is None else scores(data) - scores(second)
-        variances = variance_of_sums(weight[:, None] * (each - weight @ each), groups)
+        variances = groups.variance_of_sum(weight[:, None] * (each - weight @ each))
         deviations.append(np.sqrt(variances))
     return np.interp(np.arange(len(grid)), some, np.concatenate(deviations))
 

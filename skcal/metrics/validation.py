@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
-from skcal._groups import groups_or_singles, larger_variance, tail_quantile
+from skcal._groups import INDEPENDENT
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -373,7 +373,7 @@ def validation_of(
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(data.problem.groups, "validation_measures", remedy)
     x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
-    together = groups_or_singles(data.problem.groups, weight)
+    together = data.problem.groups.or_singles(weight)
     data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
     check_both(outcome)
     about = outcome, weight, together, confidence_level
@@ -410,9 +410,8 @@ def _few_events(outcome, weight, groups) -> bool:
 
     Of groups as many as tell as much, since those of one group may be one event.
     """
-    effect = 1.0 if groups is None else groups.design_effect(weight)
     events = min(np.count_nonzero(outcome), np.count_nonzero(outcome == 0))
-    return bool(events / effect < FEWEST_EVENTS)
+    return bool(events / groups.design_effect(weight) < FEWEST_EVENTS)
 
 
 def _prevalence(outcome, weight, groups, level) -> Measure:
@@ -428,15 +427,15 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
     if n_resamples is None:
         return _without_intervals(estimates)
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    tail, dependent = (1 - level) / 2, groups is not None and not groups.alone.all()
+    tail, dependent = (1 - level) / 2, not groups.independent and not groups.alone.all()
     # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
     # the upper end counts the spread alone, since that of the truth may be any part of it.
     below = above = np.zeros(len(estimates))
-    resampled = [(groups_or_singles(None, weight), 1.0)]
+    resampled = [(INDEPENDENT.or_singles(weight), 1.0)]
     if dependent:  # no interval is narrower than without groups
         resampled = [(*resampled[0][:1], np.sqrt(groups.design_effect(weight))), (groups, 1.0)]
     for units, scale in resampled:
-        resample = _resampled_points if units is None else _resampled_groups
+        resample = _resampled_points if units.independent else _resampled_groups
         draw = resample(points, outcome, weight, units)
         drawn: list[np.ndarray] = []
         noise: list[np.ndarray] = []  # of the curve
@@ -449,7 +448,7 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
         middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
         below = np.maximum(below, scale * (largest - estimates))
         above = np.maximum(above, scale * (largest - middle))
-    redraw = _redrawn_points if groups is None else _redrawn_samples
+    redraw = _redrawn_points if groups.independent else _redrawn_samples
 
     def distances_of_outcomes(chance):
         for hits, misses in redraw(points, chance, weight, groups, n_resamples, rng):
@@ -465,7 +464,7 @@ def _distances(method, x, outcome, weight, groups, level, n_resamples, random_st
         with np.errstate(invalid="ignore"):
             above = np.fmax(above, largest - middle)
     larger = (np.array(list(distances_of_outcomes(points.prediction))) >= estimates).sum(axis=0)
-    if groups is not None:
+    if not groups.independent:
         larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
     pvalues = (1 + larger) / (1 + n_resamples)
     low = np.clip(estimates - below, 0, estimates)
@@ -567,11 +566,11 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
         for share, one in zip(shares, squares, strict=True)
         if one < 1
     )
-    z = tail_quantile((1 - level) / 2, weight, groups)
+    z = groups.quantile((1 - level) / 2, weight)
     terms = (shares[0] + shares[1]) * (parts - area)
     scaled = [weight / (weight @ (outcome == own)) * (either[own] - area) for own in (0, 1)]
     law = scaled[1] - scaled[0], np.clip(x, 0, 1)
-    variance = larger_variance(variance, terms, groups, law)
+    variance = groups.larger_variance(variance, terms, law)
     half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
     return Measure(area, float(low), float(high))
@@ -583,7 +582,7 @@ def _brier_measures(x, outcome, weight, groups, level, few) -> dict[str, Measure
     rate, score = share @ outcome, share @ losses
     variance = rate * (1 - rate)
     influence = -losses / variance + score * (1 - 2 * rate) * outcome / variance**2
-    z = np.nan if few else tail_quantile((1 - level) / 2, weight, groups)
+    z = np.nan if few else groups.quantile((1 - level) / 2, weight)
     of_event = 1 - 2 * x  # by how much an event changes the loss
     effects = of_event, -of_event / variance + score * (1 - 2 * rate) / variance**2
     half, wide = (
@@ -605,4 +604,4 @@ def _error_of_mean(terms, share, groups, chance, effect) -> float:
     """
     terms = share * (terms - share @ terms)
     law = share * effect, chance
-    return float(np.sqrt(larger_variance(float(terms @ terms), terms, groups, law)))
+    return float(np.sqrt(groups.larger_variance(float(terms @ terms), terms, law)))

@@ -36,7 +36,6 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from skcal._bins import equal_intervals
-from skcal._groups import larger_variance, squares_of_cells
 from skcal._matrices import gram_square, rowwise_dot
 from skcal._show import ShownRounded
 from skcal._validation import row_blocks
@@ -168,7 +167,7 @@ def adaptive_squared_error(
     influence = np.mean([c.influence for c in chosen], axis=0)
     share = data.weight / data.weight.sum()
     terms = share * (influence - share @ influence)
-    hajek = larger_variance(float(terms @ terms), terms, data.groups)
+    hajek = data.groups.larger_variance(float(terms @ terms), terms)
     return SquaredError(
         value=float(shrunk_value(unshrunk, z)),
         # The influences of a U-statistic count its degenerate part twice.
@@ -346,7 +345,7 @@ def mass_and_pairs(problem: Problem, cell) -> tuple[np.ndarray, np.ndarray]:
     Samples of one group make no pairs.
     """
     mass = np.bincount(cell, problem.weight)
-    squares = squares_of_cells(problem.weight, cell, len(mass), problem.groups)
+    squares = problem.groups.squares_of_cells(problem.weight, cell, len(mass))
     pairs = mass**2 - squares
     pairs[pairs <= 1e-12 * mass**2] = np.inf
     return mass, pairs
@@ -383,7 +382,7 @@ def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
     share = data.weight / data.weight.sum()
     variance = float(share**2 @ spread.variances)
     sums = None
-    if data.groups is not None:
+    if not data.groups.independent:
         of_groups = data.groups.sums(share * terms)
         sums = GroupSums(csr_array((len(of_groups), 1)), of_groups)
         variance = max(variance, sums.variance)
@@ -440,7 +439,7 @@ class Spread:
 
 def _pairs_in_cells(data: Problems, cells) -> _Candidate:
     """The weighted mean over cells of the mean ⟨δ_i, δ_j⟩ over pairs i ≠ j."""
-    if data.groups is not None:
+    if not data.groups.independent:
         return _pairs_of_groups(data, cells)
     value, variance, influence = 0.0, 0.0, np.zeros(len(data.weight))
     for part, cell in zip(data.parts, cells, strict=True):

@@ -65,7 +65,7 @@ def calibrated_limit(
     if not known.any():
         return 0.0
     partitions = list(partitions_of(data)) if partitions is None else partitions
-    laws = [_redrawn] if data.groups is None else [_redrawn, _flipped]
+    laws = [_redrawn] if data.groups.independent else [_redrawn, _flipped]
     sample = data, corrections, partitions
     return max(_limit_of(law(*sample)[:, known], deviations[known]) for law in laws)
 

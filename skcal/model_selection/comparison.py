@@ -9,7 +9,7 @@ from scipy import sparse
 from scipy.stats import norm
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import degrees_of_freedom, law_of_mean, variance_of_sums
+from skcal._groups import law_of_mean
 from skcal._matrices import as_factor, rowwise_quadratic, sum_over_pairs, times
 from skcal._selection import LEVEL, simplest
 from skcal._show import ShownRounded
@@ -124,14 +124,14 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
     _check_comparable(a, b)
     data = a._labelled(X, y, sample_weight, groups)
     difference = _difference(a, b, data)
-    if data.groups is not None:
+    if not data.groups.independent:
         difference = _between_groups(a, b, data, difference)
     implied = _implied_standard_error(a.functions_, b.functions_, data)
     standard_error = max(difference.standard_error, implied)
     compared = as_comparison([replace(difference, standard_error=standard_error)])
-    if data.groups is None or compared.identical or standard_error < ROUNDING:
+    if data.groups.independent or compared.identical or standard_error < ROUNDING:
         return compared
-    law = law_of_mean(degrees_of_freedom(data.weight, data.groups))
+    law = law_of_mean(data.groups.degrees_of_freedom(data.weight))
     return replace(compared, pvalue=float(2 * law.sf(abs(difference.value) / standard_error)))
 
 
@@ -161,7 +161,7 @@ def _between_groups(a, b, data: Problems, whole: PairRisk) -> PairRisk:
     others = weight.sum() - mass[codes]
     value = float(weight @ sums / (weight @ others))
     influence = 2 * weight / weight.sum() * (sums / others - value)
-    error = float(np.sqrt(variance_of_sums(influence, data.groups)))
+    error = float(np.sqrt(data.groups.variance_of_sum(influence)))
     return PairRisk(value, error, influence)
 
 
@@ -216,7 +216,7 @@ def _implied_standard_error(one, other, data) -> float:
             vectors = _weighted_residuals(first, part) - _weighted_residuals(second, part)
             scale = 4 * part.share * part.weight / sum_over_pairs(part.weight)
             spread.add(places[part.rows], part.features, scale[:, None] * vectors)
-    if data.groups is None:
+    if data.groups.independent:
         return float(np.sqrt(spread.variances.sum()))
     return float(np.sqrt(data.dependent.variance_of_terms(np.sqrt(spread.variances))))
 

@@ -35,7 +35,7 @@ def _fit_settings(functions: list[BilinearFunction], data: Problems) -> Iterator
     for problem in data.parts:
         if problem.has_pairs:
             groups = {}
-            if problem.groups is not None and has_fit_parameter(first, "groups"):
+            if has_fit_parameter(first, "groups"):
                 groups = {"groups": problem.groups}  # of those whose fit divides the samples
             sample = problem.seen_by(first), problem.residuals, problem.weight
             of_problems.append(first._fit_settings(functions, *sample, **groups))

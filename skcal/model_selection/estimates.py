@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import expit
 
-from skcal._groups import degrees_of_freedom, larger_variance, law_of_mean, variance_of_sums
+from skcal._groups import law_of_mean
 from skcal._matrices import rowwise_dot
 from skcal._show import ShownRounded
 from skcal._sklearn_compat import validate_params
@@ -258,12 +258,12 @@ def one_step_gain(gains: Sequence[Gain], data: Problems) -> tuple[OneStepEstimat
     if unbiased > 0:
         total = implied + (expected - share @ expected) ** 2
         standard_error = max(standard_error, np.sqrt(share**2 @ total / unbiased))
-    variance = larger_variance(standard_error**2, share * (terms - value), data.groups)
-    if data.groups is not None:
+    variance = data.groups.larger_variance(standard_error**2, share * (terms - value))
+    if not data.groups.independent:
         law = data.dependent.variance_of_terms(share * np.sqrt(implied))
-        between = variance_of_sums(share * (expected - share @ expected), data.groups)
+        between = data.groups.variance_of_sum(share * (expected - share @ expected))
         variance = max(variance, law + float(between))
-    freedom = degrees_of_freedom(data.weight, data.groups)
+    freedom = data.groups.degrees_of_freedom(data.weight)
     estimate = OneStepEstimate(value, float(np.sqrt(variance)), terms, freedom)
     return estimate, float(share @ corrected)
 

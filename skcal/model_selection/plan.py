@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import read_splits, shuffled_blocks
+from skcal._groups import read_splits
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
@@ -247,7 +247,7 @@ def _splitter(cv, seed, data: Sample):
     """The splitter of shuffled samples, or of shuffled groups, where none is given."""
     if not isinstance(cv, Integral):
         return check_cv(cv)
-    return shuffled_blocks(int(cv), seed, data.groups)
+    return data.groups.blocks(int(cv), seed)
 
 
 def _split(cv, data, name):

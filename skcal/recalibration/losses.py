@@ -7,14 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from skcal._groups import (
-    Groups,
-    degrees_of_freedom,
-    groups_of_rows,
-    larger_variance,
-    law_of_mean,
-    variance_of_sums,
-)
+from skcal._groups import INDEPENDENT, Groups, law_of_mean
 from skcal._matrices import rowwise_dot
 from skcal._scores import of_outcomes
 from skcal._show import ShownRounded, number
@@ -49,7 +42,7 @@ class LossComparison(ShownRounded):
         before: np.ndarray,
         after: np.ndarray,
         weight: np.ndarray,
-        groups: Groups | None = None,
+        groups: Groups = INDEPENDENT,
         law: float = 0.0,
     ) -> LossComparison:
         """Compare losses (n,) of the same samples; of groups no variance is below ``law``.
@@ -77,11 +70,11 @@ class LossComparison(ShownRounded):
         value = float(share @ gain)
         spread = share**2 @ (gain - value) ** 2
         unbiased = 1 - share @ share
-        groups, variance = groups_of_rows(groups, counted), np.inf
+        groups, variance = groups.take(counted), np.inf
         if unbiased > 0:
             variance = max(spread / unbiased, law)
-        error = float(np.sqrt(larger_variance(variance, share * (gain - value), groups)))
-        student = law_of_mean(degrees_of_freedom(share, groups))
+        error = float(np.sqrt(groups.larger_variance(variance, share * (gain - value))))
+        student = law_of_mean(groups.degrees_of_freedom(share))
         pvalue = float(2 * student.sf(abs(value) / error)) if error > 0 else float(value == 0)
         return cls(*means, value, error, pvalue)
 
@@ -92,7 +85,7 @@ class LossComparison(ShownRounded):
         proba: Sequence[np.ndarray],
         outcomes: Sequence[np.ndarray],
         weight: np.ndarray,
-        groups: Groups | None = None,
+        groups: Groups = INDEPENDENT,
     ) -> LossComparison:
         """Compare two predictions (n, C) by a table of ``LOSSES``.
 
@@ -114,7 +107,7 @@ class LossComparison(ShownRounded):
         """
         tables, law = [losses(p) for p in proba], 0.0
         before, after = map(of_outcomes, tables, outcomes)
-        if groups is not None and np.array_equal(outcomes[0], outcomes[1]):
+        if not groups.independent and np.array_equal(outcomes[0], outcomes[1]):
             chance, share = (proba[0] + proba[1]) / 2, weight / weight.sum()
             with np.errstate(invalid="ignore"):
                 gain = tables[0] - tables[1]
@@ -146,5 +139,5 @@ def _variance_by_dependence(gain, chance, happened, share, groups: Groups) -> fl
     gain = np.where(np.isfinite(gain), gain, 0.0)
     mean = rowwise_dot(chance, gain)
     variances = np.maximum(rowwise_dot(chance * gain, gain) - mean**2, 0)
-    between = variance_of_sums(share * (mean - share @ mean), groups)
+    between = groups.variance_of_sum(share * (mean - share @ mean))
     return groups.variance_of_terms(share * np.sqrt(variances)) + float(between)

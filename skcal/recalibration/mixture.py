@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcal._groups import Groups, groups_of_rows
+from skcal._groups import INDEPENDENT, Groups
 from skcal._labels import rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import Interval, _fit_context
@@ -36,11 +36,11 @@ class LabelledPredictions(NamedTuple):
     X: np.ndarray
     happened: np.ndarray
     weight: np.ndarray
-    groups: Groups | None = None
+    groups: Groups = INDEPENDENT
 
     def take(self, rows) -> LabelledPredictions:
         """Return those of some samples."""
-        groups = groups_of_rows(self.groups, rows)
+        groups = self.groups.take(rows)
         return LabelledPredictions(self.X[rows], self.happened[rows], self.weight[rows], groups)
 
     @property

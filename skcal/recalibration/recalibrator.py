@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import codes_of_groups, groups_of_votes, read_groups
+from skcal._groups import read_groups
 from skcal._labels import class_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
@@ -276,7 +276,7 @@ class Recalibrator(
         together = read_groups(groups, weight)
         if votes is not None:
             weight = weight * votes
-            together = groups_of_votes(votes, weight, together)
+            together = together.with_votes(votes, weight)
         return LabelledPredictions(predictions, happened, weight, together)
 
     def _set_results(self, trial):
@@ -390,7 +390,7 @@ class Recalibrator(
                 getattr(judged, which),
                 notion=notion,
                 sample_weight=judged.weight,
-                groups=codes_of_groups(judged.groups),
+                groups=judged.groups.codes,
                 labels=np.arange(len(self.classes_)),
             )
         return self._errors[which, notion]

@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, Groups, groups_of_rows, read_splits, tail_quantile, units_of
+from skcal._groups import INDEPENDENT, Groups, read_splits
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
@@ -74,11 +74,9 @@ def splits_that_choose(
             f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass more "
             "samples."
         )
-    if data.groups is not None:
-        of_groups = GroupBlocks(int(cv), seed).split(chosen, groups=data.groups.codes[chosen])
-        return [(chosen[train], chosen[test]) for train, test in of_groups]
-    folds = KFold(min(cv, len(chosen)), shuffle=True, random_state=seed)
-    return [(chosen[train], chosen[test]) for train, test in folds.split(chosen)]
+    folds, groups = data.groups.blocks(min(int(cv), len(chosen)), seed), data.groups.take(chosen)
+    splits = folds.split(chosen, groups=groups.codes)
+    return [(chosen[train], chosen[test]) for train, test in splits]
 
 
 def _given_splits(cv, data, chosen):
@@ -215,7 +213,7 @@ def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
     times = seconds, time.perf_counter() - start
     variances = np.maximum(variances, 0)
     variance = float(variances.sum())
-    if test.groups is not None:
+    if not test.groups.independent:
         variance = max(
             test.groups.variance_of_terms(np.sqrt(variances)),
             float(np.sum(test.groups.sums(surprises) ** 2)),
@@ -257,8 +255,8 @@ class Trial:
         """Weights of the test samples of some splits."""
         return np.concatenate([self.data.weight[self.tests[k]] for k in splits])
 
-    def _groups_of(self, splits) -> Groups | None:
-        return groups_of_rows(self.data.groups, np.concatenate([self.tests[k] for k in splits]))
+    def _groups_of(self, splits) -> Groups:
+        return self.data.groups.take(np.concatenate([self.tests[k] for k in splits]))
 
     def compare(self, setting, other, splits) -> LossComparison:
         """Compare the losses of two settings on the test samples of some splits."""
@@ -337,7 +335,7 @@ class Trial:
             return True
         surprise = sum(self.held_out[setting][k].surprise for k in splits)
         variance = sum(self.held_out[setting][k].variance for k in splits)
-        quantile = tail_quantile(LEVEL, self.weights(splits), self._groups_of(splits))
+        quantile = self._groups_of(splits).quantile(LEVEL, self.weights(splits))
         return bool(surprise > quantile * np.sqrt(variance))
 
 
@@ -350,7 +348,7 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     owners = np.repeat(np.arange(len(candidates)), [len(one.settings) for one in candidates])
     maps = [unfitted for one in candidates for unfitted in one.maps]
     identity = fit_map(maps[0], data)
-    if data.groups is not None:
+    if not data.groups.independent:
         groups = data.groups.of_outcomes(identity.predict_proba(data.X), data.happened)
         data = data._replace(groups=groups)
     calls = [
@@ -435,7 +433,7 @@ class OutOfFold(NamedTuple):
     codes : ndarray of shape (n_judged,) or (n_judged, n_classes)
         Their labels as column numbers, or the shares of the classes.
     weight : ndarray of shape (n_judged,)
-    groups : Groups or None
+    groups : Groups
         Which of them belong together.
     """
 
@@ -444,7 +442,7 @@ class OutOfFold(NamedTuple):
     after: np.ndarray
     codes: np.ndarray
     weight: np.ndarray
-    groups: Groups | None = None
+    groups: Groups = INDEPENDENT
 
 
 class FoldMap(NamedTuple):
@@ -531,7 +529,7 @@ def _untested_rows(data, splits) -> list[np.ndarray]:
     A row that all splits train on is given to none.
     """
     n_samples, n_splits = len(data.X), len(splits)
-    codes = units_of(data.groups, n_samples)
+    codes = data.groups.units(n_samples)
     rows = np.setdiff1d(np.arange(n_samples), np.concatenate([test for _, test in splits]))
     split_of = np.full(len(rows), -1)
     free = np.empty((n_splits, len(rows)), dtype=bool)

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._groups import tail_quantile, variance_of_sums
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses
@@ -163,7 +162,7 @@ def _events(sample: Sample) -> tuple[float, float, float]:
     weight, happened = problem.weight / problem.weight.mean(), problem.outcomes[:, 0]
     rate = np.average(happened, weights=weight)
     terms = weight * (happened - rate)
-    variance = terms @ terms if sample.groups is None else variance_of_sums(terms, sample.groups)
+    variance = sample.groups.variance_of_sum(terms)
     return weight @ happened, weight @ problem.features[:, 0], float(variance)
 
 
@@ -208,9 +207,7 @@ def _natural_order(name: str) -> list:
 def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
     """A part of the samples; without groups where each of them is alone in its group."""
     part = sample.take(rows)
-    groups = part.groups
-    alone = groups is not None and not groups.of_shares and np.bincount(groups.codes).max() == 1
-    return part._replace(groups=None) if alone else part
+    return part if part.groups.of_shares else part._replace(groups=part.groups.of_several())
 
 
 def tests_of_subgroups(
@@ -337,7 +334,7 @@ def compare_models(
             attempt(f"{notion} comparison, projection", _paired_test, *asked, "projection")
         )
         affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
-        if affordable and first.groups is None:
+        if affordable and first.groups.independent:
             tests.append(attempt(f"{notion} comparison, SKCE", _paired_test, *asked, "skce"))
     difference = attempt("difference of calibration errors", _difference, first, second, settings)
     return ModelComparison(
@@ -373,8 +370,8 @@ def _paired_test(first, second, settings, notion, method) -> PairedTest:
 
 def _score_tests(first, second, scores, settings) -> list[PairedTest]:
     """Tests of equal scores; without that of a log loss that is infinite."""
-    z = tail_quantile((1 - settings.confidence_level) / 2, first.weight, first.groups)
-    method = "normal limit" if first.groups is None else "Student's limit of groups"
+    z = first.groups.quantile((1 - settings.confidence_level) / 2, first.weight)
+    method = "normal limit" if first.groups.independent else "Student's limit of groups"
     tests = []
     for score in (score for score in scores if score.name in _LOSSES):
         proba = [two_columns(sample.proba) for sample in (first, second)]

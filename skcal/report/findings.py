@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from skcal._groups import units_of
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._validation import is_significant
@@ -213,7 +212,7 @@ def inside(sample: Sample, test: JointTestResult | None) -> Sample:
 def _overview(sample) -> Overview:
     rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
     features = [problem.features for problem in sample.problems() if len(problem.features)]
-    n_groups = len(np.unique(units_of(sample.groups, len(rows))))
+    n_groups = len(np.unique(sample.groups.units(len(rows))))
     return Overview(
         n_samples=len(rows),
         n_groups=n_groups if n_groups < len(rows) else None,
@@ -257,7 +256,7 @@ def _gain(sample, whole, error) -> Gain:
     two = rows.shape[1] == 2
     recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
     rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
-    blocks = (rank if sample.groups is None else sample.groups.codes) % _FOLDS
+    blocks = (rank if sample.groups.independent else sample.groups.codes) % _FOLDS
     recalibrated = np.empty(rows.shape)
     for block in np.unique(blocks):
         fitted, held_out = blocks != block, blocks == block
@@ -289,5 +288,5 @@ def weighted(sample) -> dict:
 
 def beside(sample) -> dict:
     """Weights, and the groups of samples that depend on each other, for public functions."""
-    groups = {} if sample.groups is None else {"groups": sample.groups.codes}
+    groups = {} if sample.groups.independent else {"groups": sample.groups.codes}
     return {**weighted(sample), **groups}
