@@ -6,6 +6,7 @@ import base64
 import hashlib
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager, suppress
@@ -15,6 +16,7 @@ from typing import Any
 from warnings import warn
 
 import numpy as np
+from scipy.stats import binom
 
 from skcal._files import replacing
 from skcal._show import as_json, listed
@@ -25,8 +27,9 @@ from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
 from skcal.monitoring.status import NEXT
 
-_MOST_DIGESTS = 400  # of the last batches
+_MOST_DIGESTS = 800  # of the last batches, two each
 _MOST_MARKS = 100_000  # of the last rows with an id
+_CHANCE = 1e-6  # of so many known rows in a file of others
 _ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --id date."
 
 
@@ -39,12 +42,13 @@ class Known:
     Attributes
     ----------
     batches : list of str
-        Digests of the last batches, whatever the order of their rows.
+        Digests of the last batches, whatever the order of their rows, and with it.
     columns : dict or None
         Names of columns: ``predictions``, ``label``, ``soft``, and lists of ``id``; None before a
         file.
     rows : ndarray of uint64
-        Marks of the last rows with an id: 48 bits of the id, 16 of predictions and label.
+        Marks of the last rows: 48 bits of the id, 16 of predictions and label; without an id 64 of
+        these.
     """
 
     batches: list[str]
@@ -59,6 +63,8 @@ class Known:
             marks = np.frombuffer(base64.b64decode(parts.get("rows", ""), validate=True), "<u8")
             if not isinstance(batches, list) or not isinstance(columns, dict | None):
                 raise TypeError
+            if not all(re.fullmatch(r"([0-9]{1,18} )?[0-9a-f]{16}", entry) for entry in batches):
+                raise ValueError
         except (TypeError, ValueError) as error:
             raise FileError(f"{path}: batches, columns or rows are damaged.") from error
         return cls(batches, columns, marks)
@@ -173,13 +179,13 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
                 stacklevel=2,
             )
             return False, monitor
-        new = _new_rows(marks, known.rows, predictions, options)
+        new = _new_rows(marks, known, predictions, options)
         if not new.any():
             return False, monitor
-        marks, predictions = marks[new[: len(marks)]], predictions.take(new, predictions.left_out)
+        marks, predictions = marks[new], predictions.take(new, predictions.left_out)
     groups = None if options.groups is None else predictions.others[options.groups]
     monitor.update(predictions.proba, predictions.labels, groups=groups)
-    known.batches = [*known.batches, digest][-_MOST_DIGESTS:]
+    known.batches = [*known.batches, digest, _in_order(marks)][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
     return True, monitor
 
@@ -227,11 +233,12 @@ def _contents(predictions: Predictions) -> list[bytes]:
 
 
 def _marks(predictions: Predictions, options) -> np.ndarray:
-    """A number of each row: 48 bits of its id, 16 of its content; none without ids."""
-    if not options.id:
-        return np.empty(0, "<u8")
-    names = names_of(predictions, options.id, options.file, _ONE_EACH)
+    """A number of each row: 48 bits of its id, 16 of its content; without ids 64 of its content."""
     digest = hashlib.blake2b
+    if not options.id:
+        marks = b"".join(digest(row, digest_size=8).digest() for row in _contents(predictions))
+        return np.frombuffer(marks, "<u8")
+    names = names_of(predictions, options.id, options.file, _ONE_EACH)
     marks = b"".join(
         digest(name.encode() + b"\n" + row, digest_size=2).digest()
         + digest(name.encode(), digest_size=6).digest()
@@ -240,12 +247,18 @@ def _marks(predictions: Predictions, options) -> np.ndarray:
     return np.frombuffer(marks, "<u8")
 
 
-def _new_rows(marks, known, predictions: Predictions, options) -> np.ndarray:
+def _new_rows(marks, known: Known, predictions: Predictions, options) -> np.ndarray:
     """Which rows were not added before; raises where one was with another content."""
+    same = np.isin(marks, known.rows)
     if not options.id:
-        return np.ones(len(predictions.labels), dtype=bool)
-    same = np.isin(marks, known)
-    changed = np.flatnonzero(np.isin(marks >> np.uint64(16), known >> np.uint64(16)) & ~same)
+        if _is_no_chance(marks, known.rows) or _begins_with_a_batch(marks, known.batches):
+            raise FileError(
+                f"{options.file}: {same.sum():,} of {len(same):,} rows have predictions and label "
+                "of rows that were added before, far more than chance would make. Pass new rows "
+                "only, or begin another state file whose rows --id names. --again adds all rows."
+            )
+        return np.ones(len(same), dtype=bool)
+    changed = np.flatnonzero(np.isin(marks >> np.uint64(16), known.rows >> np.uint64(16)) & ~same)
     if len(changed):
         names = names_of(predictions, options.id, options.file, _ONE_EACH)
         raise FileError(
@@ -260,6 +273,43 @@ def _new_rows(marks, known, predictions: Predictions, options) -> np.ndarray:
             stacklevel=2,
         )
     return ~same
+
+
+def _is_no_chance(marks, known) -> bool:
+    """Whether a file holds more of the known rows than other rows would.
+
+    A new value is a known one with about twice the probability with which a known value is there
+    twice (Good & Turing). That is estimated from the known rows, and from the file, since rows that
+    were counted twice would hide others.
+    """
+    values = np.unique(marks)
+    often = min(_repeated(known), _repeated(marks) * max(1, len(known) / len(marks)))
+    n_known = np.count_nonzero(np.isin(values, known))
+    return bool(binom.sf(n_known - 1, len(values), min(1.0, 2 * often)) < _CHANCE)
+
+
+def _begins_with_a_batch(marks, batches: list[str]) -> bool:
+    """Whether a file begins with the rows of an earlier one in their order, not by chance."""
+    _, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
+    chance = np.cumsum(np.log(counts / len(marks))[place])  # of each beginning
+    sizes = {len(entry.split()) == 2 and int(entry.split()[0]) for entry in batches}
+    return any(
+        chance[n - 1] < np.log(_CHANCE) and _in_order(marks[:n]) in batches
+        for n in sizes
+        if 0 < n < len(marks)
+    )
+
+
+def _in_order(marks) -> str:
+    """What the rows of a file in their order are recognised by: their number and a digest."""
+    return f"{len(marks)} {hashlib.sha256(marks.tobytes()).hexdigest()[:16]}"
+
+
+def _repeated(marks) -> float:
+    """An upper limit of the share of values that are there twice or more."""
+    counts = np.unique(marks, return_counts=True)[1]
+    n = np.count_nonzero(counts > 1)
+    return (n + 3 * np.sqrt(n) + 6) / (len(counts) + 6)
 
 
 def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:

@@ -366,7 +366,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     },
     "--acknowledge": {
         **_FLAG,
-        "help": "say that the alarm is known: the exit status is 0 until --reset",
+        "help": "say that the alarm is known: the exit status is 0 until the next alarm",
     },
     "--reset": {
         **_FLAG,

@@ -219,7 +219,8 @@ _COMMANDS = {
             },
         },
         "Add a batch of predictions and labels to the evidence in STATE. A batch that was added "
-        "already, as when a job runs twice, is not added again; with --id no row is added twice. "
+        "already, as when a job runs twice, is not added again, and a file with many old rows is "
+        "refused; with --id no row is added twice. "
         "Exit status: 0 no alarm or an acknowledged one, 1 alarm, 2 the batch could not be read, "
         "and STATE is as it was. With --soft a sample has one vote.",
     ),

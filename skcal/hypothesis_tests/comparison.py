@@ -145,8 +145,9 @@ def compare_calibration(
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
     second is there, and the test is conservative. With ``groups`` and single probabilities it is no
-    smaller than what the estimated dependence implies. Samples whose weights differ are groups of
-    one each, of which Student's distribution has (Σ w)² / Σ w² - 1 degrees of freedom. Measured
+    smaller than what the estimated dependence implies. Of vectors Student's distribution has no
+    more degrees of freedom than half of Σ ‖δ_i‖², divided by the design effect, less 1. Samples
+    whose weights differ are groups of one each, of which it has (Σ w)² / Σ w² - 1. Measured
     rejections are on the page "Levels and powers of single tests" of the documentation.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
@@ -196,11 +197,12 @@ def compare_calibration(
         b = read_sample(y_true, y_proba_b, names=("y_true", "y_proba_b"), **options)
     else:
         b = _read_second(second_y_true, y_proba_b, a, options)
-    _warn_if_sure(a, b)
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
     a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
     b = b._replace(groups=a.groups)
+    surprises = max(sum(map(_surprises, sample.problems())) for sample in (a, b))
+    warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
     difference = difference_of_errors(a, b) if a.notion.scalar else None
     single, law = a.notion.single and not b.groups.independent, 0.0
     parts = [one.problems()[0] for one in (a, b)] if single else []
@@ -222,6 +224,8 @@ def compare_calibration(
             "more varied, samples are needed."
         )
     freedom = a.groups.degrees_of_freedom(a.weight)
+    if not (b.groups.independent or single):  # a group without a surprise tells no variance
+        freedom = min(freedom, max(surprises / 2 - 1, 1.0))
     z = estimate / error if error > 0 else 0.0
     return ComparisonResult(
         error_difference=difference,
@@ -245,14 +249,6 @@ def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:
         reason = "holds other numbers of votes than y_true, so that samples weigh differently."
         raise InputError("second_y_true", reason, "Pass shares in place of counts.")
     return b
-
-
-def _warn_if_sure(a: Sample, b: Sample):
-    """Warn where hardly any outcome was a surprise, so that its variance cannot be known."""
-    surprises = max(
-        float(sum(_surprises(problem) for problem in sample.problems())) for sample in (a, b)
-    )
-    warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
 
 
 def _surprises(problem) -> float:

@@ -108,6 +108,8 @@ class Evidence:
         The sum of the weights; that of this stream alone, and its variance V; the logarithm of the
         wealth merged from other streams; the weight of outcomes whose prediction was 0, infinite
         evidence.
+    begun : ndarray of shape (4,)
+        The second and third of the totals, and ``bias_sums``, when the evidence last began anew.
     bias_sums : ndarray of shape (2,)
         Σ w δ_t and Σ w δ_t² of the target.
     error_sums : ndarray of shape (2, n_scales)
@@ -122,7 +124,7 @@ class Evidence:
         shares = np.array([family.share for family in self.families])
         self.log_prior = np.repeat(np.log(shares / shares.sum() / sizes), sizes)
         self.log_wealth, self.log_starts = np.full((2, sum(sizes)), -np.inf)
-        self.totals, self.bias_sums = np.zeros(5), np.zeros(2)
+        self.totals, self.bias_sums, self.begun = np.zeros(5), np.zeros(2), np.zeros(4)
         self.error_sums = np.zeros((2, len(SCALES)))
 
     def bet(self, part: Batch) -> list:
@@ -145,8 +147,8 @@ class Evidence:
         if not bets:
             return
         ratios, (size, variance, impossible), bias_sums, error_sums, *lessons = bets
-        before, after = self.totals[1:3], self.totals[1:3] + np.array([size, variance])
-        share = not_started(*before) - not_started(*after)
+        before = self.totals[1:3] - self.begun[:2]
+        share = not_started(*before) - not_started(*(before + np.array([size, variance])))
         with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
             self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
@@ -158,6 +160,12 @@ class Evidence:
             if family.sums.size:
                 family.sums *= kept.reshape(-1, *[1] * (family.sums.ndim - 1))
                 family.sums += sums
+
+    def begin_anew(self) -> None:
+        """Return to the evidence of no samples; what was learned stays, and so do estimates."""
+        self.log_wealth[:] = self.log_starts[:] = -np.inf
+        self.begun[:] = *self.totals[1:3], *self.bias_sums
+        self.totals[3:] = 0.0
 
     def _estimate(self, batch: Batch, best: int) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the estimates, ĝ being that of the ``best`` tilt before the batch."""
@@ -181,7 +189,7 @@ class Evidence:
     @property
     def log_e_value(self) -> float:
         """The logarithm of E_t."""
-        total, squares = self.bias_sums
+        total, squares = self.bias_sums - self.begun[2:]
         exponents = np.multiply.outer([total, -total], _RATES) - squares * _PSI
         log_bias = np.logaddexp.reduce(exponents, axis=None) - np.log(exponents.size)
         of_bets, of_bias = np.log(SHARE_OF_BETS), np.log1p(-SHARE_OF_BETS)
@@ -193,7 +201,8 @@ class Evidence:
         if self.totals[4]:
             return np.inf
         won = np.logaddexp.reduce(self.log_prior + self.log_wealth)
-        return float(np.logaddexp(won, np.log(not_started(*self.totals[1:3]))) + self.totals[3])
+        left = np.log(not_started(*(self.totals[1:3] - self.begun[:2])))
+        return float(np.logaddexp(won, left) + self.totals[3])
 
     @property
     def log_detector(self) -> float:
@@ -251,13 +260,14 @@ class Evidence:
         self.totals += [other.totals[0], 0.0, 0.0, won, other.totals[4]]
         self.log_starts = np.logaddexp(self.log_starts, other.log_starts)
         self.bias_sums += other.bias_sums
+        self.begun[2:] += other.begun[2:]
         self.error_sums += other.error_sums
         for own, theirs in zip(self.families, other.families, strict=True):
             own.sums += theirs.sums
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all state by name."""
-        names = ("log_wealth", "log_starts", "totals", "bias_sums", "error_sums")
+        names = ("log_wealth", "log_starts", "totals", "bias_sums", "begun", "error_sums")
         state = {name: getattr(self, name) for name in names}
         for family in self.families:
             if family.sums.size:

@@ -114,14 +114,17 @@ class History:
         enough = np.flatnonzero(ends[-1, -1] - ends[:-1, -1] >= _RECENT)
         return int(enough[-1]) if len(enough) else 0
 
-    def drift_rows(self) -> tuple[int, int]:
+    def drift_rows(self, after: int = 0) -> tuple[int, int]:
         """Return after which row and until which one a drift of shift and slope is most likely.
 
+        It begins after so many samples.
         The likelihood is that of one Newton step, as of a learned tilt. The end is the last row
         unless a drift that ended fits clearly better.
         """
         ends = self._ends()
         first, last = np.triu_indices(len(ends), 1)
+        late = ends[first, 0] >= min(after, ends[-2, 0])
+        first, last = first[late], last[late]
         _, residual, _, slope, of_slope, shared, of_mean = (ends[last] - ends[first]).T
         of_slope, of_mean = of_slope + PRECISION[0, 0], of_mean + PRECISION[1, 1]
         gains = of_mean * slope**2 - 2 * shared * slope * residual + of_slope * residual**2

@@ -56,14 +56,14 @@ class CalibrationMonitor(BaseEstimator):
     Attributes
     ----------
     e_value_ : float ≥ 0
-        Evidence against calibration, 1 before any sample. It is infinite once an outcome has
-        happened whose predicted probability is 0.
+        Evidence against calibration since the last acknowledgement, 1 before any sample. It is
+        infinite once an outcome has happened whose predicted probability is 0.
     log_e_value_ : float
         The logarithm of ``e_value_``.
     alarm_ : int or None
-        ``n_samples_seen_`` at the alarm.
+        ``n_samples_seen_`` at the last alarm.
     acknowledged_ : int or None
-        ``n_samples_seen_`` when the alarm was acknowledged.
+        ``n_samples_seen_`` when that alarm was acknowledged; None if it was not.
     n_samples_seen_ : int
         Samples of positive weight since the last reset.
     detector_ : float ≥ 0
@@ -84,7 +84,7 @@ class CalibrationMonitor(BaseEstimator):
         For each problem ``bias``, observed minus predicted probability of the positive or the most
         probable class over all samples, with limits ``bias_low`` and ``bias_high``, and
         ``rms_error_low``, a lower limit of the RMS calibration error. The limits of a bias exclude
-        0 only if the e-value raises the alarm.
+        0 only if the e-value raised an alarm.
     journal_ : tuple of Entry
         The last 200 alarms, acknowledgements, resets and merges.
     notion_ : str
@@ -250,12 +250,17 @@ class CalibrationMonitor(BaseEstimator):
         evidence = self.log_e_value_, log_detector
         self._history.add(self.n_samples_seen_, *evidence, sums=sums, moments=moments)
         value = evidence[0] if self.run_length is None else log_detector
-        if self.alarm_ is None and value >= np.log(threshold(self)):
+        if not self._is_open and value >= np.log(threshold(self)):
             self._raise_alarm()
         return self
 
+    @property
+    def _is_open(self) -> bool:
+        """Whether there is an alarm that nobody acknowledged."""
+        return self.alarm_ is not None and self.acknowledged_ is None
+
     def _raise_alarm(self) -> None:
-        self.alarm_ = self.n_samples_seen_
+        self.alarm_, self.acknowledged_ = self.n_samples_seen_, None
         self._note("alarm")
 
     def _note(self, what: str, note: str = "") -> None:
@@ -267,9 +272,11 @@ class CalibrationMonitor(BaseEstimator):
         self.journal_ = (*self.journal_, entry)[-_MOST_ENTRIES:]
 
     def acknowledge(self, note: str = ""):
-        """Say that the alarm is known: it is kept, and no longer asks for something to be done.
+        """Say that the alarm is known, and watch on: evidence begins anew with the next sample.
 
-        The command line exits with 0 from then on. There is no second alarm until :meth:`reset`.
+        The command line exits with 0 until there is another alarm. It comes where predictions stay
+        off, too: then recalibrate and :meth:`reset`. Periods and estimates go on. Each
+        acknowledgement allows for another false alarm with the probability ``alpha``.
 
         Parameters
         ----------
@@ -283,11 +290,13 @@ class CalibrationMonitor(BaseEstimator):
         Raises
         ------
         ValueError
-            If there is no alarm.
+            If there is no alarm that was not acknowledged.
         """
-        if self.alarm_ is None:
+        if not self._is_open:
             raise ValueError("There is no alarm to acknowledge.")
         self._note("acknowledged", note)
+        for evidence in self._evidence:
+            evidence.begin_anew()
         self.acknowledged_ = self.n_samples_seen_
         return self
 
@@ -358,7 +367,7 @@ class CalibrationMonitor(BaseEstimator):
             own.merge(theirs)
         self.n_samples_seen_ += other.n_samples_seen_
         self._note("merged")
-        if self.alarm_ is None and other.alarm_ is not None:
+        if not self._is_open and (other._is_open or (other.alarm_ and not self.alarm_)):
             self._raise_alarm()
         return self._look()
 
@@ -412,11 +421,18 @@ class CalibrationMonitor(BaseEstimator):
         if recent:
             periods["recent"] = history.between(recent)
         if self.alarm_ is not None:
-            start, end = history.drift_rows()
+            start, end = self._drift_rows()
             periods["drift"] = history.between(start, end)
             if periods["drift"].last_sample < self.n_samples_seen_:
                 periods["since_drift"] = history.between(end)
         return periods
+
+    def _drift_rows(self) -> tuple[int, int]:
+        """The rows of the drift of the last alarm, which began after what was acknowledged."""
+        after = 0
+        for entry in self.journal_ if self._is_open else ():
+            after = {"acknowledged": entry.n_samples, "reset": 0}.get(entry.what, after)
+        return self._history.drift_rows(after)
 
     @property
     def found_by_now_(self) -> list[FoundByNow]:

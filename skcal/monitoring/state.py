@@ -14,10 +14,10 @@ from skcal.monitoring.layout import Layout
 from skcal.monitoring.status import Entry
 from skcal.notions import resolve_notion
 
-_FORMAT, _VERSION = "skcal monitor", 2
+_FORMAT, _VERSION = "skcal monitor", 3
 _REMEDY = "Pass what to_json() of a monitor returned."
 _MOST = 2**62  # of samples, and of sums of numbers up to 1
-_SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals"} | {
+_SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals", "begun"} | {
     "LearnedTilt",
     "PivotedSlopes",
 }
@@ -143,6 +143,9 @@ def _fill(arrays: dict[str, np.ndarray], given: Document) -> None:
         if name == "totals" and (array[[0, 1, 2, 4]] < 0).any():
             raise given.wrong(name, "holds a negative count")
         own[...] = array
+    before, now = arrays["begun"][:2], arrays["totals"][1:3]
+    if (before < 0).any() or (before > now).any():
+        raise given.wrong("begun", "is not between 0 and totals")
 
 
 def _read_history(history, given: Document) -> None:

@@ -88,7 +88,7 @@ def summary(monitor) -> str:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"Largest e-values: {shown}.")
-    if monitor.alarm_ is not None and monitor.acknowledged_ is None:
+    if monitor._is_open:
         lines.append(NEXT)
     return printable("\n".join(lines))
 
@@ -122,7 +122,7 @@ def _direction(monitor) -> str | None:
     if not monitor.periods_:
         return None
     drift, notion, ended = monitor.periods_["drift"], monitor._layout.notion, ""
-    of_mean, of_slope = monitor._history.leanings(*monitor._history.drift_rows())
+    of_mean, of_slope = monitor._history.leanings(*monitor._drift_rows())
     of_events = notion.of_positive_class or notion.of_labels
     happens, right, are = "happens", "is right", "are"
     if drift.last_sample < monitor.n_samples_seen_:

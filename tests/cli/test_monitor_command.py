@@ -91,6 +91,7 @@ def test_json_holds_the_evidence(run, tmp_path):
 def test_a_batch_may_lack_classes(run, tmp_path):
     proba, labels = batch(0)
     run(write(tmp_path / "batch.csv", proba, labels))
+    proba, labels = batch(1)
     run(write(tmp_path / "batch.csv", proba[labels == "bee"], labels[labels == "bee"]), status=0)
 
 
@@ -181,7 +182,7 @@ def test_a_state_of_the_library_can_be_gone_on_with(run, tmp_path):
     run.state.write_text(CalibrationMonitor(labels=NAMES).update(proba, labels).to_json())
     assert run(write(tmp_path / "batch.csv", *batch(1))).startswith("No alarm after 300 samples")
     state = json.loads(run.state.read_text())
-    assert len(state.pop("batches")) == 1
+    assert len(state.pop("batches")) == 2
     assert CalibrationMonitor.from_json(json.dumps(state)).n_samples_seen_ == 300
 
 

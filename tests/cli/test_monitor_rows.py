@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from skcal.cli.commands import main
+from skcal.cli.monitor import _begins_with_a_batch, _in_order, _is_no_chance
 from skcal.monitoring import CalibrationMonitor
 
 LINES = [f"r{k},{p},{int(k % 5 == 0)}" for k, p in enumerate(np.linspace(0.1, 0.3, 60).round(3))]
@@ -53,6 +54,43 @@ def test_without_ids_the_order_of_rows_does_not_make_another_batch(run, tmp_path
     _, _, said = run(write(tmp_path / "b.csv", LINES[::-1]), *option)
     assert run.seen() == 60
     assert "was added before and is not added again" in said
+
+
+def test_without_ids_rows_that_were_added_in_another_file_are_refused(run, tmp_path):
+    option = ["--ignore", "id"]
+    run(write(tmp_path / "a.csv", LINES[:40]), *option)
+    status, _, said = run(write(tmp_path / "b.csv", LINES[::-1]), *option)
+    assert (status, run.seen()) == (2, 40)
+    assert "40 of 60 rows have predictions and label of rows that were added before" in said
+    assert run(write(tmp_path / "c.csv", LINES[38:]), *option)[0] == 0  # two may agree by chance
+    assert run(tmp_path / "b.csv", *option, "--again")[0] == 0
+    assert run.seen() == 122
+
+
+def test_a_file_of_few_values_that_grew_is_known_by_its_beginning(run, tmp_path):
+    rng = np.random.default_rng(0)
+    p = rng.integers(1, 5, 300) / 10
+    lines = [f"0,{x},{int(rng.random() < x)}" for x in p]
+    option = ["--ignore", "id"]
+    for k in range(4):
+        assert run(write(tmp_path / f"{k}.csv", lines[50 * k : 50 * (k + 1)]), *option)[0] == 0
+    status, _, said = run(write(tmp_path / "b.csv", lines[100:180]), *option)
+    assert (status, run.seen()) == (2, 200)
+    assert "far more than chance would make" in said
+
+
+@pytest.mark.parametrize("digits", [1, 2, 3, 4, 15])
+def test_files_of_other_rows_are_added(digits):
+    """Of 1,180 files of new rows none is refused; each would be with a probability of 1e-6."""
+    rng, refused = np.random.default_rng(digits), 0
+    for n in (5, 100):
+        known, batches = np.empty(0, "<u8"), []
+        for _ in range(60):
+            p = rng.uniform(size=n).round(digits)
+            marks = (2 * p * 10**15 + (rng.uniform(size=n) < p)).astype("<u8")
+            refused += _is_no_chance(marks, known) or _begins_with_a_batch(marks, batches)
+            known, batches = np.append(known, marks), [*batches, _in_order(marks)]
+    assert not refused
 
 
 @pytest.mark.parametrize(
@@ -160,7 +198,7 @@ def test_a_plan_and_the_numbers_of_the_text_are_in_the_json(run, tmp_path):
 def test_damaged_marks_of_rows_are_refused(run, tmp_path):
     run(write(tmp_path / "a.csv", LINES), "--id", "id")
     path = tmp_path / "state.json"
-    for part in ({"rows": "x"}, {"columns": 3}, {"batches": {}}):
+    for part in ({"rows": "x"}, {"columns": 3}, {"batches": {}}, {"batches": ["x 1"]}):
         whole = json.loads(path.read_text())
         path.write_text(json.dumps({**whole, **part}))
         status, _, said = run(tmp_path / "a.csv")

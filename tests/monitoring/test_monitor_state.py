@@ -46,7 +46,7 @@ def test_an_unused_monitor_is_kept():
 
 def test_the_journal_and_a_reset_monitor_are_kept():
     monitor = watch(stream(8, temperature=3.0))
-    monitor.acknowledge("a new scanner").update(*next(stream(1, temperature=3.0, seed=5)))
+    monitor.acknowledge("a new scanner").update(*next(stream(1, seed=5)))
     resumed = CalibrationMonitor.from_json(monitor.to_json())
     assert resumed.acknowledged_ == monitor.acknowledged_ is not None
     assert resumed.journal_ == monitor.journal_
@@ -100,7 +100,7 @@ HOSTILE = {
     "nested": ("[" * 100_000, "text is not JSON"),
     "other JSON": ("[1]", "text is not the state"),
     "format": (broken(put("format", "x")), "text is not the state"),
-    "version": (broken(put("version", 1)), "version is 1, and 2 can be read"),
+    "version": (broken(put("version", 1)), "version is 1, and 3 can be read"),
     "alpha": (broken(put("alpha", 3)), "parameters that are not valid"),
     "run length": (broken(put("run_length", "long")), "parameters that are not valid"),
     "layout": (broken(put("layout", 3)), "layout is missing or of another kind"),
@@ -119,6 +119,7 @@ HOSTILE = {
     "text": (broken(put("evidence", 0, "totals", ["a", 0, 0, 0])), "an entry is not a number"),
     "null": (broken(put("evidence", 0, "totals", None)), "totals is not an array of numbers"),
     "negative": (broken(put("evidence", 0, "totals", [-1, 0, 0, 0, 0])), "negative count"),
+    "begun": (broken(put("evidence", 0, "begun", [9e9, 0, 0, 0])), "begun is not between 0 and"),
     "not a number": (broken(put("evidence", 0, "log_wealth", 0, float("nan"))), "NaN is no number"),
     "infinite": (broken(put("evidence", 0, "bias_sums", ["inf", 0])), "not possible"),
     "huge": (broken(put("evidence", 0, "bias_sums", [10**400, 0])), "bias_sums"),

@@ -8,6 +8,8 @@ from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
 from skcal.monitoring import CalibrationMonitor
+from skcal.monitoring.bets import Batch
+from skcal.monitoring.evidence import Evidence
 
 
 def credit(rng, n, shift=0.0, slope=1.0):
@@ -249,6 +251,57 @@ def test_alarms_are_acknowledged_and_reset():
     for batch in drifting(7, shift=0.0):
         monitor.update(*batch)
     assert monitor.log_e_value_ == again.log_e_value_
+
+
+def after_an_acknowledged_alarm(seed, shift, n_batches):
+    """Batches with a shift after a drift that was found and acknowledged."""
+    rng = np.random.default_rng(seed)
+    monitor = watched(drifting(seed)).acknowledge()
+    for _ in range(n_batches):
+        monitor.update(*credit(rng, 200, shift))
+    return monitor
+
+
+def test_evidence_begins_anew_with_an_acknowledgement_and_lessons_stay():
+    monitor = watched(drifting(7))
+    monitor.acknowledge()
+    assert (monitor.e_value_, monitor.detector_) == (1.0, 0.0)
+    lessons, fresh = monitor._evidence[0], Evidence(2, True)
+    for own, known in zip(fresh.families, lessons.families, strict=True):
+        own.sums = known.sums.copy()
+    rng = np.random.default_rng(7)
+    for shift in (0.0, 0.6):
+        p, y = credit(rng, 200, shift)
+        monitor.update(p, y)
+        columns = np.column_stack([1 - p, p])
+        fresh.settle(fresh.bet(Batch(columns, y, np.ones(200, dtype=int), np.ones(200))))
+        assert_allclose(monitor.log_e_value_, fresh.log_e_value)
+        assert_allclose(np.log(monitor.detector_), fresh.log_detector)
+
+
+def test_an_acknowledged_alarm_hides_no_second_drift():
+    quiet = after_an_acknowledged_alarm(7, 0.0, 60)
+    assert quiet.acknowledged_ == 9000 > quiet.alarm_
+    assert "the event happened more often than predicted until about" in str(quiet)
+    again = after_an_acknowledged_alarm(7, -0.6, 20)
+    assert again.alarm_ > 9000
+    assert again.acknowledged_ is None
+    assert again.periods_["drift"].first_sample > 9000
+    assert "the event happens less often than predicted" in str(again)
+    assert [entry.what for entry in again.journal_] == ["alarm", "acknowledged", "alarm"]
+    assert after_an_acknowledged_alarm(7, 0.6, 20).acknowledged_ is None  # it was not mended
+    with pytest.raises(ValueError, match="no alarm to acknowledge"):
+        quiet.acknowledge()
+    assert watched([credit(np.random.default_rng(1), 300)]).merge(again).acknowledged_ is None
+
+
+@pytest.mark.slow
+def test_second_alarms_are_rarely_false():
+    """At most 5 % of streams; more than 9 of 60 have a probability of 6e-4."""
+    alarms = [
+        after_an_acknowledged_alarm(seed, 0.0, 50).acknowledged_ is None for seed in range(60)
+    ]
+    assert sum(alarms) <= 9
 
 
 def test_before_any_sample_there_are_facts():

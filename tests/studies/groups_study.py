@@ -28,6 +28,7 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
     Zero,
+    calibration_error_interval,
 )
 from skcal._scores import brier_losses
 from skcal.displays.reliability_panel import make_panel
@@ -193,6 +194,15 @@ def exceeds_upper_bound(y, p, groups):
     return high < np.mean(p - p**2)
 
 
+def error_at_least(y, p, groups):
+    return calibration_error_interval(y, p, groups=groups).low > 0
+
+
+def error_at_most(y, p, groups):
+    """The same predictions as for the cutoff error."""
+    return calibration_error_interval(y, p**2, groups=groups).high < np.mean(p - p**2)
+
+
 def claims_an_error(y, p, groups):
     functions = [Zero(), PlugIn(TemperatureScaling()), Binning(10)]
     search = CalibrationErrorSearchCV(functions, cv=5, random_state=0).fit(p, y, groups=groups)
@@ -223,6 +233,8 @@ INTERVALS = {
     "slope": misses_slope,
     "in the large": misses_in_the_large,
     "cutoff error, at most": exceeds_upper_bound,
+    "calibration error, at least": error_at_least,
+    "calibration error, at most": error_at_most,
     "band of a diagram": band_leaves_out_the_diagonal,
     "band of a curve": band_leaves_out_calibration,
     "ICI, at least": shows_a_distance,
