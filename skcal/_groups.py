@@ -439,7 +439,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tu
         raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
     if not splits:
         raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
-    _refuse_cut_groups(splits, params.get("groups"), name)
+    _refuse_cut_groups(splits, groups.codes, name)
     return splits
 
 

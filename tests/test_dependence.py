@@ -10,7 +10,7 @@ from scipy.stats import binom
 
 from skcal import Binning, CalibrationErrorEstimator, TemperatureScaling
 from skcal._dependence import Dependence, _Likelihood, covariance_of_shared
-from skcal._groups import Groups
+from skcal._groups import INDEPENDENT, Groups
 from skcal._scores import brier_losses
 from skcal.hypothesis_tests import (
     bias_curve,
@@ -29,12 +29,13 @@ from skcal.hypothesis_tests.comparison import (
 from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics import validation_measures
-from skcal.metrics.base import read_outcome
+from skcal.metrics.base import Outcome, read_outcome
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
-from skcal.metrics.cox import fit_logistic, of_groups, recalibration_of
+from skcal.metrics.cox import recalibration_of
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
+from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.smoothers import GroupedOutcomes, make_points
 from skcal.metrics.statistic import redraw
 from skcal.metrics.validation import CURVE_DISTANCES
@@ -359,8 +360,8 @@ def test_the_degenerate_variance_of_a_squared_error_is_over_pairs_of_groups():
 def test_errors_of_coefficients_are_not_below_those_of_the_law():
     y, p, groups, weight = labels_of_groups()
     data = read_outcome(y, p, sample_weight=weight, groups=groups)
-    fit = fit_logistic(data.logit, data.happened, data.weight)
-    found = of_groups(fit, data)
+    independent = data.problem._replace(groups=INDEPENDENT)
+    fit, found = (LogisticLine(Outcome(problem)).fit() for problem in (independent, data.problem))
     chance = expit(fit.coefficients @ [np.ones(len(y)), data.logit])
     law = data.problem.groups.about(chance[:, None], (y - chance)[:, None])
     fitted = data.problem._replace(features=chance[:, None], groups=law)

@@ -25,8 +25,8 @@ from skcal.hypothesis_tests.result import (
 )
 from skcal.metrics.base import Outcome, check_both
 from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.cox import check_overlap, fit_intercept, fit_logistic, log_likelihood, of_groups
 from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
+from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.statistic import prepare
 from skcal.sample import read_sample, refuse_groups, refuse_vectors
 
@@ -391,19 +391,18 @@ def _cox(problem, hypothesis):
     weight = problem.weight / problem.weight.mean()
     groups = problem.groups.or_singles(weight)
     outcome = Outcome(problem._replace(weight=weight, groups=groups))
-    data = outcome.logit, outcome.happened, outcome.weight
-    check_both(data[1])
+    check_both(outcome.happened)
+    line, shift = LogisticLine(outcome), LogisticLine(outcome, slope=1)
     if hypothesis == "intercept":  # needs no slope, so no overlap either
-        fit, tested = fit_intercept(*data), slice(0, 1)
+        fit, tested = shift.fit(), slice(0, 1)
     else:
-        check_overlap(*data[:2])
-        fit, tested = fit_logistic(*data), slice(1 if hypothesis == "slope" else 0, 2)
-    if not groups.independent:
-        fit = of_groups(fit, outcome)
-        result = _wald(fit, tested, groups.effective_number(weight) - 1)
-    else:
-        null = fit_intercept(*data).log_likelihood if tested.start else log_likelihood(*data)
+        line.check_overlap()
+        fit, tested = line.fit(), slice(1 if hypothesis == "slope" else 0, 2)
+    if groups.independent:
+        null = shift.log_likelihood(shift.most_likely() if tested.start else [0.0])
         result = _likelihood_ratio(fit, tested, null)
+    else:
+        result = _wald(fit, tested, groups.effective_number(weight) - 1)
     if hypothesis == "calibrated":
         return result
     estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]

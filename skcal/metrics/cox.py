@@ -2,32 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
-from functools import partial
-from operator import itemgetter
+from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.special import expit
-from scipy.special import logit as log_odds
-from scipy.stats import chi2
 
-from skcal._groups import no_smaller
-from skcal._scores import log_losses_of_logits
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import validate_params
-from skcal._validation import CONFIDENCE_LEVEL, InputError
+from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, check_both, read_outcome
+from skcal.metrics.logistic import LogisticLine
 from skcal.model_selection.estimator import ConfidenceInterval
-
-_ITERATIONS, _HALVINGS = 100, 30
-_TOLERANCE = 1e-13  # of the gradient of the mean loss
-_ROUNDING = 1e-13  # of the mean loss
-_DOUBLINGS = 60
-_NEWTON_STEPS, _FAR = 10, 100.0  # Newton's, from a guess at most so many reaches off
 
 
 @dataclass(frozen=True)
@@ -168,37 +153,25 @@ def cox_recalibration(
 
 def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration:
     """The logistic recalibration of predictions of one outcome."""
-    logit, outcome, weight = data.logit, data.happened, data.weight
-    check_both(outcome)
-    check_overlap(logit, outcome)
-    both = fit_logistic(logit, outcome, weight)
-    large = fit_intercept(logit, outcome, weight)
-    if data.problem.groups.independent:
-        intervals = profile_intervals(logit, outcome, weight, both, large, confidence_level)
-    else:
-        both, large = of_groups(both, data), of_groups(large, data)
-        half = data.problem.groups.quantile((1 - confidence_level) / 2, weight)
-        intervals = [
-            ConfidenceInterval(float(value - half * error), float(value + half * error))
-            for fit in (both, large)
-            for value, error in zip(fit.coefficients, fit.standard_errors, strict=True)
-        ]
-    errors = both.standard_errors
+    line, shift = LogisticLine(data), LogisticLine(data, slope=1)
+    check_both(data.happened)
+    line.check_overlap()
+    both, large = line.fit(), shift.fit()
+    intercept, slope = line.intervals(both, confidence_level)
+    [in_the_large] = shift.intervals(large, confidence_level)
     return CoxRecalibration(
-        intercept=float(both.coefficients[0]),
-        slope=float(both.coefficients[1]),
-        intercept_standard_error=float(errors[0]),
-        slope_standard_error=float(errors[1]),
-        intercept_in_the_large=float(large.coefficients[0]),
-        intercept_in_the_large_standard_error=float(np.sqrt(large.covariance[0, 0])),
+        *both.coefficients.tolist(),
+        *both.standard_errors.tolist(),
+        *large.coefficients.tolist(),
+        *large.standard_errors.tolist(),
         log_likelihood={
             "intercept and slope": both.log_likelihood,
             "intercept": large.log_likelihood,
-            "calibrated": log_likelihood(logit, outcome, weight),
+            "calibrated": shift.log_likelihood([0.0]),
         },
-        intercept_interval=intervals[0],
-        slope_interval=intervals[1],
-        intercept_in_the_large_interval=intervals[2],
+        intercept_interval=intercept,
+        slope_interval=slope,
+        intercept_in_the_large_interval=in_the_large,
         confidence_level=confidence_level,
         notion=data.notion,
     )
@@ -206,16 +179,10 @@ def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration
 
 def intercept_of(data: Outcome, confidence_level: float) -> tuple[float, float, float]:
     """The intercept in the large and the ends of its interval, which need no slope."""
-    logit, outcome, weight = data.logit, data.happened, data.weight
-    large = fit_intercept(logit, outcome, weight)
-    if data.problem.groups.independent:
-        return float(large.coefficients[0]), *profile_interval(
-            logit, outcome, weight, large, confidence_level
-        )
-    large = of_groups(large, data)
-    half = data.problem.groups.quantile((1 - confidence_level) / 2, weight)
-    value, error = float(large.coefficients[0]), float(large.standard_errors[0])
-    return value, float(value - half * error), float(value + half * error)
+    shift = LogisticLine(data, slope=1)
+    fit = shift.fit()
+    [interval] = shift.intervals(fit, confidence_level)
+    return float(fit.coefficients[0]), *interval
 
 
 def calibration_intercept(
@@ -279,7 +246,7 @@ def calibration_intercept(
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     check_both(data.happened)
-    return _most_likely_intercept(data.logit, data.happened, data.weight)
+    return float(LogisticLine(data, slope=1).most_likely()[0])
 
 
 def calibration_slope(
@@ -342,218 +309,6 @@ def calibration_slope(
     """
     data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     check_both(data.happened)
-    check_overlap(data.logit, data.happened)
-    return float(_most_likely_line(data.logit, data.happened, data.weight)[1][1])
-
-
-def check_overlap(logit, outcome):
-    """Raise unless the predictions of the two outcomes overlap."""
-    if logit.min() == logit.max():
-        raise ValueError("All predictions of y_proba are equal, so they have no slope.")
-    below, above = logit[outcome == 0], logit[outcome == 1]
-    if below.max() <= above.min() or above.max() <= below.min():
-        raise ValueError(
-            "A threshold on y_proba separates the outcomes, so that no finite slope is the most "
-            "likely. More samples are needed."
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class LogisticFit:
-    """Coefficients, their covariance by the Fisher information, and the log-likelihood."""
-
-    coefficients: np.ndarray
-    covariance: np.ndarray
-    log_likelihood: float
-
-    @property
-    def standard_errors(self) -> np.ndarray:
-        """Of the coefficients."""
-        return np.sqrt(np.diagonal(self.covariance))
-
-
-def of_groups(fit: LogisticFit, data: Outcome) -> LogisticFit:
-    """Return a fit with the sandwich covariance of the groups' scores.
-
-    It is in no direction smaller than that of independent samples, and than that of outcomes which
-    depend on each other as strongly as those of the groups do.
-    """
-    design = np.column_stack([np.ones_like(data.logit), data.logit])[:, : len(fit.coefficients)]
-    linear = design @ fit.coefficients + (0 if len(fit.coefficients) > 1 else data.logit)
-    chance, weighted = expit(linear), design * data.weight[:, None]
-    residuals = data.happened - chance
-    groups = data.problem.groups.about(chance[:, None], residuals[:, None])
-    covariance = fit.covariance
-    for middle in (
-        groups.covariance_of_sums(weighted * residuals[:, None]),
-        groups.covariance(weighted, chance),
-    ):
-        covariance = no_smaller(fit.covariance @ middle @ fit.covariance, covariance)
-    return replace(fit, covariance=covariance)
-
-
-def fit_intercept(logit, outcome, weight) -> LogisticFit:
-    """Maximum likelihood of a in a + logit."""
-    a = _most_likely_intercept(logit, outcome, weight)
-    frequency = expit(a + logit)
-    with np.errstate(divide="ignore"):  # of certain predictions alone
-        variance = 1 / (weight @ (frequency * (1 - frequency)))
-    best = log_likelihood(a + logit, outcome, weight)
-    return LogisticFit(np.array([a]), np.array([[variance]]), best)
-
-
-def _most_likely_intercept(logit, outcome, weight) -> float:
-    """The a of a + logit: the score falls with a, so that its root is bracketed.
-
-    Newton's method would not do: the likelihood is flat where p is 0 or 1.
-    """
-    centre = log_odds(weight @ outcome / weight.sum())
-    if not np.isfinite(centre):
-        reason = "leaves one of two outcomes no weight beside rounding."
-        raise InputError("sample_weight", reason, "Lower the largest weight.")
-    bracket = centre - logit.max() - 1, centre - logit.min() + 1
-    # Not a closure: brentq's cycle of references would keep its arrays until a collection.
-    arguments = np.ones_like(logit), logit, outcome, weight
-    return brentq(_slope_of_likelihood, *bracket, args=arguments, xtol=1e-13, maxiter=1000)
-
-
-def fit_logistic(logit, outcome, weight) -> LogisticFit:
-    """Maximum likelihood of (a, b) in a + b logit."""
-    design, coefficients = _most_likely_line(logit, outcome, weight)
-    linear = design @ coefficients
-    frequency = expit(linear)
-    spread = weight * frequency * (1 - frequency)
-    information = (design * spread[:, None]).T @ design
-    best = log_likelihood(linear, outcome, weight)
-    return LogisticFit(coefficients, np.linalg.pinv(information), best)
-
-
-def _most_likely_line(logit, outcome, weight) -> tuple[np.ndarray, np.ndarray]:
-    """The design (n, 2) and the coefficients of a + b logit."""
-    design = np.column_stack([np.ones_like(logit), logit])
-    calibrated = np.array([0.0, 1.0])
-    hits, penalty = weight * outcome, np.zeros(2)
-    return design, logistic_coefficients(design, hits, weight, penalty, calibrated)
-
-
-def logistic_coefficients(X, hits, mass, penalty, start) -> np.ndarray:
-    """Coefficients β where Σ mass log(1 + exp(η)) - hits η + Σ penalty β² / 2 is least, η = Xβ.
-
-    Newton's method with halved steps, from 0 or a better start: resamples that a threshold
-    separates have flat likelihoods, where solvers warn and change.
-    """
-
-    def loss(coefficients):
-        linear = X @ coefficients
-        fit = mass @ np.logaddexp(0, linear) - hits @ linear
-        return fit + penalty @ coefficients**2 / 2
-
-    total = mass.sum()
-    least, coefficients = min(((loss(one), one) for one in (start, 0 * start)), key=itemgetter(0))
-    for _ in range(_ITERATIONS):
-        chance = expit(X @ coefficients)
-        gradient = X.T @ (mass * chance - hits) + penalty * coefficients
-        if np.abs(gradient).max() <= _TOLERANCE * total:
-            break
-        curvature = (X * (mass * chance * (1 - chance))[:, None]).T @ X
-        curvature += np.diag(penalty + 1e-14 * total)
-        step = np.linalg.solve(curvature, gradient)
-        for _ in range(_HALVINGS):
-            new = loss(coefficients - step)
-            if new < least + _ROUNDING * total:
-                break
-            step = step / 2
-        else:
-            break
-        coefficients, least = coefficients - step, new
-    return coefficients
-
-
-def log_likelihood(logit, outcome, weight):
-    """Log likelihood of outcomes 0/1 given their logits."""
-    return -float(weight @ log_losses_of_logits(logit[:, None], outcome))
-
-
-def profile_intervals(logit, outcome, weight, both, large, confidence_level):
-    """Profile likelihood intervals of the intercept, the slope and the intercept in the large.
-
-    They hold the values that the likelihood ratio test does not reject, so that they are skewed as
-    the likelihood is, where events are few.
-    """
-    fall = chi2.ppf(confidence_level, 1) / 2
-    errors = np.sqrt(np.diagonal(both.covariance))
-    design = np.ones_like(logit), logit
-    intervals = []
-    for k, other in ((0, 1), (1, 0)):
-        ratio = both.covariance[k, other] / both.covariance[k, k]
-        line = both.coefficients[other], ratio, both.coefficients[k], errors[other] / 10
-        best = partial(_best_of_other, design[k], design[other], outcome, weight, line)
-        intervals.append(_profile(best, both.coefficients[k], errors[k], fall))
-    return [*intervals, profile_interval(logit, outcome, weight, large, confidence_level)]
-
-
-def profile_interval(logit, outcome, weight, large, confidence_level) -> ConfidenceInterval:
-    """That of the intercept in the large."""
-    fall, error = chi2.ppf(confidence_level, 1) / 2, large.standard_errors[0]
-    shifted = partial(_shifted, logit, outcome, weight)
-    return _profile(shifted, large.coefficients[0], error, fall)
-
-
-def _best_of_other(column, other, outcome, weight, line, value):
-    """The largest log-likelihood over the other column's coefficient, near a line in ``value``."""
-    start, ratio, center, reach = line
-    offset = value * column
-    guess = start + ratio * (value - center)
-    c = _root_of_score(other, offset, outcome, weight, guess, reach)
-    return log_likelihood(offset + c * other, outcome, weight)
-
-
-def _shifted(logit, outcome, weight, a):
-    return log_likelihood(a + logit, outcome, weight)
-
-
-def _root_of_score(z, offset, outcome, weight, guess, reach):
-    """The c that is most likely in offset + c z; its score falls with it."""
-    c, weighted = guess, weight * z
-    for _ in range(_NEWTON_STEPS):
-        chance = expit(offset + c * z)
-        information = weighted @ (z * chance * (1 - chance))
-        step = weighted @ (outcome - chance) / information if information > 0 else np.inf
-        if not abs(step) < _FAR * reach:
-            break
-        c += step
-        if abs(step) <= 1e-3 * reach:  # the next one would be some square of it
-            return c
-    arguments = z, offset, outcome, weight  # not a closure, as above
-    tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
-    while _slope_of_likelihood(low, *arguments) < 0:
-        low, high, reach = low - 2 * reach, low, 2 * reach
-    while _slope_of_likelihood(high, *arguments) > 0:
-        low, high, reach = high, high + 2 * reach, 2 * reach
-    return brentq(_slope_of_likelihood, low, high, args=arguments, xtol=tolerance)
-
-
-def _slope_of_likelihood(c, z, offset, outcome, weight):
-    """Derivative of the log-likelihood of offset + c z by c."""
-    return weight @ (z * (outcome - expit(offset + c * z)))
-
-
-def _profile(likelihood: Callable, best, step, fall) -> ConfidenceInterval:
-    """Values where a profile likelihood is ``fall`` below its largest."""
-    least = likelihood(best) - fall
-    ends = []
-    for reach in (-2 * step, 2 * step):
-        for _ in range(_DOUBLINGS):
-            if likelihood(best + reach) < least:
-                ends_at = best, best + reach
-                root = brentq(_above, *ends_at, args=(likelihood, least), xtol=1e-8 * step)
-                ends.append(float(root))
-                break
-            reach *= 2
-        else:
-            ends.append(float(np.copysign(np.inf, reach)))
-    return ConfidenceInterval(*ends)
-
-
-def _above(value, likelihood, least):
-    return likelihood(value) - least
+    line = LogisticLine(data)
+    line.check_overlap()
+    return float(line.most_likely()[1])

@@ -12,8 +12,8 @@ from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
 from skcal._groups import INDEPENDENT, Groups
-from skcal.metrics.cox import logistic_coefficients
 from skcal.metrics.limits import clopper_pearson
+from skcal.metrics.logistic import logistic_coefficients
 from skcal.recalibration.features import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
