@@ -29,7 +29,7 @@ from skcal.hypothesis_tests.comparison import (
 from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics import validation_measures
-from skcal.metrics.base import Outcome, read_outcome
+from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
 from skcal.metrics.cox import recalibration_of
@@ -359,7 +359,7 @@ def test_the_degenerate_variance_of_a_squared_error_is_over_pairs_of_groups():
 
 def test_errors_of_coefficients_are_not_below_those_of_the_law():
     y, p, groups, weight = labels_of_groups()
-    data = read_outcome(y, p, sample_weight=weight, groups=groups)
+    data = outcome_of(read_sample(y, p, sample_weight=weight, groups=groups))
     independent = data.problem._replace(groups=INDEPENDENT)
     fit, found = (LogisticLine(Outcome(problem)).fit() for problem in (independent, data.problem))
     chance = expit(fit.coefficients @ [np.ones(len(y)), data.logit])
@@ -428,7 +428,7 @@ def test_no_slope_and_no_c_statistic_are_estimated_from_fewer_than_five_events()
             assert "slope not estimated" in found.summary("paragraph")
             assert np.isnan([found.ici.low, found.e50.high, found.brier_score.low]).all()
             assert np.isfinite([*found.observed_expected_ratio]).all()
-            data = read_outcome(happened.astype(int), p)
+            data = read_sample(happened.astype(int), p)
             large = recalibration_of(data, 0.95)
             assert found.intercept_in_the_large.estimate == large.intercept_in_the_large
             assert found.intercept_in_the_large[1:] == large.intercept_in_the_large_interval

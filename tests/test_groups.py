@@ -16,7 +16,7 @@ from skcal import CalibrationErrorEstimator, hypothesis_tests, metrics
 from skcal._groups import GroupBlocks, Groups, read_groups
 from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
-from skcal.metrics.base import read_outcome
+from skcal.metrics.base import outcome_of
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.statistic import (
     draw_codes,
@@ -623,7 +623,7 @@ def test_murphy_diagrams_sum_over_groups(compared, thresholds, monkeypatch):
     weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     q = (p**1.3).round(2) if compared else None
     first, second = (
-        one if one is None else read_outcome(y, one, sample_weight=weight, groups=groups)
+        one if one is None else outcome_of(read_sample(y, one, sample_weight=weight, groups=groups))
         for one in (p, q)
     )
     if thresholds is None:

@@ -35,7 +35,6 @@ from skcal.displays.reliability_panel import (
     wide_gaps,
     within,
 )
-from skcal.metrics.base import outcome_of
 from skcal.metrics.curve import CURVES, CalibrationCurve, curve_of
 from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram, decision_curve, murphy_diagram
 from skcal.sample import Sample, read_sample
@@ -235,7 +234,7 @@ def parts_of_curve(
     scale: str = "linear",
 ) -> dict[str, Any]:
     """The parts of a display of a sample of one outcome, with the axis that holds the curve."""
-    curve = curve_of(outcome_of(sample), method, confidence_level)
+    curve = curve_of(sample, method, confidence_level)
     [problem], [label], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
     for axis in axes_of(x, scale):

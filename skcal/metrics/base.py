@@ -13,7 +13,7 @@ from skcal._running import over_jobs
 from skcal._validation import as_floats
 from skcal.notions import Problem
 from skcal.recalibration.features import log_probabilities
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample
 
 
 def estimate_problems(
@@ -106,11 +106,6 @@ class Outcome:
     def weight(self) -> np.ndarray:
         """Sample weights."""
         return self.problem.weight
-
-
-def read_outcome(*arguments, **options) -> Outcome:
-    """Check a metric's input, which is that of :func:`skcal.sample.read_sample`."""
-    return outcome_of(read_sample(*arguments, **options))
 
 
 def outcome_of(sample: Sample) -> Outcome:

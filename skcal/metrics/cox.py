@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import Outcome, check_both, read_outcome
+from skcal.metrics.base import check_both, outcome_of
 from skcal.metrics.logistic import LogisticLine
 from skcal.model_selection.estimator import ConfidenceInterval
+from skcal.sample import Sample, read_sample
 
 
 @dataclass(frozen=True)
@@ -146,13 +147,15 @@ def cox_recalibration(
     >>> [round(end, 2) for end in result.slope_interval]
     [-0.71, 2.89]
     """
-    options = {"from_logits": from_logits, "groups": groups}
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    return recalibration_of(data, confidence_level)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
+    return recalibration_of(sample, confidence_level)
 
 
-def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration:
+def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibration:
     """The logistic recalibration of predictions of one outcome."""
+    data = outcome_of(sample)
     line, shift = LogisticLine(data), LogisticLine(data, slope=1)
     check_both(data.happened)
     line.check_overlap()
@@ -173,13 +176,13 @@ def recalibration_of(data: Outcome, confidence_level: float) -> CoxRecalibration
         slope_interval=slope,
         intercept_in_the_large_interval=in_the_large,
         confidence_level=confidence_level,
-        notion=data.notion,
+        notion=sample.notion,
     )
 
 
-def intercept_of(data: Outcome, confidence_level: float) -> tuple[float, float, float]:
+def intercept_of(sample: Sample, confidence_level: float) -> tuple[float, float, float]:
     """The intercept in the large and the ends of its interval, which need no slope."""
-    shift = LogisticLine(data, slope=1)
+    shift = LogisticLine(outcome_of(sample), slope=1)
     fit = shift.fit()
     [interval] = shift.intervals(fit, confidence_level)
     return float(fit.coefficients[0]), *interval
@@ -244,7 +247,8 @@ def calibration_intercept(
     >>> round(calibration_intercept([0, 0, 0, 1], [0.5, 0.5, 0.5, 0.5]), 4)  # log(1/3)
     -1.0986
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    data = outcome_of(sample)
     check_both(data.happened)
     return float(LogisticLine(data, slope=1).most_likely()[0])
 
@@ -307,7 +311,8 @@ def calibration_slope(
     >>> round(calibration_slope([0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]), 3)
     0.721
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    data = outcome_of(sample)
     check_both(data.happened)
     line = LogisticLine(data)
     line.check_overlap()

@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, clone
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import Outcome, check_both, read_increasing, read_outcome
+from skcal.metrics.base import Outcome, check_both, outcome_of, read_increasing
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.smoothers import (
     CURVES,
@@ -26,7 +26,7 @@ from skcal.metrics.smoothers import (
     point_gaps,
 )
 from skcal.notions import Notion
-from skcal.sample import refuse_groups, refuse_weights
+from skcal.sample import Sample, read_sample, refuse_groups, refuse_weights
 
 _GRID = 101
 _ROUNDING = 1e-9
@@ -206,13 +206,15 @@ def flexible_calibration_curve(
     >>> bool((curve.band_high < curve.prediction).all())  # predictions are too high
     True
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    return curve_of(data, method, confidence_level, at)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
+    return curve_of(sample, method, confidence_level, at)
 
 
-def curve_of(data: Outcome, method: str, confidence_level: float, at=None) -> CalibrationCurve:
+def curve_of(sample: Sample, method: str, confidence_level: float, at=None) -> CalibrationCurve:
     """The curve of predictions of one outcome."""
+    data = outcome_of(sample)
     check_both(data.happened)
     grid = _grid(data.prediction) if at is None else read_increasing(at, "at")
     frequency, limits = _frequency_and_limits(data, method, grid, confidence_level)
@@ -328,7 +330,8 @@ def integrated_calibration_index(
     >>> round(integrated_calibration_index(y, p), 2)  # E|p² - p| = 1/6
     0.17
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    data = outcome_of(sample)
     check_both(data.happened)
     outcome, weight = data.happened, data.weight
     if isinstance(estimator, str):

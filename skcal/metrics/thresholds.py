@@ -13,7 +13,7 @@ from scipy.special import ndtri
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, row_blocks
-from skcal.metrics.base import Outcome, read_increasing, read_outcome
+from skcal.metrics.base import Outcome, outcome_of, read_increasing
 from skcal.metrics.limits import (
     Share,
     limits_of,
@@ -24,6 +24,7 @@ from skcal.metrics.limits import (
 )
 from skcal.metrics.smoothers import largest_deviations
 from skcal.notions import Notion
+from skcal.sample import Sample, read_sample
 
 _THRESHOLDS = np.arange(100) / 100
 _MOST_OF_GROUPS = 256  # thresholds of a Murphy diagram at which groups are summed
@@ -132,7 +133,8 @@ def net_benefit(
     >>> round(net_benefit([1, 0, 0, 1, 0], [0.9, 0.3, 0.1, 0.2, 0.0], threshold=0.2), 2)
     0.35
     """
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    data = outcome_of(sample)
     shares, values = treated(data, np.array([threshold]))
     return float(mean_of(shares, values)[0])
 
@@ -227,14 +229,16 @@ def decision_curve(
     >>> curve.net_benefit.round(2), curve.treat_all.round(2)
     (array([0.28, 0.2 , 0.15]), array([ 0.26,  0.04, -0.34]))
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
-    data = read_outcome(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
-    return decisions_of(data, confidence_level, grid)
+    return decisions_of(sample, confidence_level, grid)
 
 
-def decisions_of(data: Outcome, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
+def decisions_of(sample: Sample, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
     """The decision curve of predictions of one outcome."""
+    data = outcome_of(sample)
     shares, values = treated(data, grid)
     total, shares = _effective(data, shares)
     pointwise = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)
@@ -442,7 +446,7 @@ def murphy_diagram(
         "pos_label": pos_label,
         "from_logits": from_logits,
     }
-    data = read_outcome(y_true, y_proba, groups=groups, **options)
+    data = outcome_of(read_sample(y_true, y_proba, groups=groups, **options))
     second = None if compare is None else _read_second(y_true, compare, data, options)
     both = [data] if second is None else [data, second]
     if thresholds is None:
@@ -476,7 +480,7 @@ def murphy_diagram(
 
 
 def _read_second(y_true, compare, first, options):
-    second = read_outcome(y_true, compare, names=("y_true", "compare"), **options)
+    second = outcome_of(read_sample(y_true, compare, names=("y_true", "compare"), **options))
     # Of the notion "confidence" both must be about the same event.
     if second.notion != first.notion or not np.array_equal(second.happened, first.happened):
         raise ValueError(

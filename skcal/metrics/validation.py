@@ -18,11 +18,11 @@ from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.metrics.base import Outcome, check_both, read_outcome
+from skcal.metrics.base import check_both, outcome_of
 from skcal.metrics.cox import intercept_of, recalibration_of
 from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
 from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
-from skcal.sample import refuse_groups
+from skcal.sample import Sample, read_sample, refuse_groups
 
 _NOTE = (
     "ICI, E50, E90 and Emax are above 0 by noise alone; their lower limits are 0 where calibrated "
@@ -352,38 +352,32 @@ def validation_measures(
     >>> round(measures.ici.estimate, 2), round(measures.c_statistic.estimate, 2)
     (0.15, 0.86)
     """
-    data = read_outcome(
-        y_true,
-        y_proba,
-        notion="binary",
-        sample_weight=sample_weight,
-        groups=groups,
-        labels=labels,
-        pos_label=pos_label,
-        from_logits=from_logits,
+    sample = read_sample(
+        y_true, y_proba, "binary", sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    return validation_of(data, method, confidence_level, n_resamples, random_state)
+    return validation_of(sample, method, confidence_level, n_resamples, random_state)
 
 
 def validation_of(
-    data: Outcome, method: str, confidence_level: float, n_resamples, random_state
+    sample: Sample, method: str, confidence_level: float, n_resamples, random_state
 ) -> ValidationMeasures:
     """The measures of predictions of one outcome."""
-    if data.problem.of_shares:
+    if sample.groups.of_shares:
         remedy = "Pass a row for each vote, and groups= the sample of each row."
-        refuse_groups(data.problem.groups, "validation_measures", remedy)
-    x, outcome, weight = data.prediction, data.happened, data.weight / data.weight.mean()
-    together = data.problem.groups.or_singles(weight)
-    data = Outcome(data.problem._replace(weight=weight, groups=together), data.notion)
+        refuse_groups(sample.groups, "validation_measures", remedy)
+    weight = sample.weight / sample.weight.mean()
+    sample = sample._replace(weight=weight, groups=sample.groups.or_singles(weight))
+    data = outcome_of(sample)
+    x, outcome, together = data.prediction, data.happened, data.problem.groups
     check_both(outcome)
     about = outcome, weight, together, confidence_level
     few = _few_events(outcome, weight, together)
     if few:
-        large = intercept_of(data, confidence_level)
+        large = intercept_of(sample, confidence_level)
         slope = c_statistic = Measure(np.nan, np.nan, np.nan)
         n_resamples = None
     else:
-        cox = recalibration_of(data, confidence_level)
+        cox = recalibration_of(sample, confidence_level)
         large = cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
         slope, c_statistic = Measure(cox.slope, *cox.slope_interval), _c_statistic(x, *about)
     rate = _prevalence(*about)

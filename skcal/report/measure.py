@@ -16,7 +16,6 @@ from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.hypothesis_tests.monte_carlo import monte_carlo_of
-from skcal.metrics.base import outcome_of
 from skcal.metrics.bin_table import bins_of
 from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
@@ -311,7 +310,7 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
     if not sample.notion.of_positive_class:
         return None
     level, seed = settings.confidence_level, settings.random_state
-    measures = validation_of(outcome_of(sample), "splines", level, n_curves, seed)
+    measures = validation_of(sample, "splines", level, n_curves, seed)
     if refuted or n_curves is None or math.isnan(measures.ici.low):
         return measures
     distances = {name: getattr(measures, name)._replace(low=0.0) for name in CURVE_DISTANCES}
@@ -332,8 +331,8 @@ def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
     rate = float(sample.frequencies[1])
     if not 0 < rate < 1:
         return None
-    data, level = outcome_of(sample), settings.confidence_level
-    return decisions_of(data, level), decisions_of(data, level, np.array([rate]))
+    level = settings.confidence_level
+    return decisions_of(sample, level), decisions_of(sample, level, np.array([rate]))
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
