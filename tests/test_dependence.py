@@ -36,7 +36,7 @@ from skcal.metrics.cox import recalibration_of
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.logistic import LogisticLine
-from skcal.metrics.smoothers import GroupedOutcomes, make_points
+from skcal.metrics.smoothers import _deviations_of_groups, make_points
 from skcal.metrics.statistic import redraw
 from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.notions import make_problems
@@ -376,9 +376,8 @@ def test_a_curve_has_the_deviation_of_the_law():
     [problem] = read_sample(y, p, sample_weight=weight, groups=groups).problems()
     points = make_points(p, y, weight)
     influence = np.random.default_rng(0).normal(size=(3, len(points.mass)))
-    grouped = GroupedOutcomes(y, weight, problem.groups)
     chance = np.clip(points.prediction + 0.1 * np.sin(9 * points.prediction), 0, 1)
-    _, found = grouped.deviations(points, chance, influence)
+    _, found = _deviations_of_groups(Outcome(problem), points, chance, influence)
     fitted = problem._replace(features=chance[points.group][:, None])
     values = influence[:, points.group] * weight
     expected = np.sqrt(np.diagonal(values @ in_one_group(fitted) @ values.T))

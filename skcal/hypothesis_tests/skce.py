@@ -18,13 +18,9 @@ from sklearn.utils import check_random_state
 from skcal._cholesky import pivoted_cholesky
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_blocks
-from skcal.hypothesis_tests.monte_carlo import (
-    draw_nulls,
-    from_draws,
-    monte_carlo_test,
-    nonempty,
-)
+from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, monte_carlo_of, nonempty
 from skcal.hypothesis_tests.result import (
+    RESAMPLING,
     CalibrationTestResult,
     positive,
     resampled_pvalue,
@@ -61,9 +57,7 @@ _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
         "class_kernel": ["array-like", None],
         "kernel_bound": [Interval(Real, 0, None, closed="neither"), None],
         "variance": [StrOptions({"null", "sample"})],
-        "n_resamples": [Interval(Integral, 1, None, closed="left")],
-        "random_state": ["random_state"],
-        "n_jobs": [Integral, None],
+        **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
 )
@@ -200,22 +194,28 @@ default="monte-carlo"
     0.001
     """
     _refuse_unused(method, estimator, block_size)
-    question: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    question |= {"groups": groups, "sample_weight": sample_weight, "from_logits": from_logits}
-    if method == "monte-carlo":
-        if class_kernel is not None or estimator == "block":
-            raise ValueError(
-                "method='monte-carlo' takes no class_kernel and no estimator='block'. Use "
-                "monte_carlo_test(…, 'squared_kernel_calibration_error', class_kernel=…)."
-            )
-        draws: Any = {"n_resamples": n_resamples, "random_state": random_state, "n_jobs": n_jobs}
-        return _monte_carlo(y_true, y_proba, question, draws, kernel, bandwidth, estimator)
-    if np.ndim(bandwidth):
+    sampled = method == "monte-carlo"
+    if sampled and (class_kernel is not None or estimator == "block"):
+        raise ValueError(
+            "method='monte-carlo' takes no class_kernel and no estimator='block'. Use "
+            "monte_carlo_test(…, 'squared_kernel_calibration_error', class_kernel=…)."
+        )
+    if not sampled and np.ndim(bandwidth):
         raise ValueError(
             f"method={method!r} takes one bandwidth. Use method='monte-carlo' for several."
         )
+    question = notion, sample_weight, labels, pos_label, from_logits
+    at_least = 1 if sampled else 2
+    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=at_least)
+    if sampled:
+        draws = n_resamples, check_random_state(random_state), n_jobs
+        widths = _several_widths(kernel, bandwidth)
+        if widths is not None:
+            return _of_widths(sample, kernel, widths, estimator == "biased", *draws)
+        bandwidth = "median" if callable(kernel) else bandwidth
+        options = {"method": estimator, "kernel": kernel, "bandwidth": bandwidth}
+        return monte_carlo_of(sample, "squared_kernel_calibration_error", options, *draws)
     single: Any = "median" if isinstance(bandwidth, str) else bandwidth
-    sample = read_sample(y_true, y_proba, **question, at_least=2)
     refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
     refuse_weights(sample, f"method={method!r}", "Use method='monte-carlo'.")
     sample = sample._replace(weight=np.ones(len(sample.weight)))
@@ -236,18 +236,6 @@ default="monte-carlo"
     rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
     test = _bootstrap if method == "asymptotic" else _spectral
     return test(problem, root, width, n_resamples, rng, name)
-
-
-def _monte_carlo(y_true, y_proba, question, draws, kernel, bandwidth, estimator):
-    """Resampled labels, for the error of one width or the largest of several."""
-    widths = _several_widths(kernel, bandwidth)
-    if widths is not None:
-        sample = read_sample(y_true, y_proba, **question)
-        return _of_widths(sample, kernel, widths, estimator == "biased", **draws)
-    bandwidth = "median" if callable(kernel) else bandwidth
-    options = {**question, **draws, "kernel": kernel, "bandwidth": bandwidth}
-    name = "squared_kernel_calibration_error"
-    return monte_carlo_test(y_true, y_proba, name, method=estimator, **options)
 
 
 def _refuse_unused(method, estimator, block_size):
@@ -312,9 +300,8 @@ def _several_widths(kernel, bandwidth):
     return widths
 
 
-def _of_widths(sample, kernel, widths, biased, n_resamples, random_state, n_jobs):
+def _of_widths(sample, kernel, widths, biased, n_resamples, rng, n_jobs):
     """The largest standardised SKCE of several widths."""
-    rng = check_random_state(random_state)
     problems = nonempty(sample)
     statistics = [
         LargestOfWidths(problem, [Kernel.of(kernel, w, problem.features) for w in widths], biased)

@@ -162,11 +162,14 @@ def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibratio
     both, large = line.fit(), shift.fit()
     intercept, slope = line.intervals(both, confidence_level)
     [in_the_large] = shift.intervals(large, confidence_level)
+    errors, [error_in_the_large] = both.standard_errors.tolist(), large.standard_errors.tolist()
     return CoxRecalibration(
-        *both.coefficients.tolist(),
-        *both.standard_errors.tolist(),
-        *large.coefficients.tolist(),
-        *large.standard_errors.tolist(),
+        intercept=float(both.coefficients[0]),
+        slope=float(both.coefficients[1]),
+        intercept_standard_error=errors[0],
+        slope_standard_error=errors[1],
+        intercept_in_the_large=float(large.coefficients[0]),
+        intercept_in_the_large_standard_error=error_in_the_large,
         log_likelihood={
             "intercept and slope": both.log_likelihood,
             "intercept": large.log_likelihood,

@@ -19,7 +19,6 @@ from skcal.metrics.base import Outcome, check_both, outcome_of, read_increasing
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.smoothers import (
     CURVES,
-    GroupedOutcomes,
     isotonic_curve,
     isotonic_limits,
     make_points,
@@ -240,8 +239,7 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
     x, outcome, weight, groups = data.prediction, data.happened, data.weight, data.problem.groups
     points = make_points(x, outcome, weight, groups=groups)
     if method != "isotonic":
-        grouped = None if groups.independent else GroupedOutcomes(outcome, weight, groups)
-        curve = CURVES[method](points, grid, level, grouped)
+        curve = CURVES[method](points, grid, level, data)
         if points.events >= FEWEST_EVENTS * (1 - _ROUNDING):
             return curve
         remedy = "They are 0 and 1. Collect more samples."  # fitted ones miss in 9 to 80 %

@@ -51,10 +51,9 @@ class LogisticLine:
 
     def __init__(self, data: Outcome, slope: int | None = None):
         self.outcome, self.weight, self.groups = data.happened, data.weight, data.problem.groups
-        ones = np.ones_like(data.logit)
-        if slope is None:
-            self.offset, self.design = np.float64(0), np.column_stack([ones, data.logit])
-        else:
+        ones, self.offset = np.ones_like(data.logit), np.zeros(1)
+        self.design = np.column_stack([ones, data.logit])
+        if slope is not None:
             self.offset, self.design = data.logit, ones[:, None]
 
     def check_overlap(self) -> None:

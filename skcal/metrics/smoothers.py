@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -12,6 +12,7 @@ from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
 from skcal._groups import INDEPENDENT, Groups
+from skcal.metrics.base import Outcome
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.logistic import logistic_coefficients
 from skcal.recalibration.features import log_probabilities
@@ -97,44 +98,7 @@ class Curve(NamedTuple):
     limits: np.ndarray | None = None
 
 
-class GroupedOutcomes(NamedTuple):
-    """What limits of a curve need of groups of samples.
-
-    Attributes
-    ----------
-    outcome, weight : ndarray of shape (n_samples,)
-    groups : Groups
-    """
-
-    outcome: np.ndarray
-    weight: np.ndarray
-    groups: Groups
-
-    def deviations(self, points: Points, chance, influence) -> tuple[np.ndarray, np.ndarray]:
-        """Deviations (n_grid, n_groups) of a curve by group, whose squares add up to its variance.
-
-        And the standard deviations (n_grid,) by the estimated dependence. ``influence``
-        (n_grid, n_points) is that of w (y - chance) at each point.
-        """
-        residuals = self.weight * (self.outcome - chance[points.group])
-        place = self.groups.codes, points.group
-        sums = csr_array((residuals, place), shape=(self.groups.n_groups, len(chance)))
-        n = self.groups.n_groups
-        rank, size = np.argsort(np.argsort(chance)), len(chance)
-        each = chance[points.group], rank[points.group]
-        law = self.groups.covariance_of_cells(self.weight, *each, size)[np.ix_(rank, rank)]
-        variances = np.einsum("ki,ki->k", influence @ law, influence)
-        return np.sqrt(n / (n - 1)) * (sums @ influence.T).T, np.sqrt(np.maximum(variances, 0))
-
-    @property
-    def freedom(self) -> float:
-        """Degrees of freedom of Student's distribution."""
-        return self.groups.degrees_of_freedom(self.weight)
-
-
-def spline_curve(
-    points: Points, grid, level: float | None = None, grouped: GroupedOutcomes | None = None
-) -> Curve:
+def spline_curve(points: Points, grid, level: float | None = None, data: Any = None) -> Curve:
     """Logistic regression on natural cubic splines of the logit, straight beyond the outer knots.
 
     Limits are those of the profile likelihood: where no events happened, normal ones of the linear
@@ -162,10 +126,10 @@ def spline_curve(
     _, _, [curvature] = likelihood.expanded(coefficients[:, None])
     roots = rows @ np.linalg.pinv(np.linalg.cholesky(curvature)).T
     of_groups = None
-    if grouped is not None:
+    if not data.problem.groups.independent:
         influence = scale * rows @ np.linalg.inv(curvature) @ design.T
-        of_groups = grouped.deviations(points, expit(design @ coefficients), influence)
-    widths = _widths(roots, level, of_groups, grouped)
+        of_groups = _deviations_of_groups(data, points, expit(design @ coefficients), influence)
+    widths = _widths(roots, level, data, of_groups)
     limits = [
         likelihood.farthest(rows, sign, z, coefficients)
         for z in widths / np.sqrt((roots**2).sum(axis=1))
@@ -259,9 +223,7 @@ class _Likelihood(NamedTuple):
         return sign * np.maximum(sign * farthest, sign * (rows @ start))
 
 
-def loess_curve(
-    points: Points, grid, level: float | None = None, grouped: GroupedOutcomes | None = None
-) -> Curve:
+def loess_curve(points: Points, grid, level: float | None = None, data: Any = None) -> Curve:
     """Local quadratic least squares on the nearest three quarters of the samples, as R's ``loess``.
 
     It is evaluated exactly, where R interpolates between vertices of cells. Limits are normal ones
@@ -275,9 +237,9 @@ def loess_curve(
     chance = np.clip(at_points, 1 / points.mass.sum(), 1 - 1 / points.mass.sum())
     deviation = np.sqrt(chance * (1 - chance) * points.squares) / points.mass
     roots, of_groups = weights * deviation, None
-    if grouped is not None:
-        of_groups = grouped.deviations(points, chance, weights / points.mass)
-    widths = _widths(roots, level, of_groups, grouped)
+    if not data.problem.groups.independent:
+        of_groups = _deviations_of_groups(data, points, chance, weights / points.mass)
+    widths = _widths(roots, level, data, of_groups)
     limits = [centre + sign * width for width in widths for sign in (-1, 1)]
     return Curve(centre, np.clip(np.stack(limits), 0, 1))
 
@@ -344,20 +306,36 @@ def isotonic_limits(x, outcome, grid, level: float) -> np.ndarray:
     return np.stack([limits[row][right if row % 2 else left] for row in range(4)])
 
 
-def _widths(roots, level, of_groups=None, grouped: GroupedOutcomes | None = None) -> np.ndarray:
+def _deviations_of_groups(data: Outcome, points: Points, chance, influence):
+    """Deviations (n_grid, n_groups) of a curve by group, whose squares add up to its variance.
+
+    And the standard deviations (n_grid,) by the estimated dependence. ``influence``
+    (n_grid, n_points) is that of w (y - chance) at each point.
+    """
+    groups, weight, size = data.problem.groups, data.weight, len(chance)
+    residuals, n = weight * (data.happened - chance[points.group]), groups.n_groups
+    sums = csr_array((residuals, (groups.codes, points.group)), shape=(n, size))
+    rank = np.argsort(np.argsort(chance))
+    each = chance[points.group], rank[points.group]
+    law = groups.covariance_of_cells(weight, *each, size)[np.ix_(rank, rank)]
+    variances = np.einsum("ki,ki->k", influence @ law, influence)
+    return np.sqrt(n / (n - 1)) * (sums @ influence.T).T, np.sqrt(np.maximum(variances, 0))
+
+
+def _widths(roots, level, data: Outcome, of_groups) -> np.ndarray:
     """Half widths (2, n) of normal limits at each point and of all at once.
 
     With groups they are those of Student's distribution, and of the deviations of the groups unless
     those of independent samples, ``roots``, or of the estimated dependence are larger.
     """
     deviation = np.sqrt((roots**2).sum(axis=1))
-    if of_groups is None or grouped is None:
+    if of_groups is None:
         pointwise = float(-ndtri((1 - level) / 2))
         largest = largest_deviations(roots, deviation)
     else:
         of_groups, implied = of_groups
         floor, deviation = np.maximum(deviation, implied), np.sqrt((of_groups**2).sum(axis=1))
-        freedom = grouped.freedom
+        freedom = data.problem.groups.degrees_of_freedom(data.weight)
         chi = np.sqrt(np.random.default_rng(1).chisquare(freedom, _DRAWS) / freedom)
         pointwise = float(student.isf((1 - level) / 2, freedom))
         largest = largest_deviations(of_groups, deviation) / chi
