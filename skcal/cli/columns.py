@@ -6,7 +6,7 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.missing import refuse_absent_labels, samples_left_out
+from skcal.cli.missing import leaves_out, refuse_absent_labels, samples_left_out
 from skcal.cli.table import FileTable, read_arrays, read_table
 from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells
 from skcal.metrics.rounded import misses_1
@@ -18,42 +18,31 @@ _MOST_NAMES = 1000  # names and labels whose likeness is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
 
 
-def labelled_table(
-    path,
-    label,
-    others,
-    ignored,
-    spared,
-    score,
-    soft,
-    max_bytes,
-    dialect,
-    dropped=(),
-    unlabelled=False,
-):
+def labelled_table(path, others, spared, options, dialect):
     """The table of a file, and its labels, classes (None of a single column) and other columns.
 
-    In place of labels the table of shares, if there are any, and the classes of its columns. The
-    last is what was left out.
+    ``others`` are columns to read, by the options that name them; those of ``spared`` may be
+    absent. In place of labels the table of shares, if there are any, and the classes of its
+    columns. The last is what was left out.
     """
-    options = {**dict.fromkeys(ignored, "--ignore"), **others}
+    label, score, soft = options.label, options.score, options.soft
+    max_bytes, named = options.max_bytes, {**dict.fromkeys(options.ignore, "--ignore"), **others}
     if soft is None:
-        options[label] = "--label"
+        named[label] = "--label"
 
     def choose(header, place):
-        known = options if score is None else {**options, score: "--score"}
-        _check_header(path, header, place, known, label, dialect.sep)
+        needed = named if score is None else {**named, score: "--score"}
+        _check_header(path, header, place, needed, label, dialect.sep)
         shares = [] if soft is None else _columns_of_shares(path, header, place, soft)
-        aside = {*options, *spared, label, *(header[k] for k in shares)}
+        aside = {*named, *spared, label, *(header[k] for k in shares)}
         numbers = [k for k, name in enumerate(header) if name not in aside]
-        texts = [header.index(name) for name in options if name in others or name == label]
+        texts = [header.index(name) for name in named if name in others or name == label]
         return (numbers if score is None else [header.index(score)]) + shares, texts
 
     table = read_table(path, max_bytes, choose, dialect=dialect)
     texts = None if soft is not None else table.texts[label]
     described = {name: table.texts[name] for name in others}
-    missing = dialect.missing
-    left_out = samples_left_out(table, texts, described, others, missing, dropped, unlabelled)
+    left_out = samples_left_out(table, texts, described, options) if leaves_out(options) else None
     if left_out is not None:
         table = table.take(left_out.kept)
     if soft is None:
@@ -236,25 +225,27 @@ def _name_like_labels(names, labels):
     return None
 
 
-def unlabelled_table(path, classes, others, score, soft, max_bytes, dialect, features=()):
+def unlabelled_table(path, classes, features, options, dialect):
     """The table of a file of predictions of these classes, or of a single column (None).
 
     Its other columns are kept, so that they can be written again, and its features as texts.
     """
+    score, soft = options.score, options.soft
+    aside = [options.label, *options.ignore, options.weight, options.groups, *features]
 
     def choose(header, place):
-        options = dict.fromkeys(features, "--feature")
-        options |= {} if score is None else {score: "--score"}
-        _check_header(path, header, place, options, sep=dialect.sep)
+        named = dict.fromkeys(features, "--feature")
+        named |= {} if score is None else {score: "--score"}
+        _check_header(path, header, place, named, sep=dialect.sep)
         texts = [header.index(name) for name in features]
         if score is not None:
             return [header.index(score)], texts
         if classes is None:
-            shares = [] if soft is None else [one for one in header if _is_of_shares(one, soft)]
-            return _only_column(path, header, place, (*others, *features, *shares)), texts
+            shares = [] if soft is None else [name for name in header if _is_of_shares(name, soft)]
+            return _only_column(path, header, place, [*aside, *shares]), texts
         return _columns_of_classes(path, header, place, classes), texts
 
-    return read_table(path, max_bytes, choose, keep=True, dialect=dialect)
+    return read_table(path, options.max_bytes, choose, keep=True, dialect=dialect)
 
 
 def texts_of_column(table: FileTable, name: str) -> np.ndarray:
@@ -269,10 +260,10 @@ def texts_of_column(table: FileTable, name: str) -> np.ndarray:
 # What the arrays of an archive mean
 
 
-def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=(), unlabelled=False):
+def labelled_arrays(path, others, options):
     """What :func:`labelled_table` returns, of an archive."""
-    outcome = "labels" if soft is None else soft
-    arrays = read_arrays(path, max_bytes, ["proba", outcome, *others], ["classes"])
+    soft, outcome = options.soft, "labels" if options.soft is None else options.soft
+    arrays = read_arrays(path, options.max_bytes, ["proba", outcome, *others], ["classes"])
     found, classes = arrays[outcome], arrays.get("classes")
     table = FileTable(path, arrays["proba"], [], (), {})
     beside = {name: arrays[name] for name in others}
@@ -280,28 +271,20 @@ def labelled_arrays(path, others, soft, max_bytes, missing=False, dropped=(), un
     if soft is None and found.ndim == 2 and found.shape[1] == 1:
         found = found[:, 0]
     left_out = None
-    if missing or dropped or unlabelled:
+    if leaves_out(options):
         described = {name: _texts_of_array(values) for name, values in beside.items()}
-        texts = None if soft is not None else _texts_of_array(found)
-        numbers = table.numbers
+        texts, read = _texts_of_array(found) if soft is None else None, table
         if soft is not None:
-            numbers = np.column_stack([numbers, found])
-        both = table._replace(numbers=numbers)
-        left_out = samples_left_out(both, texts, described, others, missing, dropped, unlabelled)
-        assert left_out is not None
+            read = table._replace(numbers=np.column_stack([table.numbers, found]))
+        left_out = samples_left_out(read, texts, described, options)
         table, found = table.take(left_out.kept), found[left_out.kept]
         beside = {name: values[left_out.kept] for name, values in beside.items()}
     if soft is not None:
         if classes is None:
             classes = np.arange(found.shape[-1] if found.ndim else 0)
         return table, table._replace(numbers=found), classes, beside, left_out
-    return (
-        table,
-        _whole(_decoded(found)) if left_out else _decoded(found),
-        classes,
-        beside,
-        left_out,
-    )
+    labels = _decoded(found)
+    return table, labels if left_out is None else _whole(labels), classes, beside, left_out
 
 
 def _texts_of_array(values) -> Texts:

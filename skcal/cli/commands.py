@@ -175,10 +175,10 @@ def _shown_name(file) -> str:
 
 def _predictions_of(options, known=None) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
-    found = read_or_list_problems(options, lambda given: _read(given, known=known))
+    predictions = read_or_list_problems(options, partial(read_predictions, known=known))
     if options.command not in ("report", "compare"):
-        _warn_of(found, options)
-    return found
+        _warn_of(predictions, options)
+    return predictions
 
 
 def _warn_of(predictions: Predictions, options) -> None:
@@ -189,49 +189,12 @@ def _warn_of(predictions: Predictions, options) -> None:
         warn(_REVERSED.format(_shown_name(options.file)), stacklevel=2)
 
 
-def _read(options, file=None, known=None) -> Predictions:
-    columns = _other_columns(options)
-    # A second file need not describe the samples again.
-    others = columns if file is None else {k: v for k, v in columns.items() if v == "--id"}
-    file = options.file if file is None else file
-    return read_predictions(
-        file,
-        options.label,
-        others,
-        options.max_size * 2**30,
-        pos_label=options.pos_label,
-        normalize=options.normalize,
-        ignored=options.ignore,
-        spared=tuple(columns),
-        score=options.score,
-        soft=options.soft,
-        from_logits=options.logits,
-        keep_logits=options.command == "recalibrate",
-        known=known,
-        scale=options.scale,
-        dropped=options.drop_label,
-        unlabelled=options.skip_unlabelled,
-        answers=options.correct is not None,
-        dialect=dialect_of(file, options),
-    )
-
-
 def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
     proba, labels, classes = predictions[:3]
     kept = options.command == "recalibrate" and options.logits
     sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
     return are_reversed(two_columns(sample.proba), sample.happened)
-
-
-def _other_columns(options) -> dict[str, str]:
-    """Columns that are neither classes nor labels, with the options that name them."""
-    several = {"--by": options.by, "--segments": options.segments, "--feature": options.feature}
-    named = {column: option for option, columns in several.items() for column in columns}
-    of_samples = {options.groups: "--groups", options.weight: "--weight"}
-    if options.command in ("compare", "monitor"):
-        of_samples |= dict.fromkeys(options.id, "--id")
-    return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
 def _only_notion(options):
@@ -277,10 +240,10 @@ def _demonstrate(options):
 
 
 def _evaluate_file(options):
-    predictions, gate = _predictions_of(options), None
-    if options.max_error is not None:  # what it refuses is said before the search
-        gate = gate_of_errors(predictions, options)
-    report = evaluate(_shown_name(options.file), predictions, options, gate)
+    predictions, asked = _predictions_of(options), options.max_error is not None
+    # What the gate refuses is said before the search.
+    gate, limits = gate_of_errors(predictions, options) if asked else (None, {})
+    report = evaluate(_shown_name(options.file), predictions, options, gate, limits)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:
@@ -335,8 +298,7 @@ def _compare(options):
         names = options.file, options.second
     gate = None
     if options.fail_if_worse:
-        level, samples = options.alpha or 0.05, samples_of(first, options)
-        gate = gate_of_comparison(first, second, _only_notion(options), level, samples)
+        gate = gate_of_comparison(first, second, _only_notion(options), options)
     more = {"compare": second.proba, "compare_name": names[1]}
     if options.correct is not None:
         more["second_y_true"] = second.labels
@@ -351,9 +313,7 @@ def _compare(options):
 
 def _read_both(options) -> tuple[Predictions, Predictions]:
     """The predictions of two models for the same samples."""
-    first, second = _read(options), _read(options, options.second)
-    own = options.correct is not None  # answers of two models are right or wrong by themselves
-    return align(first, second, options.file, options.second, options.id, own)
+    return align(read_predictions(options), read_predictions(options, second=True), options)
 
 
 def _report_on(predictions, options, name, **more):

@@ -8,6 +8,7 @@ import shutil
 import sys
 import time
 from contextlib import contextmanager, redirect_stdout, suppress
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -20,7 +21,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
 from skcal.cli.gates import WORST_FIRST, line_of_gate
-from skcal.cli.predictions import Predictions, samples_of
+from skcal.cli.predictions import Predictions, sample_of, samples_of
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.model_selection.errors import error_facts, error_line
@@ -30,7 +31,6 @@ from skcal.report.answer import answer_of
 from skcal.report.findings import Attempts, Findings, find
 from skcal.report.views import as_data
 from skcal.report.words import heading
-from skcal.sample import read_sample
 
 _PATIENCE = 2.0  # seconds before progress is shown
 _ROWS = 5  # of a gate, which takes ten lines with what stands above
@@ -45,11 +45,12 @@ def demonstration(seed):
         yield name, Predictions(proba, y, np.arange(10))
 
 
-def evaluate(name, predictions, options, gate=None) -> dict:
+def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({})) -> dict:
     """Print the answer for each notion unless JSON is wanted, and return all numbers.
 
     Searches run with ``--details``, for an error that they estimate, and for vectors. What a gate
-    says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer.
+    says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer; that
+    knows the ``limits`` of some notions.
     """
     brief = gate is not None and not options.details
     kinds = [] if gate else list(dict.fromkeys(options.error or []))
@@ -58,7 +59,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     texts = [f"{shown}\n{'=' * len(shown)}"]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
-            found = _find(name, predictions, notion, options)
+            found = _find(name, predictions, notion, options, limits.get(notion))
             report["answers"].append(_answer_as_data(found))
             answer = answer_of(found)
             said = f"{answer.title}." if brief else f"{wrapped(str(answer))}\n"
@@ -86,17 +87,10 @@ def _lines_of_gate(results, full) -> list[str]:
     return [*map(line_of_gate, results[:n_shown]), *more]
 
 
-def _find(name, predictions, notion, options) -> Findings:
-    sample = read_sample(
-        predictions.labels,
-        predictions.proba,
-        notion,
-        labels=predictions.classes,
-        **samples_of(predictions, options),
-    )
-    limit = getattr(options, "max_error", None)
-    how = {"n_jobs": options.n_jobs, "resolution": options.resolution}
-    return Findings(**find(Attempts(name), sample, 1 - LEVEL, limit, **how))
+def _find(name, predictions, notion, options, limits) -> Findings:
+    how = {"n_jobs": options.n_jobs, "resolution": options.resolution, "limits": limits}
+    sample = limits.sample if limits else sample_of(predictions, notion, options)
+    return Findings(**find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how))
 
 
 def _answer_as_data(found: Findings) -> dict:

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import asdict
-from functools import partial
 
 import numpy as np
 
 from skcal._selection import LEVEL
 from skcal._show import number, percent
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import samples_of, subgroups_of
-from skcal.hypothesis_tests import compare_calibration, equivalence_test
-from skcal.hypothesis_tests.equivalence import VERDICTS
+from skcal.cli.predictions import sample_of, samples_of, subgroups_of
+from skcal.hypothesis_tests import compare_calibration
+from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
 from skcal.hypothesis_tests.error_difference import difference_of_errors
-from skcal.notions import ANSWERS, resolve_notion
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.notions import ANSWERS, Notion, resolve_notion
 from skcal.report.compare import read_subgroups
-from skcal.sample import read_sample, refuse_vectors
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
 #: What --max-error can bound; the first is what it bounds unless --error says another.
@@ -42,7 +41,7 @@ _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says littl
 # evaluate --max-error
 
 
-def gate_of_errors(predictions, options) -> dict:
+def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits]]:
     """Bound each error of each notion that was asked for, of all samples and of each subgroup.
 
     All errors are below the limit if each is, so that each is tested at the level of the gate. One
@@ -53,27 +52,28 @@ def gate_of_errors(predictions, options) -> dict:
     gate : dict
         ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
         be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup.
+    limits : dict of Notion to ErrorLimits
+        The calibration errors of all samples.
     """
-    parts = {"": predictions}
+    notions, parts = _gated_notions(options, predictions.proba), {"": predictions}
     if options.by:
         columns = {name: subgroups_of(predictions, name) for name in options.by}
         for name, rows in read_subgroups(columns, len(predictions.labels)):
             parts[name] = predictions.take(rows)
-    asked = [
-        (part, notion, error)
-        for part in parts
-        for notion in _gated_notions(options, predictions.proba)
-        for error in dict.fromkeys(options.error or ["calibration"])
-    ]
-    results = []
-    for name, notion, error in asked:
-        part, limit = parts[name], options.max_error
-        bounds = _bounds_of(part, notion, error, limit, samples_of(part, options), len(asked))
-        results.append({"subgroup": name or "all", **bounds})
-        if name:
-            results[-1]["reading"] = f"{name}: {bounds['reading']}"
+    errors = list(dict.fromkeys(options.error or ["calibration"]))
+    n_bounds, results = len(parts) * len(notions) * len(errors), []
+    limits: dict[Notion, ErrorLimits] = {}
+    for name, part in parts.items():
+        for notion in notions:
+            known = ErrorLimits(sample_of(part, notion, options))
+            limits.setdefault(notion, known)
+            for error in errors:
+                bounds = _bounds_of(known, error, options.max_error, n_bounds)
+                results.append({"subgroup": name or "all", **bounds})
+                if name:
+                    results[-1]["reading"] = f"{name}: {bounds['reading']}"
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
-    return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
+    return {"status": _STATUS[verdict], "verdict": verdict, "results": results}, limits
 
 
 def _gated_notions(options, proba) -> list:
@@ -92,22 +92,13 @@ def _gated_notions(options, proba) -> list:
     return list(found)
 
 
-def _bounds_of(predictions, notion, error, limit, samples, n_bounds) -> dict:
+def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
-    bound = partial(
-        equivalence_test,
-        predictions.labels,
-        predictions.proba,
-        limit=limit,
-        error=error,
-        notion=notion,
-        labels=predictions.classes,
-        **samples,
-    )
-    test = bound()
+    sample, notion = limits.sample, limits.sample.notion
+    test = bounded(sample, error, limit, 1 - LEVEL, limits=limits)
     if test.verdict == "above" and n_bounds > 1:
-        test = bound(confidence_level=1 - LEVEL / n_bounds)
-    outcome, rate = _rarest_outcome(predictions, notion, samples["sample_weight"])
+        test = bounded(sample, error, limit, 1 - LEVEL / n_bounds, limits=limits)
+    outcome, rate = _rarest_outcome(sample)
     facts = {**asdict(test), "error": error}
     for name in ("n_samples_needed", "largest_gap"):
         if not np.isfinite(facts[name]):
@@ -123,10 +114,9 @@ def _bounds_of(predictions, notion, error, limit, samples, n_bounds) -> dict:
     return {**facts, "reading": _reading(name, facts)}
 
 
-def _rarest_outcome(predictions, notion, weight) -> tuple[str, float]:
+def _rarest_outcome(sample) -> tuple[str, float]:
     """What is called the rate of the rarest outcome, and that rate."""
-    sample = read_sample(predictions.labels, predictions.proba, notion, weight, predictions.classes)
-    refuse_vectors(sample)
+    notion = sample.notion
     if not notion.single:
         shares = sample.frequencies
         return "rate of the rarest class", float(shares[shares > 0].min())
@@ -233,8 +223,9 @@ def gate_of_tests(adjusted, alpha) -> dict:
 # compare --fail-if-worse
 
 
-def gate_of_comparison(first, second, notion, alpha, samples) -> dict:
+def gate_of_comparison(first, second, notion, options) -> dict:
     """Whether the calibration error of the second model is significantly larger."""
+    alpha = options.alpha or LEVEL
     test = compare_calibration(
         first.labels,
         first.proba,
@@ -242,14 +233,12 @@ def gate_of_comparison(first, second, notion, alpha, samples) -> dict:
         second_y_true=second.labels,
         notion=notion,
         labels=first.classes,
-        **samples,
+        **samples_of(first, options),
     )
     difference = None
     if test.error_difference is not None:
-        both = [
-            read_sample(one.labels, one.proba, notion, labels=first.classes, **samples)
-            for one in (first, second)
-        ]
+        other = first._replace(proba=second.proba, labels=second.labels)
+        both = [sample_of(model, notion, options) for model in (first, other)]
         difference = difference_of_errors(both[0], both[1], 1 - alpha)
         worse = difference.is_significant and difference.estimate < 0
         sentence = difference.sentence("the first model", "the second")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -71,15 +71,14 @@ class LeftOut(NamedTuple):
         return self._replace(out=out, reasons=reasons)
 
 
+def leaves_out(options) -> bool:
+    """Whether the options of a command leave samples out."""
+    return bool(options.drop_missing or options.drop_label or options.skip_unlabelled)
+
+
 def samples_left_out(
-    table: FileTable,
-    labels: Texts | None,
-    described: Mapping[str, Texts],
-    options: Mapping[str, str],
-    missing: bool,
-    dropped: Collection[str],
-    unlabelled: bool = False,
-) -> LeftOut | None:
+    table: FileTable, labels: Texts | None, described: Mapping[str, Texts], options
+) -> LeftOut:
     """Find the rows of a table without a prediction or a label, or with a label that is dropped.
 
     Parameters
@@ -90,22 +89,8 @@ def samples_left_out(
         None where the table holds shares.
     described : mapping of str to Texts
         Columns that describe samples.
-    options : mapping of str to str
-        The options that name these columns.
-    missing : bool
-        Whether samples without a prediction or a label are left out.
-    dropped : collection of str
-        Labels whose samples are left out.
-    unlabelled : bool, default=False
-        Whether samples without a label are left out.
-
-    Returns
-    -------
-    left_out : LeftOut or None
-        None where no option leaves samples out.
+    options : argparse.Namespace
     """
-    if not missing and not dropped and not unlabelled:
-        return None
     n, reasons = len(table.numbers), dict[str, int]()
     out = np.zeros(n, dtype=bool)
 
@@ -113,16 +98,16 @@ def samples_left_out(
         reasons[reason] = int((rows & ~out).sum())
         return out | rows
 
-    if missing and table.numbers.dtype.kind == "f":
+    if options.drop_missing and table.numbers.dtype.kind == "f":
         what = "a prediction" if labels is not None else "all predictions and shares"
         out = leave_out(np.isnan(table.numbers).reshape(n, -1).any(axis=1), f"without {what}")
     if labels is not None:
         texts = np.array([str(text or "").strip() for text in labels.values])
         codes = np.asarray(labels.codes)
-        if missing or unlabelled:
+        if options.drop_missing or options.skip_unlabelled:
             absent = [is_missing(text) and text not in table.names for text in texts.tolist()]
             out = leave_out(np.array(absent)[codes], "without a label")
-        for label in dict.fromkeys(dropped):
+        for label in dict.fromkeys(options.drop_label):
             if label not in texts:
                 raise FileError(
                     f"{table.path}: no sample has the label {label!r} of --drop-label (labels: "
@@ -134,9 +119,9 @@ def samples_left_out(
             f"{table.path}: each sample would be left out. Check the columns of predictions and "
             "labels."
         )
-    ids = [described[name].strip() for name, option in options.items() if option == "--id"]
+    ids = [described[name].strip() for name in options.id if name in described]
     names = joined_names(ids) if ids else np.arange(n).astype(str)
-    subgroups = {name: described[name] for name, option in options.items() if option == "--by"}
+    subgroups = {name: described[name] for name in options.by if name in described}
     return LeftOut(out, reasons, names, subgroups)
 
 

@@ -319,7 +319,7 @@ def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
         remedy = remedy or "Pass the name of one, which is made if absent."
         raise FileError(f"{path}: is no file. {remedy}")
     try:
-        text = read_text(path, options.max_size * 2**30)
+        text = read_text(path, options.max_bytes)
         monitor = CalibrationMonitor.from_json(text)
     except FileError:
         raise

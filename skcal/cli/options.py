@@ -76,6 +76,10 @@ def _positive(text):
     return number
 
 
+def _gigabytes(text):
+    return _positive(text) * 2**30
+
+
 def _resolution(text: str) -> float | str | None:
     """A step of predictions, "auto", or None for "none"."""
     if text in ("auto", "none"):
@@ -143,8 +147,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "leave out samples with this label, and say how many; may be repeated",
     },
     "--max-size": {
-        "type": _positive,
-        "default": 4.0,
+        "dest": "max_bytes",
+        "type": _gigabytes,
+        "default": 4 * 2**30,
         "metavar": "GB",
         "help": "refuse files that hold more (default: 4)",
     },

@@ -39,6 +39,7 @@ _WITHOUT: dict = {
     "confidence": None,
     "normalize": False,
     "drop_missing": False,
+    "max_error": None,
 }
 
 

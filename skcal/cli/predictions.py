@@ -25,8 +25,8 @@ from skcal.cli.missing import NAMES_END, LeftOut, joined_names
 from skcal.cli.table import FileTable, kind_of
 from skcal.cli.text import LEAVE_OUT, Dialect, is_missing
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
+from skcal.sample import Sample, read_sample
 
-MAX_BYTES = 4 * 2**30
 PERCENT = 100.0
 _ONE_NAME_EACH = (
     "Name each once. If a question has several answers, number them in a column of both files, "
@@ -37,7 +37,6 @@ _RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"]
 _RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
 _POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
 _HALF = 0.5  # of the samples, by labels that no column has
-_COMMAS = Dialect()
 _REMEDIES = {
     "logits": "If these are logits, pass --logits.",
     "probabilities": "Leave --logits out.",
@@ -88,6 +87,13 @@ class Predictions(NamedTuple):
         order = [here.index(name) for name in there]
         labels = self.labels if self.labels.ndim == 1 else self.labels[:, order]
         return self._replace(proba=self.proba[:, order], labels=labels, classes=classes)
+
+
+def sample_of(predictions: Predictions, notion, options) -> Sample:
+    """The sample of a notion, with the weights and groups that options name."""
+    labels, classes = predictions.labels, predictions.classes
+    weights_and_groups = samples_of(predictions, options)
+    return read_sample(labels, predictions.proba, notion, labels=classes, **weights_and_groups)
 
 
 def samples_of(predictions: Predictions, options) -> dict[str, Any]:
@@ -152,73 +158,24 @@ def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str,
     return features
 
 
-def read_predictions(
-    path,
-    label: str = "label",
-    others: Mapping[str, str] = MappingProxyType({}),
-    max_bytes: float = MAX_BYTES,
-    *,
-    pos_label: str | None = None,
-    normalize: bool = False,
-    ignored: Sequence[str] = (),
-    spared: Sequence[str] = (),
-    score: str | None = None,
-    soft: str | None = None,
-    from_logits: bool = False,
-    keep_logits: bool = False,
-    known: np.ndarray | None = None,
-    scale: float = 1.0,
-    dropped: Sequence[str] = (),
-    unlabelled: bool = False,
-    answers: bool = False,
-    dialect: Dialect = _COMMAS,
-) -> Predictions:
+def read_predictions(options, second=False, known: np.ndarray | None = None) -> Predictions:
     """Read predictions and labels from a text file, ``.jsonl``, ``.parquet`` or ``.npz`` file.
+
+    ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``.
+    Text, perhaps as ``.gz``, and ``.parquet``: a column of probabilities per class named by the
+    class, and a column of labels; a single column of probabilities holds P(label 1) or
+    P(``--pos-label``). ``.jsonl``: an object on each line, whose names are the columns. ``.npz``:
+    arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each column. No code
+    in a file is run.
 
     Parameters
     ----------
-    path : path-like
-        ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``.
-        Text, perhaps as ``.gz``, and ``.parquet``: a column of probabilities per class named by the
-        class, and a column of labels; a single column of probabilities holds P(label 1) or
-        P(``pos_label``). ``.jsonl``: an object on each line, whose names are the columns.
-        ``.npz``: arrays ``proba`` and ``labels``, and optionally ``classes``, the class of each
-        column. No code in a file is run.
-    label : str, default="label"
-        Name of the label column of a table.
-    others : mapping of str to str, default={}
-        Names of further columns (arrays) to read, with the options that name them.
-    max_bytes : float, default=4 GiB
-        Files whose content takes more are refused.
-    pos_label : str, default=None
-        The positive label of a single column; of two columns that which comes second.
-    normalize : bool, default=False
-        Divide each row by its sum, which may miss 1 by 0.05: for rounded probabilities.
-    ignored : sequence of str, default=()
-        Columns of a table that are neither classes nor labels.
-    spared : sequence of str, default=()
-        Further such columns, which may be absent.
-    score : str, default=None
-        The only column of a table that holds predictions, where there are others as well.
-    soft : str, default=None
-        What the names of columns of shares or votes begin with, before the class; no labels are
-        read then. Of an archive the array that holds them.
-    from_logits : bool, default=False
-        Whether there are logits in place of probabilities.
-    keep_logits : bool, default=False
-        Whether they stay logits, for what loses no digit of them.
+    options : argparse.Namespace
+        Of a command.
+    second : bool, default=False
+        Whether to read its second file, which need not describe the samples again.
     known : ndarray of shape (2,), default=None
         The classes (negative, positive) of earlier files: a single column may lack one of them.
-    scale : float, default=1
-        What stands for certainty in the file, such as 100.
-    dropped : sequence of str, default=()
-        Labels whose samples are left out.
-    unlabelled : bool, default=False
-        Whether samples without a label are left out.
-    answers : bool, default=False
-        Whether labels say if an answer was right.
-    dialect : Dialect, default=Dialect()
-        Of a text file: commas between fields and decimal points, unless told otherwise.
 
     Returns
     -------
@@ -229,21 +186,22 @@ def read_predictions(
     FileError
         Says which line and column are wrong and what to do.
     """
-    path = Path(path)
+    path, pos_label = Path(options.second if second else options.file), options.pos_label
+    columns = _other_columns(options)
+    others = {name: option for name, option in columns.items() if option == "--id" or not second}
     archive = kind_of(path) == "npz"
-    with errors_that_name(path, max_bytes):
+    with errors_that_name(path, options.max_bytes):
         if archive:
-            found = labelled_arrays(
-                path, others, soft, max_bytes, dialect.missing, dropped, unlabelled
-            )
+            found = labelled_arrays(path, others, options)
         else:
-            options = (tuple(ignored), spared, score, soft, max_bytes, dialect)
-            found = labelled_table(path, label, others, *options, dropped, unlabelled)
+            found = labelled_table(path, others, columns, options, dialect_of(path, options))
         table, labels, classes, beside, left_out = found
-        table = _divided_by(scale, table)
+        table = _divided_by(options.scale, table)
         with errors_in_words_of(table):
-            proba = _check_numbers(table.predictions, normalize, from_logits, keep_logits)
-            if answers:
+            proba = _check_numbers(
+                table.predictions, options, options.logits, options.command == "recalibrate"
+            )
+            if options.correct is not None:
                 labels, known = _read_right(labels), np.array([0, 1])
             if isinstance(labels, FileTable):
                 predictions = _check_shares(proba, table.names, labels, classes, pos_label)
@@ -259,6 +217,16 @@ def read_predictions(
             stacklevel=2,
         )
     return predictions._replace(others=beside, left_out=left_out, names=table.names)
+
+
+def _other_columns(options) -> dict[str, str]:
+    """Columns that are neither classes nor labels, with the options that name them."""
+    several = {"--by": options.by, "--segments": options.segments, "--feature": options.feature}
+    named = {column: option for option, columns in several.items() for column in columns}
+    of_samples = {options.groups: "--groups", options.weight: "--weight"}
+    if options.command in ("compare", "monitor"):
+        of_samples |= dict.fromkeys(options.id, "--id")
+    return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
 def _divided_by(scale: float, table: FileTable) -> FileTable:
@@ -300,26 +268,21 @@ def read_unlabelled(
     table : FileTable
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
-    path, max_bytes = Path(options.second), options.max_size * 2**30
-    names = [str(name) for name in classes.tolist()]
-    others = (options.label, *options.ignore, options.weight, options.groups)
+    path, names = Path(options.second), [str(name) for name in classes.tolist()]
     dialect = dialect_of(path, options)._replace(missing=False)
-    about = (others, options.score, options.soft, max_bytes, dialect, features)
-    with errors_that_name(path, max_bytes):
+    with errors_that_name(path, options.max_bytes):
         if kind_of(path) == "npz":
-            table = unlabelled_arrays(path, names, single, max_bytes)
+            table = unlabelled_arrays(path, names, single, options.max_bytes)
         else:
-            table = unlabelled_table(path, None if single else names, *about)
+            wanted = None if single else names
+            table = unlabelled_table(path, wanted, features, options, dialect)
         predictions = _divided_by(options.scale, table).predictions
         with errors_in_words_of(table):
             from_logits = options.logits if keep_logits is None else keep_logits
-            keep = keep_logits is not None
-            return _check_numbers(predictions, options.normalize, from_logits, keep), table
+            return _check_numbers(predictions, options, from_logits, keep_logits is not None), table
 
 
-def align(
-    first: Predictions, second: Predictions, first_name, second_name, columns=(), own_labels=False
-) -> tuple[Predictions, Predictions]:
+def align(first: Predictions, second: Predictions, options) -> tuple[Predictions, Predictions]:
     """Bring another model's predictions into the order of the first, rows and columns.
 
     Samples that are left out of one are left out of both.
@@ -327,15 +290,11 @@ def align(
     Parameters
     ----------
     first, second : Predictions
-        Predictions for the same samples, with the same labels; in the same order unless a column
-        names the samples.
-    first_name, second_name : str
-        The names of their files, for messages.
-    columns : sequence of str, default=()
-        Columns of ``others`` that together name each sample once.
-    own_labels : bool, default=False
-        Whether each model has labels of its own, such as whether its answer was right.
+        Predictions for the same samples, with the same labels; in the same order unless ``--id``
+        names the samples. With ``--correct`` the answers of each model are right or wrong.
+    options : argparse.Namespace
     """
+    first_name, second_name, columns = options.file, options.second, options.id
     first, second = _left_out_of_both(first, second, first_name, second_name)
     if columns:
         second = _joined(first, second, first_name, second_name, columns)
@@ -358,7 +317,7 @@ def align(
             f"{first_name} has probabilities of {here[1]!r}, {second_name} of {there[1]!r}. Give "
             "those of one label."
         )
-    if own_labels:
+    if options.correct is not None:  # answers of two models are right or wrong by themselves
         return first, second
     different = first.labels != second.labels
     wrong = np.flatnonzero(different.reshape(len(different), -1).any(axis=1))
@@ -460,9 +419,9 @@ def _are_percentages(numbers: np.ndarray) -> bool:
     return bool(np.median(known) > 1)
 
 
-def _check_numbers(numbers, normalize: bool, from_logits: bool, keep_logits: bool) -> np.ndarray:
+def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np.ndarray:
     """Probabilities of checked rows, divided by their sums if asked for; or logits as they are."""
-    numbers = divide_by_sums(numbers) if normalize and not from_logits else numbers
+    numbers = divide_by_sums(numbers) if options.normalize and not from_logits else numbers
     proba, _ = check_predictions(numbers, from_logits or None, name="proba")
     return numbers if from_logits and keep_logits else proba
 

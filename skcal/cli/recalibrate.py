@@ -41,7 +41,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
         Predictions that were recalibrated.
     """
     if fit is None:
-        recalibrator = read_map(options.map, options.max_size * 2**30)
+        recalibrator = read_map(options.map, options.max_bytes)
         classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(

@@ -309,8 +309,13 @@ def bounded(
     n_bins: int = 15,
     interval=None,
     min_share: float = 0.1,
+    limits: ErrorLimits | None = None,
+    pvalue: float | None = None,
 ) -> EquivalenceTestResult:
-    """The bounds of an error of a sample, and whether it is below a limit."""
+    """The bounds of an error of a sample, and whether it is below a limit.
+
+    The calibration error with its limits, and the p-value of its test, may be known already.
+    """
     refuse_vectors(sample)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")
@@ -333,7 +338,8 @@ def bounded(
     elif error == "cutoff":
         name, bounds, options = "cutoff", _cutoff_bounds, {"method": method}
     if interval is None and error == "calibration":
-        name, found = error, _calibration_bounds(sample, limit, tail)
+        name = error
+        found = _calibration_bounds(limits or ErrorLimits(sample), pvalue, limit, tail)
     elif interval is None and error == "rms":
         name, found = error, _rms_bounds(sample, limit, tail, n_bins)
     else:
@@ -372,11 +378,10 @@ class _Bounds(NamedTuple):
         return cls(estimate, low, high, *max(one[3:] for one in bounds))
 
 
-def _calibration_bounds(sample, limit, tail) -> _Bounds:
+def _calibration_bounds(limits, pvalue, limit, tail) -> _Bounds:
     """The calibration error with the limits that it has everywhere."""
-    limits = ErrorLimits(sample)
-    # Where nothing else shows an error, the lower limit is 0 whatever the test says.
-    pvalue = verdict_of(sample).pvalue if limits.low(tail) > 0 else 1.0
+    if pvalue is None:  # where nothing else shows an error, the lower limit is 0 whatever it is
+        pvalue = verdict_of(limits.sample).pvalue if limits.low(tail) > 0 else 1.0
     known = limits.interval(pvalue, 1 - tail)
     needed = needed_for_calibration_error(limits, limit, tail, known.max_crossings)
     return _Bounds(known.estimate, known.low, known.high, needed, known.estimate)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -153,8 +154,9 @@ def find(
     n_jobs: int | None = None,
     resolution: float | str | None = "auto",
     by_label: Sample | None = None,
+    limits: ErrorLimits | None = None,
 ) -> dict[str, Any]:
-    """Compute the fields of :class:`Findings`, by a test that may be known already.
+    """Compute the fields of :class:`Findings`; the test and the error may be known already.
 
     Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
     """
@@ -176,12 +178,13 @@ def find(
     if sample.notion.single:
         found["scan"] = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
     if test is not None:
-        limits = ErrorLimits(whole)
+        limits = limits or ErrorLimits(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
         found["error"] = error
         if error is not None and not is_significant(test.pvalue, confidence_level):
+            known = partial(bounded, limits=limits, pvalue=test.pvalue)
             bounds = whole, "calibration", found["tolerance"], confidence_level
-            found["gate"] = attempt("samples needed", bounded, *bounds)
+            found["gate"] = attempt("samples needed", known, *bounds)
         elif error is not None and not of_part:
             found["gain"] = attempt("recalibration", _gain, sample, whole, error)
     return found

@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from read_files import read_predictions
 
 from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
-from skcal.cli.predictions import read_predictions
 
 TABLE = "cat,dog,label\n0.25,0.75,dog\n1.0,0.0,cat\n0.5,0.5,dog\n"
 HOSTILE = "<script>alert(1)</script>"

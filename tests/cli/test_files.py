@@ -1,17 +1,18 @@
 """Reading predictions: what is right is read, what is wrong is named by line and column."""
 
 import sys
+from argparse import Namespace
 from unittest import mock
 
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
+from read_files import read_predictions
 from scipy.special import softmax
 
 from skcal.cli import table
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import Predictions, align, read_predictions
-from skcal.cli.text import Dialect
+from skcal.cli.predictions import Predictions, align
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 
@@ -126,7 +127,7 @@ def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):
 )
 def test_other_separators_and_decimals_have_hints_of_their_own(csv_file, text, message):
     with pytest.raises(FileError, match=message):
-        read_predictions(csv_file(text), dialect=Dialect(";", ","))
+        read_predictions(csv_file(text), sep=";", decimal=",")
 
 
 def test_an_absent_class_is_not_taken_for_a_column_too_many(csv_file):
@@ -156,11 +157,11 @@ def test_pos_label_names_what_a_single_column_holds(csv_file, tmp_path, positive
 )
 def test_a_single_column_named_by_a_label_is_its_probability(csv_file, name, labels, classes):
     path = csv_file(f"id,{name},label\n7,0.25,{labels[0]}\n8,0.5,{labels[1]}\n")
-    for options in ({"ignored": ["id"]}, {"score": name}):
+    for options in ({"ignore": ["id"]}, {"score": name}):
         found = read_predictions(path, **options)
         assert_array_equal(found.proba, [0.25, 0.5])
         assert_array_equal(found.classes, classes)
-    other = read_predictions(path, ignored=["id"], pos_label=labels[0])
+    other = read_predictions(path, ignore=["id"], pos_label=labels[0])
     assert_array_equal(other.classes, labels[::-1])
     with pytest.raises(FileError, match="--pos-label"):
         read_predictions(csv_file("p,label\n0.25,benign\n0.5,malignant\n"))
@@ -275,16 +276,16 @@ def test_absent_files_and_unknown_kinds_are_named(tmp_path):
 
 def test_groups_are_read_from_their_column(csv_file, tmp_path):
     path = csv_file("cat,where,label,dog\n0.25,north,dog,0.75\n1.0,south,cat,0.0\n")
-    predictions = read_predictions(path, others={"where": "--by"})
+    predictions = read_predictions(path, by=["where"])
     assert_array_equal(predictions.others["where"], ["north", "south"])
     assert_array_equal(predictions.classes, ["cat", "dog"])
     np.savez(tmp_path / "p.npz", proba=[0.25, 0.5], labels=[0, 1], where=["a", "b"])
-    predictions = read_predictions(tmp_path / "p.npz", others={"where": "--by"})
+    predictions = read_predictions(tmp_path / "p.npz", by=["where"])
     assert_array_equal(predictions.others["where"], ["a", "b"])
     with pytest.raises(FileError, match=r"no column 'who' \(columns: .*\)\. Name a column by --b"):
-        read_predictions(path, others={"who": "--by"})
+        read_predictions(path, by=["who"])
     with pytest.raises(FileError, match="array 'who' is missing"):
-        read_predictions(tmp_path / "p.npz", others={"who": "--by"})
+        read_predictions(tmp_path / "p.npz", by=["who"])
 
 
 def test_a_label_without_a_column_is_named(csv_file):
@@ -307,7 +308,7 @@ def from_frame(folder, frame, *others):
     path = folder / "predictions.parquet"
     path.touch()
     with mock.patch.object(table, "_read_frame", return_value=frame):
-        return read_predictions(path, others=dict.fromkeys(others, "--by"), max_bytes=2**20)
+        return read_predictions(path, by=others, max_bytes=2**20)
 
 
 def frame_of(columns):
@@ -377,6 +378,9 @@ def test_without_pyarrow_parquet_names_the_extra(tmp_path, monkeypatch):
         read_predictions(path)
 
 
+NAMED = Namespace(file="A", second="B", id=[], correct=None)
+
+
 def pair(**other):
     classes = np.array(["a", "b"])
     first = Predictions(np.array([[0.2, 0.8], [0.6, 0.4]]), classes[[1, 0]], classes)
@@ -385,7 +389,7 @@ def pair(**other):
 
 def test_columns_of_another_model_come_into_the_same_order():
     first, second = pair(proba=np.array([[0.7, 0.3], [0.1, 0.9]]), classes=np.array(["b", "a"]))
-    _, aligned = align(first, second, "A", "B")
+    _, aligned = align(first, second, NAMED)
     assert_array_equal(aligned.proba, [[0.3, 0.7], [0.9, 0.1]])
     assert_array_equal(aligned.classes, ["a", "b"])
 
@@ -402,7 +406,7 @@ def test_columns_of_another_model_come_into_the_same_order():
 def test_other_samples_or_classes_are_not_compared(other, message):
     first, second = pair(**other)
     with pytest.raises(FileError, match=message):
-        align(first, second, "A", "B")
+        align(first, second, NAMED)
 
 
 @pytest.mark.parametrize("command", ["evaluate", "report", "test", "abstain"])

@@ -7,12 +7,12 @@ import sys
 
 import numpy as np
 import pytest
+from read_files import read_predictions
 
 from skcal.cli import commands
 from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
-from skcal.cli.predictions import read_predictions
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 
@@ -182,35 +182,35 @@ def test_what_is_quiet_leaves_the_output_of_other_threads(table, monkeypatch):
 
 def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path, monkeypatch):
     ignored = ("id", "site")
-    plain = read_predictions(table, ignored=ignored)
+    plain = read_predictions(table, ignore=ignored)
     packed = tmp_path / "p.csv.gz"
     packed.write_bytes(gzip.compress(table.read_bytes()))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes())))
     for other in (
-        read_predictions(packed, ignored=ignored),
-        read_predictions("-", ignored=ignored),
+        read_predictions(packed, ignore=ignored),
+        read_predictions("-", ignore=ignored),
     ):
         assert other.proba.tolist() == plain.proba.tolist()
         assert other.labels.tolist() == plain.labels.tolist()
     assert plain.classes.tolist() == ["no", "yes"]
     with pytest.raises(FileError, match=r"holds .* GB, more than"):
-        read_predictions(packed, ignored=ignored, max_bytes=len(packed.read_bytes()) + 1)
+        read_predictions(packed, ignore=ignored, max_bytes=len(packed.read_bytes()) + 1)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed.read_bytes())))
-    assert read_predictions("-", ignored=ignored).proba.tolist() == plain.proba.tolist()
+    assert read_predictions("-", ignore=ignored).proba.tolist() == plain.proba.tolist()
     packed.write_bytes(packed.read_bytes()[:-20])
     with pytest.raises(FileError, match=r"a damaged \.gz file"):
-        read_predictions(packed, ignored=ignored)
+        read_predictions(packed, ignore=ignored)
     packed.write_bytes(b"no gzip at all")
     with pytest.raises(FileError, match=r"a damaged \.gz file"):
-        read_predictions(packed, ignored=ignored)
+        read_predictions(packed, ignore=ignored)
 
 
 def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
     with pytest.raises(FileError, match=r"no column 'weight'.* Name a column by --ignore"):
-        read_predictions(table, ignored=("weight",))
+        read_predictions(table, ignore=("weight",))
     with pytest.raises(FileError, match=r"no column 'id,site'.* Repeat --ignore for each column"):
-        read_predictions(table, ignored=("id,site",))
-    found = read_predictions(table, others={"site": "--by"}, ignored=("id",))
+        read_predictions(table, ignore=("id,site",))
+    found = read_predictions(table, by=["site"], ignore=("id",))
     assert found.others["site"].tolist()[:4] == ["s0", "s1", "s2", "s0"]
     assert found.proba.shape == (120, 2)
     with pytest.raises(FileError, match="by --ignore"):
@@ -221,7 +221,7 @@ def test_parquet_tables_leave_columns_out_too(table, tmp_path):
     pd = pytest.importorskip("pandas")
     pytest.importorskip("pyarrow")
     pd.read_csv(table).to_parquet(tmp_path / "p.parquet")
-    found = read_predictions(tmp_path / "p.parquet", others={"site": "--by"}, ignored=("id",))
+    found = read_predictions(tmp_path / "p.parquet", by=["site"], ignore=("id",))
     assert found.proba.shape == (120, 2)
     assert found.others["site"].tolist()[:3] == ["s0", "s1", "s2"]
 

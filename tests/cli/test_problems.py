@@ -9,12 +9,11 @@ import sys
 
 import numpy as np
 import pytest
+from read_files import read_predictions
 
-from skcal.cli import commands
+from skcal.cli import predictions
 from skcal.cli.commands import main
 from skcal.cli.parser import parse
-from skcal.cli.predictions import read_predictions
-from skcal.cli.text import Dialect
 
 FEW = ["--resamples", "19"]
 N = 120
@@ -88,7 +87,7 @@ def test_the_command_that_is_shown_reads_what_is_left_of_the_file(n_distortions,
             assert (option in told) == (option in command) == (name in names)
         assert ("--drop-label 'unknown'" in told) == ("third label" in names)
         assert (f"{len(gone)} of {N} samples" in told) == bool(gone)
-        found = commands._read(parse(command))
+        found = predictions.read_predictions(parse(command))
         np.testing.assert_allclose(found.proba, np.array(samples()["risk"], float)[kept], 1e-12)
         assert found.labels.tolist() == [int(samples()["label"][k]) for k in kept]
     assert main(command) == 0
@@ -138,20 +137,19 @@ def test_samples_that_one_of_two_models_lacks_are_left_out_of_both(named, tmp_pa
 def test_archives_leave_out_what_is_missing(tmp_path):
     path = tmp_path / "a.npz"
     np.savez(path, proba=[0.2, np.nan, 0.4, 0.5], labels=[0, 1, np.nan, 1], where=list("abab"))
-    options = {"dialect": Dialect(missing=True), "others": {"where": "--by"}}
-    found = read_predictions(path, **options)
+    found = read_predictions(path, by=["where"], drop_missing=True)
     assert found.labels.tolist() == [0, 1]
     assert found.proba.tolist() == [0.2, 0.5]
     assert found.others["where"].tolist() == ["a", "b"]
     assert str(found.left_out).endswith("By subgroup: where = a 1 of 2, where = b 1 of 2.")
     np.savez(path, proba=[[0.2, 0.8], [np.nan, 1]], votes=[[1, 3], [2, 2]])
-    found = read_predictions(path, soft="votes", dialect=Dialect(missing=True))
+    found = read_predictions(path, soft="votes", drop_missing=True)
     assert found.labels.tolist() == [[1, 3]]
 
 
 def test_shares_that_are_missing_are_left_out(tmp_path):
     (tmp_path / "a.csv").write_text("0,1,v0,v1\n0.2,0.8,1,3\n0.5,0.5,,2\n,1,2,2\n0.5,0.5,4,0\n")
-    found = read_predictions(tmp_path / "a.csv", soft="v", dialect=Dialect(missing=True))
+    found = read_predictions(tmp_path / "a.csv", soft="v", drop_missing=True)
     assert found.labels.tolist() == [[1, 3], [4, 0]]
     assert "2 of 4 samples (50 %) are left out" in str(found.left_out)
 

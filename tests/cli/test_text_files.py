@@ -9,11 +9,11 @@ import sys
 import tracemalloc
 
 import pytest
+from read_files import read_predictions
 
 import skcal.cli.text
 from skcal.cli.bounds import FileError, read_text
 from skcal.cli.commands import main
-from skcal.cli.predictions import read_predictions
 from skcal.cli.table import read_table
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
