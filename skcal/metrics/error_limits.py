@@ -250,16 +250,15 @@ class ErrorLimits:
     def low(self, tail: float) -> float:
         """The larger of the lower limits of the bias and of residuals that others sign."""
         limits = [
-            value - self.quantile(tail / 2) * spread
-            for value, spread in (self._bias, self._held_out)
+            abs(value) - self.quantile(tail / 2) * spread
+            for value, spread in (self.bias, self._held_out)
         ]
         return max(*limits, 0.0)
 
     @cached_property
-    def _bias(self) -> tuple[float, float]:
-        """The absolute mean residual, and its standard deviation."""
-        bias, spread = self._signed([np.ones(len(part.x)) for part in self.parts])
-        return abs(bias), spread
+    def bias(self) -> tuple[float, float]:
+        """The mean residual, and its standard deviation."""
+        return self._signed([np.ones(len(part.x)) for part in self.parts])
 
     @cached_property
     def _held_out(self) -> tuple[float, float]:

@@ -122,10 +122,10 @@ def _kind_of_limits(row: Row, level: float) -> str:
     return f"{percent(level)} {'limit' if None in (row.low, row.high) else 'interval'}"
 
 
-def headline_rows(measures: Measures, settings: dict) -> list[Row]:
+def headline_rows(measures: Measures, settings: dict, full: bool = False) -> list[Row]:
     """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
-        *_error_rows(measures.error),
+        *_error_rows(measures.error, full),
         *_cutoff_rows(measures.cutoff, settings["notion"]),
         *_average_rows(measures, settings),
     ]
@@ -139,7 +139,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
     level, refuted = settings["confidence_level"], measures.is_significant
     n_scores = len(measures.scores[:1])
-    rows = headline_rows(measures, settings)
+    rows = headline_rows(measures, settings, full=True)
     rows = rows[: len(rows) - n_scores]
     rows += _test_rows(measures.test)
     rows.append(Row("samples", measures.overview.n_samples))
@@ -157,12 +157,15 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     return rows
 
 
-def _error_rows(error):
+def _error_rows(error, full=False):
     if error is None:
         return []
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
     detail = f"{mean} difference of probability and frequency; each limit holds with {level}"
+    if full:
+        detail += f", the upper one if the curve crosses the diagonal at most {error.max_crossings}"
+        detail += " times"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high

@@ -5,6 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from skcal.hypothesis_tests import compare_calibration
+from skcal.hypothesis_tests.error_difference import _turned_by_noise
 from skcal.metrics import calibration_error
 
 SHAPES = {
@@ -44,6 +45,33 @@ def test_the_estimate_is_the_difference_of_the_metrics_and_the_interval_holds_it
             "the calibration errors of the first model and the second do not differ significantly"
         )
     )
+
+
+@pytest.mark.parametrize(("first", "second"), [(0.05, 0.02), (-0.01, -0.04), (0.03, 0.0299)])
+@pytest.mark.parametrize("spread", [0.005, 0.015, 0.04])
+def test_shared_noise_turns_the_difference_of_biases_as_far_as_the_worst_noise(
+    first, second, spread
+):
+    noise = np.linspace(-2 * spread, 2 * spread, 100_001)
+    possible = np.abs(first - noise) - np.abs(second - noise)
+    observed = abs(first) - abs(second)
+    found = _turned_by_noise([(first, spread), (second, spread / 2)], 2.0)
+    assert found == pytest.approx(np.abs(observed - possible).max(), abs=1e-5)
+    assert _turned_by_noise([(first, spread), (-second, spread)], 2.0) == 0
+
+
+@pytest.mark.slow
+def test_two_models_that_err_as_far_to_both_sides_differ_in_few_data_sets_of_shared_labels():
+    """100 groups of 10 share a label, and each sample has a prediction of its own."""
+    groups, found = np.repeat(np.arange(100), 10), 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        label = (rng.random(100) < 0.1)[groups]
+        p = expit(logit(0.1) + (label + 1.5 * rng.normal(size=1000) - 0.5) / 1.5**2)
+        e = 0.4 * p * (1 - p)
+        result = compare_calibration(label.astype(int), p + e, p - e, groups=groups)
+        found += result.error_difference.is_significant
+    assert found <= 8  # at 5 %, more have a probability of 0.3 %
 
 
 def test_vectors_have_no_difference():

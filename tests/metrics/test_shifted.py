@@ -334,4 +334,4 @@ def test_variances_over_resamples_are_those_of_reweighted_means():
     means = [np.average(part.residuals * sign, weights=one[part.rows]) for one in resampled]
     assert_allclose(limits._variance([sign], [0.0]), np.var(means, ddof=1) * 29 / 27)
     means = [np.average(part.residuals, weights=one[part.rows]) for one in resampled]
-    assert_allclose(limits._bias[1], np.std(means, ddof=1) * np.sqrt(29 / 27))
+    assert_allclose(limits.bias[1], np.std(means, ddof=1) * np.sqrt(29 / 27))

@@ -116,7 +116,7 @@ def contradictions_of_any_kind(y, p, options, found, verdict):
     if error.is_significant != shown or (error.low > 0 and not shown):
         yield "a lower limit beside the verdict"
     limits = ErrorLimits(read_sample(y, p, **options))
-    bias, deviation = limits._bias
+    bias, deviation = abs(limits.bias[0]), limits.bias[1]
     if shown and error.low < min(bias - limits.quantile(0.025) * deviation, error.estimate) - 1e-12:
         yield "a lower limit below that of the bias"
     if found.test.statistic_pvalues["bias"] <= 0.05 and error.estimate < bias - 1e-9:
