@@ -1,11 +1,10 @@
 """The only module that imports private or version-dependent names of scikit-learn."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from difflib import get_close_matches
 from functools import wraps
-from inspect import Parameter, Signature
+from inspect import Parameter, signature
 from typing import Any, ParamSpec, TypeVar
 
 from sklearn._config import _get_threadlocal_config
@@ -22,7 +21,6 @@ from sklearn.utils._param_validation import (
     make_constraint,
     validate_parameter_constraints,
 )
-from sklearn.utils._param_validation import validate_params as _validate_params
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_method_params, _num_samples
 
@@ -59,6 +57,8 @@ except ImportError:  # scikit-learn < 1.9
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
+_LONGEST = 200  # characters of a value that are shown
+_VARIABLE = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 
 
 def _fit_context(
@@ -89,60 +89,74 @@ def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Ite
         yield result
 
 
-class NamingSignature(Signature):
-    """A signature whose ``bind`` names the function and the parameter that may be meant."""
+class ParameterError(InvalidParameterError):
+    """An argument outside of its constraints, in scikit-learn's words, and in parts for callers."""
 
-    name = "function"
+    def __init__(self, function: str, argument: str, allowed: list[str], found: str) -> None:
+        super().__init__(function, argument, allowed, found)
+        self.function, self.argument, self.allowed, self.found = function, argument, allowed, found
 
-    def bind(self, /, *args, **kwargs):
-        try:
-            return super().bind(*args, **kwargs)
-        except TypeError as error:
-            known = [name for name in self.parameters if name != "self"]
-            unknown = [name for name in kwargs if name not in known]
-            text = re.sub("^(too|multiple)", r"got \1", str(error))
-            if unknown:
-                close = get_close_matches(unknown[0], known, n=1, cutoff=0.7)
-                text += f". Did you mean {close[0]!r}?" if close else f". Use {', '.join(known)}."
-            elif "too many" in text:
-                text += ". Pass options by name."
-            raise TypeError(f"{self.name}() {text}") from None
+    def reason(self, allowed: list[str]) -> str:
+        """What the value must be, and what it is."""
+        *others, last = allowed
+        text = f"{', '.join(others)} or {last}" if others else last
+        return f"must be {text}. Got {self.found} instead."
+
+    def __str__(self) -> str:
+        return f"The {self.argument!r} parameter of {self.function} {self.reason(self.allowed)}"
+
+
+def bound(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
+    """The arguments of a call by their names, or a TypeError that says what may be meant."""
+    positional = [k for k, one in parameters.items() if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+    given = dict(zip(positional, args, strict=False))
+    if len(args) > len(positional):
+        raise TypeError(f"{name}() got too many positional arguments. Pass options by name.")
+    for argument in kwargs:
+        if argument in given:
+            raise TypeError(f"{name}() got multiple values for argument {argument!r}")
+        if argument not in parameters and not takes_any:
+            known = [one for one in parameters if one not in ("self", "cls")]
+            close = get_close_matches(argument, known, n=1, cutoff=0.7)
+            remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
+            raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
+    given.update(kwargs)
+    for argument, one in parameters.items():
+        if one.default is Parameter.empty and one.kind not in _VARIABLE and argument not in given:
+            raise TypeError(f"{name}() missing a required argument: {argument!r}")
+    return given
 
 
 def validate_params(
     parameter_constraints: Mapping[str, Any], *, prefer_skip_nested_validation: bool = True
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
-    """scikit-learn's decorator, whose errors say which parameter a misspelt one may mean.
+    """Check the arguments of a function, as scikit-learn's decorator of this name does.
 
-    The signature is bound, and the constraints are read, only where an argument is wrong: for small
-    samples that takes as long as the function.
+    Its own takes as long as a function of small samples, and does not say which parameter a
+    misspelt one may mean.
     """
 
     def named(function: Any) -> Any:
-        signature = NamingSignature.from_callable(function)
-        signature.name = function.__qualname__
-        function.__signature__ = signature
-        checked = _validate_params(
-            parameter_constraints, prefer_skip_nested_validation=prefer_skip_nested_validation
-        )(function)
-        kinds = {parameter.kind for parameter in signature.parameters.values()}
-        if kinds & {Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD}:
-            return checked
-        are_right = _argument_check(signature.parameters, parameter_constraints)
+        name, parameters = function.__qualname__, signature(function).parameters
+        constraints = {
+            key: [make_constraint(one) for one in some]
+            for key, some in parameter_constraints.items()
+            if some != "no_validation"
+        }
 
-        @wraps(checked)
+        function._skl_parameter_constraints = parameter_constraints  # as there
+
+        @wraps(function)
         def called(*args, **kwargs):
-            if not are_right(args, kwargs):
-                return checked(*args, **kwargs)
             config = _get_threadlocal_config()  # config_context copies it twice
             before = config["skip_parameter_validation"]
+            if not before:
+                for key, value in bound(name, parameters, args, kwargs).items():
+                    check_parameter(name, key, value, constraints.get(key))
             config["skip_parameter_validation"] = prefer_skip_nested_validation or before
             try:
                 return function(*args, **kwargs)
-            except InvalidParameterError as error:  # of what the function calls
-                name = f"parameter of {function.__qualname__} must be"
-                text = re.sub(r"parameter of \w+ must be", name, str(error))
-                raise InvalidParameterError(text) from error
             finally:
                 config["skip_parameter_validation"] = before
 
@@ -151,34 +165,14 @@ def validate_params(
     return named
 
 
-def _argument_check(parameters, parameter_constraints):
-    """A function that tells whether (args, kwargs) bind and meet the constraints."""
-    positional = [k for k, one in parameters.items() if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    required = {k for k, one in parameters.items() if one.default is Parameter.empty}
-    constraints = {
-        name: [make_constraint(one) for one in parameter_constraints[name]]
-        if parameter_constraints.get(name, "no_validation") != "no_validation"
-        else None
-        for name in parameters
-    }
-
-    def are_right(args, kwargs):
-        if len(args) > len(positional):
-            return False
-        passed = dict(zip(positional, args, strict=False))
-        if not passed.keys().isdisjoint(kwargs):
-            return False
-        passed.update(kwargs)
-        return (
-            passed.keys() <= constraints.keys()
-            and required <= passed.keys()
-            and all(
-                of_name is None or any(one.is_satisfied_by(value) for one in of_name)
-                for value, of_name in ((value, constraints[name]) for name, value in passed.items())
-            )
-        )
-
-    return are_right
+def check_parameter(function: str, argument: str, value: Any, constraints) -> None:
+    """Raise ParameterError unless a value meets one of the constraints, if there are any."""
+    if constraints is None or any(one.is_satisfied_by(value) for one in constraints):
+        return
+    found = repr(value)
+    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]} …"
+    allowed = [str(one) for one in constraints if not one.hidden]
+    raise ParameterError(function, argument, allowed, found)
 
 
 __all__ = [
@@ -186,7 +180,7 @@ __all__ = [
     "CallbackSupportMixin",
     "HasMethods",
     "Interval",
-    "InvalidParameterError",
+    "ParameterError",
     "StrOptions",
     "_check_method_params",
     "_euclidean_distances",
@@ -195,6 +189,7 @@ __all__ = [
     "_num_samples",
     "_safe_indexing",
     "as_tasks",
+    "bound",
     "get_namespace",
     "shared_by_scorers",
     "validate_parameter_constraints",

@@ -63,13 +63,15 @@ class InputError(ValueError):
         self.argument, self.reason, self.remedy = argument, reason, remedy
         self.row, self.column, self.lead, self.kind = row, column, lead, kind
 
-    def message(self, remedy: str | None = None, row: str | None = None, column: str | None = None):
-        """Return the message with another remedy, or other words for the row and the column."""
+    def message(self, remedy=None, row=None, column=None, argument=None) -> str:
+        """Return the message with another remedy, or other words for the place."""
         if row is None and self.row is not None:
             row = f"row {self.row}"
         if column is None and self.column is not None:
             column = f"column {self.column}"
-        place = " ".join([self.argument, ", ".join(part for part in (row, column) if part)]).strip()
+        place = " ".join(
+            [argument or self.argument, ", ".join(part for part in (row, column) if part)]
+        ).strip()
         space = "" if self.reason.startswith((":", ".")) else " "
         remedy = self.remedy if remedy is None else remedy
         return f"{self.lead}{place}{space}{self.reason} {remedy}".rstrip()

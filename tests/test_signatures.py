@@ -79,7 +79,6 @@ def test_signatures_are_those_of_plain_functions():
     def plain(y_true, y_proba: list, *, notion: str = "auto", **options) -> float: ...
 
     checked = validate_params({}, prefer_skip_nested_validation=True)(plain)
-    del plain.__signature__
     assert str(inspect.signature(checked)) == str(inspect.signature(plain))
     method = CalibrationAccumulator().expected_calibration_error
     assert "self" not in inspect.signature(method).parameters

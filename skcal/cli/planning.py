@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from skcal._sklearn_compat import ParameterError
+from skcal._validation import InputError
 from skcal.cli.bounds import FileError
 from skcal.cli.columns import texts_of_column
 from skcal.cli.options import OPTIONS
@@ -78,9 +79,11 @@ def sample_size(options) -> ValidationSampleSize:
     given = {name: value for name, value in given.items() if value is not None}
     try:
         return validation_sample_size(**given)
-    except ValueError as error:  # of an argument, which is an option or the file here
-        text = re.sub(r"The '(\w+)' parameter of \w+", r"\1", str(error)).replace(" or None", "")
-        known = [name for name in names if f"--{name.replace('_', '-')}" in OPTIONS]
-        pattern = "|".join(rf"\b{name}\b" if "_" in name else rf"^{name}\b" for name in known)
-        text = re.sub(pattern, lambda name: f"--{name[0].replace('_', '-')}", text)
-        raise FileError(text.replace("y_proba", "FILE")) from error
+    except (InputError, ParameterError) as error:
+        option = f"--{error.argument.replace('_', '-')}"
+        name = option if option in OPTIONS else "FILE"
+        if isinstance(error, InputError):
+            message = error.message(argument=name)
+        else:  # without the option there is no None
+            message = f"{name} {error.reason([one for one in error.allowed if one != 'None'])}"
+        raise FileError(message) from error

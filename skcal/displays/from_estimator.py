@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from skcal._sklearn_compat import NamingSignature
+from skcal._sklearn_compat import bound
 from skcal._validation import InputError
 from skcal.metrics.scorers import align_columns, predicted
 
@@ -129,18 +129,16 @@ def _like(function, own, from_predictions, head) -> Any:
     first, *options = inspect.signature(model).parameters.values()
     heads = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in own]
     kept = [option for option in options if option.name not in _OWN]
-    signature = NamingSignature([first, *heads, *kept])
+    signature = inspect.Signature([first, *heads, *kept])
 
     def method(cls, *args, **kwargs):
-        given = signature.bind(cls, *args, **kwargs)
-        return function(*given.args, **given.kwargs)
+        return function(**bound(method.__qualname__, signature.parameters, (cls, *args), kwargs))
 
     method.__name__ = function.__name__
     method.__qualname__ = f"{model.__qualname__.rsplit('.', 1)[0]}.{function.__name__}"
     method.__module__ = model.__module__
     method.__doc__ = head + _SAMPLES + _options_of(model.__doc__)
     method.__signature__ = signature  # type: ignore[attr-defined]
-    signature.name = method.__qualname__
     return classmethod(method)
 
 

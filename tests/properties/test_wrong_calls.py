@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_outcome_properties import ENTRANCES, LABELS, PROBA, C, ask, owner_of, quiet
 
-from skcal._sklearn_compat import InvalidParameterError
+from skcal._sklearn_compat import ParameterError
 
 
 def changed(value):
@@ -110,6 +110,6 @@ def test_options_that_are_none_are_refused_by_name(name):
             for value in (object(), "misspelt", np.array([3.0, -2.0])):
                 error = refusal(lambda: ask(name, LABELS, PROBA, **{option.name: value}))  # noqa: B023
                 assert error is not None, (option.name, value)
-                if not isinstance(error, InvalidParameterError):
+                if not isinstance(error, ParameterError):
                     assert re.search(rf"\b{option.name}(\b|_)", str(error)), str(error)
                     assert not RAW.search(str(error)), str(error)
