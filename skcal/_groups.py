@@ -431,7 +431,9 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tu
     if not groups.independent:
         params["groups"] = groups.codes
     try:
-        splits = [(everyone[train], everyone[test]) for train, test in cv.split(X, y, **params)]
+        pairs = list(cv.split(X, y, **params))
+        refuse_no_pairs(pairs, name)
+        splits = [(everyone[train], everyone[test]) for train, test in pairs]
     except InputError:
         raise
     except (ValueError, IndexError, TypeError) as error:
@@ -441,6 +443,17 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tu
         raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
     _refuse_cut_groups(splits, groups.codes, name)
     return splits
+
+
+def refuse_no_pairs(cv, name: str) -> None:
+    """Raise where one of listed splits is no pair of rows."""
+    if not isinstance(cv, list | tuple | np.ndarray):
+        return
+    for number, pair in enumerate(cv):
+        is_pair = isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2
+        if not (is_pair and all(np.ndim(rows) == 1 for rows in pair)):
+            reason = f"has the split {number} {pair!r:.80}."
+            raise InputError(name, reason, "Pass pairs of arrays: rows of training, and of test.")
 
 
 def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str) -> None:

@@ -81,6 +81,7 @@ def check_labels(
         classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
         classes = _sorted_classes(present, proba.shape[1], name, proba_name)
+        _warn_of_order(y_true, classes, name, proba_name)
     else:
         classes = _given_classes(labels, proba, proba_name)
     column = {label: k for k, label in enumerate(classes.tolist())}
@@ -282,6 +283,18 @@ def _labels_of_columns(columns, present, name, proba_name):
     )
 
 
+def _warn_of_order(y_true, classes, name, proba_name) -> None:
+    """Warn where the categories of labels are in another order than the columns are read in."""
+    categories = getattr(getattr(y_true, "dtype", None), "categories", None)
+    if categories is not None and sorted(categories) != list(categories) != classes.tolist():
+        warnings.warn(
+            f"{name} has the categories {shortened(np.asarray(categories))}, but the columns of "
+            f"{proba_name} are read in sorted order, as scikit-learn has them: "
+            f"{shortened(classes)}. {PASS_LABELS}",
+            stacklevel=2,
+        )
+
+
 def _are_integers(columns) -> bool:
     return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
 
@@ -444,22 +457,22 @@ def _example(present: np.ndarray) -> str:
     return f" ({present.tolist()} for probabilities of {present.tolist()[1]!r})"
 
 
-def refuse_another_order(y_true, y_proba, name: str, proba_name: str) -> None:
-    """Raise where two series or frames hold the same index in another order.
+def refuse_another_order(rows: dict[str, Any]) -> None:
+    """Raise where two series or frames of the same samples hold their index in another order.
 
     Other indices may differ: labels of a split of the data stand beside a new frame of predictions.
     """
-    ours: Any = getattr(y_true, "index", None)
-    theirs: Any = getattr(y_proba, "index", None)
-    if not (hasattr(ours, "equals") and hasattr(theirs, "equals")):
-        return
-    if len(ours) != len(theirs) or ours.equals(theirs) or not ours.is_unique:
-        return
-    if set(ours) == set(theirs):
-        row = int(np.argmax(np.asarray(ours != theirs)))
-        reason = f"has the index {ours[row]!s}, {proba_name} {theirs[row]!s}: the same in another"
-        remedy = f"Pass {name}.loc[{proba_name}.index], or arrays if the rows belong together."
-        raise InputError(name, f"{reason} order.", remedy, row=row)
+    indices = [(name, getattr(values, "index", None)) for name, values in rows.items()]
+    named: list[tuple[str, Any]] = [one for one in indices if hasattr(one[1], "equals")]
+    for name, ours in named[1:]:
+        other, theirs = named[0]
+        if len(ours) != len(theirs) or ours.equals(theirs) or not ours.is_unique:
+            continue
+        if set(ours) == set(theirs):
+            row = int(np.argmax(np.asarray(ours != theirs)))
+            reason = f"has the index {ours[row]!s}, {other} {theirs[row]!s}: the same in another"
+            remedy = f"Pass {name}.loc[{other}.index], or arrays if the rows belong together."
+            raise InputError(name, f"{reason} order.", remedy, row=row)
 
 
 def column_names(y_proba):

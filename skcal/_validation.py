@@ -6,7 +6,7 @@ import re
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -32,6 +32,8 @@ _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 
 #: Constraint of a confidence level.
 CONFIDENCE_LEVEL = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
+#: Constraint of a number of bins, whose edges have to fit into memory.
+BIN_COUNT = Interval(Integral, 1, 100_000, closed="both")
 
 
 class InputError(ValueError):
@@ -371,7 +373,8 @@ def naming(name: str, *others: str):
 def refuse_no_numbers(array, name: str, remedy: str = NOT_CLASSES) -> None:
     """Raise for what scikit-learn reads as numbers, or refuses without a place.
 
-    Those are masked entries, dates, records, texts, and objects that are no arrays.
+    Those are masked entries, dates, complex numbers, records, texts, and objects that are no
+    arrays.
     """
     refuse_masked(array, name)
     frame = hasattr(array, "columns") and hasattr(array, "dtypes")
@@ -380,6 +383,9 @@ def refuse_no_numbers(array, name: str, remedy: str = NOT_CLASSES) -> None:
     if times := kinds.keys() & {"m", "M"}:
         dtype = kinds[times.pop()]
         raise InputError(name, f"holds dates or times ({dtype}).", "Pass numbers.")
+    if "c" in kinds:
+        lead = "Complex data not supported: "
+        raise InputError(name, f"holds complex numbers ({kinds['c']}).", "Pass numbers.", lead=lead)
     if "V" in kinds:
         raise InputError(name, f"holds records ({kinds['V']}).", "Pass an array of numbers.")
     if not kinds.keys() & {"U", "S", "O", "T"}:
@@ -409,13 +415,12 @@ def _all_finite(array: np.ndarray) -> bool:
     return bool(np.isfinite(total) or np.isfinite(array).all())
 
 
-def check_finite(array: np.ndarray, name: str) -> None:
+def check_finite(array: np.ndarray, name: str, remedy="Drop or mend that sample.") -> None:
     if _all_finite(array):
         return
     where = first_of(~np.isfinite(array))
     value = "NaN" if np.isnan(array[tuple(where.values())]) else "infinity"
     lead = f"Input {name} contains {value}: "
-    remedy = "Drop or mend that sample."
     if np.isneginf(array[tuple(where.values())]):
         remedy = f"For logits in which classes are masked pass numpy.maximum({name}, -1e4)."
     raise InputError(name, ".", remedy, **where, lead=lead)

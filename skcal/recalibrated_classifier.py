@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral
 from typing import Any, Self
@@ -15,11 +16,10 @@ from sklearn.model_selection import StratifiedGroupKFold, check_cv
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import read_groups, read_splits
-from skcal._labels import plain_labels, shortened
+from skcal._labels import plain_labels, refuse_another_order, shortened, sorted_labels
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
@@ -32,10 +32,23 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     as_tasks,
 )
-from skcal._validation import InputError, as_given, check_weight, decoded, refuse_masked
+from skcal._validation import (
+    InputError,
+    as_floats,
+    as_given,
+    check_finite,
+    check_weight,
+    decoded,
+    first_of,
+    naming,
+    plain_array,
+    refuse_masked,
+    refuse_no_numbers,
+)
 from skcal.recalibration import Recalibrator
 from skcal.recalibration.trial import refuse_overlap
 
+_LONGEST = 500  # characters of a classifier's error
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
 
 
@@ -162,6 +175,9 @@ class RecalibratedClassifierCV(
         self.store_out_of_fold = store_out_of_fold
 
     def _estimator(self):
+        for name in ("estimator", "recalibrator"):
+            if isinstance(kind := getattr(self, name), type):
+                raise InputError(name, f"is a class, {kind.__name__}.", "Pass an instance of it.")
         if self.estimator is not None:
             return self.estimator
         estimator = LinearSVC(random_state=self.random_state)
@@ -198,10 +214,14 @@ class RecalibratedClassifierCV(
             If there are less than two classes, test sets overlap, or a label is not among the
             classes of a frozen classifier.
         """
+        given = {"X": X, "y": y, "sample_weight": sample_weight, "groups": groups}
+        refuse_another_order(given)
         X, y = _checked(X, y)
         estimator = self._estimator()
         frozen = isinstance(estimator, FrozenEstimator)
-        present, codes = np.unique(y, return_inverse=True)
+        if frozen:
+            check_is_fitted(estimator)
+        present, codes = sorted_labels(y, "y")
         if len(present) < 2:
             raise ValueError(
                 f"y holds one class, {present.tolist()[0]!r}. A classifier needs samples of "
@@ -246,7 +266,8 @@ class RecalibratedClassifierCV(
         fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
         self.classifiers_ = [classifier for classifier, _ in fits]
         if self.ensemble is False:
-            self.classifiers_ = [clone(estimator).fit(X, y, **params)]
+            with naming_the_classifier(estimator, X):
+                self.classifiers_ = [clone(estimator).fit(X, y, **params)]
         return np.concatenate([held_out for _, held_out in fits])
 
     def _route(self, estimator, sample_weight, fit_params):
@@ -424,31 +445,71 @@ def _checked(X, y):
     """X as the classifier reads it, and labels."""
     y = plain_labels(y, "y")
     refuse_masked(X, "X")
-    check_classification_targets(y)
-    X, y = indexable(X, y)
-    if not _num_samples(X):
-        raise ValueError("X has 0 samples. A classifier needs samples of two classes or more.")
+    if X is None:
+        raise InputError("X", "is None.", "Pass the features of the samples.")
+    fractions = y.dtype.kind == "f" and y % 1 != 0
+    if np.any(fractions):
+        where, lead = first_of(fractions), "Unknown label type: continuous. "
+        reason = f"is {y[where['row']]:.6g}, a fraction."
+        remedy = "Pass the class of each sample; are the arguments swapped?"
+        raise InputError("y", reason, remedy, lead=lead, **where)
+    with naming("X"):
+        [X] = indexable(X)
+        n_samples = _num_samples(X)
+    if not n_samples:
+        reason = "has 0 samples."
+        raise InputError("X", reason, "A classifier needs samples of two classes or more.")
+    if n_samples != len(y):
+        lead = "Found input variables with inconsistent numbers of samples: "
+        raise InputError("X", f"has {n_samples} rows, y {len(y)}.", lead=lead)
     return X, y
+
+
+@contextmanager
+def naming_the_classifier(classifier, X):
+    """Let errors of the classifier name the argument, the first entry at fault and a remedy."""
+    try:
+        yield
+    except InputError:
+        raise
+    except (ValueError, TypeError) as error:
+        name = type(getattr(classifier, "estimator", classifier)).__name__
+        if not hasattr(X, "toarray"):  # of sparse arrays no entry is named
+            array, remedy = plain_array(X, "X"), f"Encode or impute it in a pipeline before {name}."
+            refuse_no_numbers(array, "X", remedy)
+            check_finite(as_floats(array, "X"), "X", remedy)
+            if array.ndim == 1:
+                lead = "Expected 2D array, got 1D array instead: "
+                reason = f"has shape {array.shape}."
+                remedy = "Reshape your data: a row per sample, X.reshape(-1, 1) of one feature."
+                raise InputError("X", reason, remedy, lead=lead) from error
+        text = str(error).strip().removesuffix(".")[:_LONGEST]
+        remedy = f"Pass what {name} takes, or another classifier."
+        raise type(error)(f"X, y or fit_params are refused by {name}: {text}. {remedy}") from error
 
 
 def _fit_fold(classifier, X, y, train, test, params, classes):
     """A classifier of the training rows, and its predictions for the test rows."""
     params = _check_method_params(X, params, indices=train)
-    classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
+    with naming_the_classifier(classifier, X):
+        classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
     return classifier, _aligned_predictions(classifier, _safe_indexing(X, test), classes)
 
 
 def _aligned_predictions(classifier, X, classes):
     """Probabilities or, of classifiers without, logits, with a column of every class."""
     known = _columns_of(decoded(classifier.classes_), classes)
-    if hasattr(classifier, "predict_proba"):
-        proba = np.asarray(decoded(classifier.predict_proba(X)))
+    has_proba = hasattr(classifier, "predict_proba")
+    with naming_the_classifier(classifier, X):
+        found = (classifier.predict_proba if has_proba else classifier.decision_function)(X)
+    if has_proba:
+        proba = np.asarray(decoded(found))
         if len(known) == len(classes):
             return proba
         whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
         whole[:, known] = proba
         return whole
-    logits = np.asarray(decoded(classifier.decision_function(X)))
+    logits = np.asarray(decoded(found))
     if logits.ndim == 1 and len(classes) > 2:
         logits = np.stack([np.zeros_like(logits), logits], axis=1)
     if logits.ndim == 2 and logits.shape[1] != len(known):

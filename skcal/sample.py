@@ -179,7 +179,8 @@ def read_sample(
     -------
     sample : Sample
     """
-    refuse_another_order(y_true, y_proba, *names)
+    rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
+    refuse_another_order({**rows, "groups": groups})
     predictions = read_predictions(y_proba, notion, from_logits, names[1])
     question = notion, sample_weight, labels, pos_label, groups, few_groups
     sample = _read(y_true, y_proba, predictions, question, names, rescale=False)
@@ -203,7 +204,7 @@ def read_fit(
     stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
     """
     names = "y", "X"
-    refuse_another_order(y, X, *names)
+    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     of_estimator = {"estimator": estimator, "reset": reset}
     predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
     question = notion, sample_weight, labels, estimator.pos_label, groups, FEW_OF_TESTS

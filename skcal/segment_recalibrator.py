@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._files import Document
 from skcal._groups import Groups, read_groups
-from skcal._labels import plain_labels
+from skcal._labels import plain_labels, refuse_another_order
 from skcal._scores import LOSSES
 from skcal._show import Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
@@ -206,6 +206,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         """
         X, y = decoded(X), plain_labels(y, "y")
         weight = check_weight(sample_weight, len(y))
+        refuse_another_order({"X": X, "y": y, "segments": segments})
         columns = dict(read_columns(segments, len(y)))
         data = _Data(X, y, weight, read_groups(groups, weight), columns)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -285,6 +286,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         X = decoded(X)
+        refuse_another_order({"X": X, "segments": segments})
         columns = dict(read_columns(segments, _num_samples(X)))
         offsets = np.array([*(segment.offset for segment in self.segments_), self.offset_])
         rules = [segment.rules for segment in self.segments_]

@@ -296,7 +296,7 @@ def test_labels_of_columns_that_are_none_are_refused_by_name(entrance):
         with pytest.raises(Exception) as caught:  # noqa: PT011
             entrance(LABELS, PROBA, labels=BAD_NAMES[kind])
         # scikit-learn's own refusal of a parameter needs no more.
-        if type(caught.value).__name__ != "ParameterError":
+        if not type(caught.value).__name__.endswith("ParameterError"):
             assert_refused(caught.value)
 
     for_each(BAD_NAMES, check)

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+import scipy
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
@@ -196,6 +197,54 @@ def test_decision_values_are_logits(classifier, n_classes):
     assert log_loss(y, proba) < 0.8 * np.log(n_classes)
 
 
+X, Y = made(60)
+SPARSE = scipy.sparse.csr_array(X)
+NAMED = "X row 3, column 1 "
+
+
+def with_entry(value):
+    changed = X.astype(type(value) if isinstance(value, float) else object)
+    changed[3, 1] = value
+    return changed
+
+
+@pytest.mark.parametrize(
+    ("X", "y", "message"),
+    [
+        (
+            with_entry(np.nan),
+            Y,
+            "Input X contains NaN: X row 3, column 1.*in a pipeline before Gau",
+        ),
+        (with_entry("a"), Y, f"{NAMED}holds 'a', not a number. Encode"),
+        (X[:, 0], Y, r"1D array instead: X has shape \(60,\). Reshape"),
+        (X.astype(complex), Y, "X holds complex numbers"),
+        (SPARSE, Y, "X, y or fit_params are refused by GaussianNB: Sparse"),
+        (None, Y, "X is None"),
+        (X[1:], Y, "X has 59 rows, y 60"),
+        (X, X[:, 0], "y row 0 is .*, a fraction.*swapped"),
+        (X, np.array([0, "1"] * 30, dtype=object), "y holds labels that cannot be sorted"),
+    ],
+    ids=str,
+)
+def test_what_a_classifier_refuses_is_named(X, y, message):
+    model = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=2)
+    with pytest.raises((ValueError, TypeError), match=message):
+        model.fit(X, y)
+    if y is Y and X is not None and X.shape[0] == 60:
+        model.fit(*made(60))
+        with pytest.raises((ValueError, TypeError), match=message.replace("60", "5")):
+            model.predict_proba(X[:5])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("estimator", GaussianNB), ("recalibrator", TemperatureScaling)]
+)
+def test_classes_in_place_of_instances_are_refused_by_name(name, value):
+    with pytest.raises(ValueError, match=f"{name} is a class, {value.__name__}. Pass an instance"):
+        RecalibratedClassifierCV(**{name: value}).fit(*made(60))
+
+
 def test_decisions_between_pairs_are_refused():
     X, y = made(n_classes=4)
     with pytest.raises(ValueError, match=r"6 columns for 4 classes.*decision_function_shape='ovr'"):
@@ -317,6 +366,7 @@ def test_parameters_of_fit_are_passed_on_by_fold():
             np.repeat([0, 1], 10),
             "cv tests sample 2 2 times",
         ),
+        ({"cv": [(1, 2)]}, np.repeat([0, 1], 10), r"cv has the split 0 \(1, 2\). Pass pairs"),
     ],
 )
 def test_impossible_labels_and_splits_raise(options, y, message):

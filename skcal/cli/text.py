@@ -31,6 +31,7 @@ NO_CLASS = (
 )
 _MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
+_LONGEST = 40  # characters of a field that spans lines
 _LONGEST_LINE = 2**24  # characters
 _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _BLOCK = 2**10  # fields of rows converted together: of more the garbage collector takes its time
@@ -141,6 +142,7 @@ class Rows:
         self.columns: list[int] = []
         self.records: list[str] = []
         self._keep_records = False
+        self._signed: dict[int, bool] = {}  # whether numbers of a column have a percent sign
         with ExitStack() as stack:
             lines = _lines_of(path, max_bytes, stack, dialect.encoding)
             first = next(lines, "")
@@ -219,11 +221,25 @@ class Rows:
             numbers = [self._parse(fields[k]) for k in self.columns]
         except ValueError:
             self._refuse(block)
+        if self._dialect.percent:
+            self._refuse_mixed(lines, fields)
         self._numbers.frombytes(np.column_stack(numbers or [[]]).tobytes())
         check_size(self._path, self._numbers.itemsize * len(self._numbers), self._max_bytes)
         self.lines.extend(lines)
         for k, known, codes in self._texts:
             codes.extend([known.setdefault(text, len(known)) for text in fields[k]])
+
+    def _refuse_mixed(self, lines, fields) -> None:
+        """Raise where some numbers of a column end in a percent sign, and others do not."""
+        for k in self.columns:
+            for line, text in zip(lines, fields[k], strict=True):
+                signed = text.strip().endswith("%")
+                if not is_missing(text) and self._signed.setdefault(k, signed) != signed:
+                    place = f"{self._path}: line {line}, column {self.header[k]!r}"
+                    raise FileError(
+                        f"{place} is {text.strip()!r}, {'with' if signed else 'without'} a percent "
+                        "sign, unlike those above. Write all of them alike."
+                    )
 
     def _refuse(self, block) -> NoReturn:
         """Say what is wrong with the first of the rows that cannot be read."""
@@ -257,6 +273,9 @@ class Rows:
         column, text = self.header[wrong[0]], row[wrong[0]]
         place = f"{place}, column {column!r} is"
         reading = self._reading_of(text)
+        if "\n" in text:
+            remedy = "Close its quotation mark."
+            return FileError(f"{place} {text[:_LONGEST]!r} …, which spans lines. {remedy}")
         if reading is None:
             remedy = NO_CLASS if is_first else "Give a probability, or drop the row."
             return FileError(f"{place} {text!r}, not a number. {remedy}")

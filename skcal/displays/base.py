@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._show import one_line
+from skcal._sklearn_compat import HasMethods, validate_params
 from skcal.displays.files import save_figure
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
@@ -21,6 +22,28 @@ MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
+
+
+class _Axes(HasMethods):
+    """The constraint of ``ax``."""
+
+    def __init__(self) -> None:
+        super().__init__("plot")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return all(map(super().is_satisfied_by, np.asarray(val, dtype=object).ravel()))
+
+    def __str__(self) -> str:
+        return "matplotlib axes or an array of them (leave ax out for a new figure)"
+
+
+#: Constraints of the options of drawing, which are read before anything is computed.
+DRAWN = {
+    "ax": [_Axes(), None],
+    "line_kw": [dict, None],
+    "ref_line": ["boolean"],
+    "plot": ["boolean"],
+}
 
 
 class Display:
@@ -38,6 +61,7 @@ class Display:
     def __repr__(self):
         return f"{type(self).__name__}({', '.join(filter(None, self._facts()))})"
 
+    @validate_params(DRAWN, prefer_skip_nested_validation=False)
     def plot(self, ax=None, *, name=None, ref_line=True, **kwargs):
         """Draw the numbers that the display holds.
 
@@ -139,7 +163,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     plt = require_matplotlib()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+        if len(axes) != n_panels:
             raise ValueError(
                 f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
                 f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."

@@ -13,6 +13,7 @@ from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     BLUE,
+    DRAWN,
     GREEN,
     ORANGE,
     Display,
@@ -118,6 +119,7 @@ class BinCountDisplay(Display):
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_resamples": [Interval(Integral, 19, None, closed="left")],
             "random_state": ["random_state"],
+            **DRAWN,
         },
         prefer_skip_nested_validation=False,
     )

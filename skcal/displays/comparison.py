@@ -12,6 +12,7 @@ from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
+    DRAWN,
     GREEN,
     GREY,
     ORANGE,
@@ -118,7 +119,7 @@ class ComparisonDisplay(Display):
         return [self.notion, n_classifiers, counted(n_tests, "test")]
 
     @classmethod
-    @validate_params({**CONFIDENCE_LEVEL, "level": CONFIDENCE_LEVEL["confidence_level"]})
+    @validate_params({**DRAWN, **CONFIDENCE_LEVEL, "level": CONFIDENCE_LEVEL["confidence_level"]})
     def from_searches(
         cls, searches, tests=None, *, confidence_level=0.95, level=0.05, ax=None, plot=True
     ) -> Self:

@@ -14,6 +14,7 @@ from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, axes_of, s
 from skcal.displays.base import (
     BLUE,
     COLOURS,
+    DRAWN,
     GREY,
     LEGEND,
     ORANGE,
@@ -120,6 +121,7 @@ class CalibrationCurveDisplay(Display):
             "scale": [StrOptions(set(SCALES))],
             "method": [StrOptions(set(CURVES))],
             **CONFIDENCE_LEVEL,
+            **DRAWN,
         }
     )
     def from_predictions(
@@ -309,6 +311,7 @@ class DecisionCurveDisplay(Display):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, n_thresholds]
 
     @classmethod
+    @validate_params(DRAWN, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -482,6 +485,7 @@ class MurphyDisplay(Display):
         return [f"n = {self.diagram.n_samples:,}", self.diagram.notion, n_curves, n_thresholds]
 
     @classmethod
+    @validate_params(DRAWN, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,

@@ -8,8 +8,10 @@ from typing import Any, Self
 import numpy as np
 
 from skcal._show import percent
+from skcal._sklearn_compat import validate_params
 from skcal.displays.base import (
     BLUE,
+    DRAWN,
     GREY,
     ORANGE,
     Display,
@@ -95,6 +97,7 @@ class MonitorDisplay(Display):
         return [f"n = {int(n[-1]):,}", self.notion, counted(len(n), "row"), alarm]
 
     @classmethod
+    @validate_params(DRAWN, prefer_skip_nested_validation=False)
     def from_monitor(cls, monitor, *, name=None, ax=None, plot=True) -> Self:
         """Plot the evidence and the bias that a monitor recorded.
 

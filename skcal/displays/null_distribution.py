@@ -7,8 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from skcal._sklearn_compat import validate_params
 from skcal.displays.base import (
     BLUE,
+    DRAWN,
     GREY,
     MAX_PANELS,
     ORANGE,
@@ -105,6 +107,7 @@ class NullDistributionDisplay(Display):
         return [as_label(self.method, 60), counted(len(self.panels), "panel"), resamples]
 
     @classmethod
+    @validate_params(DRAWN, prefer_skip_nested_validation=False)
     def from_result(cls, result, *, labels=None, name=None, ax=None, plot=True) -> Self:
         """Read the result of a test, and plot.
 

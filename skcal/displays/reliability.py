@@ -14,9 +14,11 @@ from sklearn.utils import check_random_state
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import BIN_COUNT
 from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
 from skcal.displays.base import (
     COLOURS,
+    DRAWN,
     LEGEND,
     MAX_PANELS,
     ORANGE,
@@ -193,7 +195,7 @@ class ReliabilityDisplay(Display):
                 CalibrationErrorSearchCV,
             ],
             "n_bins": [
-                Interval(Integral, 1, None, closed="left"),
+                BIN_COUNT,
                 StrOptions({"auto", "cube_root"}),
             ],
             "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
@@ -202,7 +204,7 @@ class ReliabilityDisplay(Display):
             "confidence_level": [Interval(Real, 0, 1, closed="neither")],
             "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
             "random_state": ["random_state"],
-            "line_kw": [dict, None],
+            **DRAWN,
         },
         prefer_skip_nested_validation=False,
     )

@@ -15,6 +15,7 @@ from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
     COLOURS,
+    DRAWN,
     GREY,
     MARKERS,
     ORANGE,
@@ -158,7 +159,7 @@ class RiskDisplay(Display):
         return [shown, counted(self.n_folds, "fold"), f"lowest {as_label(self.best_name)}"]
 
     @classmethod
-    @validate_params(CONFIDENCE_LEVEL)
+    @validate_params({**DRAWN, **CONFIDENCE_LEVEL})
     def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True) -> Self:
         """Read a fitted search, and plot.
 

@@ -13,6 +13,7 @@ from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays.base import (
     BLUE,
+    DRAWN,
     GREY,
     ORANGE,
     Display,
@@ -89,7 +90,7 @@ class SegmentDisplay(Display):
         return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
 
     @classmethod
-    @validate_params({"level": CONFIDENCE_LEVEL["confidence_level"]})
+    @validate_params({**DRAWN, "level": CONFIDENCE_LEVEL["confidence_level"]})
     def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True) -> Self:
         """Take the worst segments of a test, and plot.
 

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
+    DRAWN,
     Display,
     as_label,
     counted,
@@ -137,6 +138,7 @@ class SimplexDisplay(Display):
             "min_samples": [Interval(Integral, 1, None, closed="left")],
             "superclasses": [dict, None],
             "corners": ["array-like", None],
+            **DRAWN,
         },
         prefer_skip_nested_validation=False,
     )

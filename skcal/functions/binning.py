@@ -17,7 +17,7 @@ from skcal._bins import (
     variance_of_means,
 )
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal._validation import check_unit_interval
+from skcal._validation import BIN_COUNT, check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
 
 
@@ -96,7 +96,7 @@ class Binning(BilinearFunction):
     """
 
     _parameter_constraints: dict = {
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [BIN_COUNT],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
         "debias": ["boolean", StrOptions({"labels"})],
         "min_samples": [Interval(Integral, 1, None, closed="left")],

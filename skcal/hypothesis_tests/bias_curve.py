@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
+from skcal._labels import refuse_another_order
 from skcal._show import Table, html_list, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError
@@ -60,7 +61,7 @@ class BiasCurve(CalibrationTestResult):
 @validate_params(
     {
         "window": [Interval(Real, 0, 1, closed="right")],
-        "n_points": [Interval(Integral, 1, None, closed="left")],
+        "n_points": [Interval(Integral, 1, 100_000, closed="both")],
         **CONFIDENCE_LEVEL,
         **RESAMPLING,
     }
@@ -154,6 +155,7 @@ def bias_curve(
     """
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     question = notion, sample_weight, labels, pos_label, from_logits
+    refuse_another_order({"y_proba": y_proba, "y_true": y_true, "feature": feature})
     sample = read_sample(y_true, y_proba, *question, **options)
     weighted = sample.weight > 0
     values = _read_feature(feature, len(weighted))[weighted]

@@ -164,7 +164,7 @@ def _moments_of_excess(problem, rows):
 
 @validate_params(
     {
-        "n_bins": [Interval(Integral, 3, None, closed="left")],
+        "n_bins": [Interval(Integral, 3, 100_000, closed="both")],
         "strategy": [StrOptions({"uniform", "quantile"})],
         "min_expected": [Interval(Real, 0, None, closed="left")],
         "external": ["boolean"],

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import block_diag
 
 from skcal._groups import FEW_OF_COMPARISONS, law_of_mean
+from skcal._labels import refuse_another_order
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
@@ -56,7 +57,7 @@ class ComparisonResult(CalibrationTestResult):
 @validate_params(
     {
         "method": [StrOptions({"projection", "skce"})],
-        "degree": [Interval(Integral, 1, None, closed="left")],
+        "degree": [Interval(Integral, 1, 100, closed="both")],
         "kernel": [StrOptions({"laplacian", "rbf"}), callable],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
     },
@@ -93,7 +94,7 @@ def compare_calibration(
         "projection": difference of the squared calibration errors that the predictions and
         polynomials of their ranks can mend. "skce": difference of the unbiased squared kernel
         calibration errors, with the same kernel and width on both sides.
-    degree : int ≥ 1, default=3
+    degree : int from 1 to 100, default=3
         The degree of the polynomials of "projection"; a larger one sees finer errors, noisily.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
@@ -187,6 +188,7 @@ def compare_calibration(
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     options |= {"sample_weight": sample_weight, "from_logits": from_logits, "at_least": 4}
     together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
+    refuse_another_order({"y_proba_a": y_proba_a, "y_proba_b": y_proba_b})
     a = read_sample(y_true, y_proba_a, names=("y_true", "y_proba_a"), **options, **together)
     if np.shape(y_proba_a) != np.shape(y_proba_b):
         raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from scipy.stats import foldnorm, norm
 
 from skcal._show import ShownRounded, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import CONFIDENCE_LEVEL, as_floats
+from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.classical import range_tail
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.largest_gap import largest_gap_limit
@@ -136,7 +136,7 @@ class EquivalenceTestResult(ShownRounded):
         "limit": [Interval(Real, 0, 1, closed="neither")],
         "error": [StrOptions({"calibration", "cutoff", "ece", "rms"})],
         "method": [StrOptions({"asymptotic", "exact"})],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [BIN_COUNT],
         "interval": ["array-like", None],
         "min_share": [Interval(Real, 0, 1, closed="right")],
         **CONFIDENCE_LEVEL,

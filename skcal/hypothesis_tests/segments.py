@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
+from skcal._labels import refuse_another_order
 from skcal._running import over_jobs
 from skcal._selection import LEVEL
 from skcal._show import Table, number, pvalue_text, wrapped
@@ -320,6 +321,7 @@ def segment_test(
     """
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     question = notion, sample_weight, labels, pos_label, from_logits
+    refuse_another_order({"y_proba": y_proba, "y_true": y_true, "features": features})
     sample = read_sample(y_true, y_proba, *question, **options)
     if relative:
         refuse_vectors(sample)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from copy import deepcopy
 from functools import reduce
-from numbers import Integral
 from operator import add
 from typing import Any, Self
 
@@ -13,9 +12,9 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.exceptions import NotFittedError
 
 from skcal._bins import Intervals, equal_intervals
-from skcal._labels import columns_of_labels
-from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import CONFIDENCE_LEVEL, naming
+from skcal._labels import columns_of_labels, refuse_another_order
+from skcal._sklearn_compat import validate_params
+from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, naming
 from skcal.metrics.bin_table import tabulate
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
@@ -110,7 +109,7 @@ class CalibrationAccumulator(BaseEstimator):
     _of_shares = False
     _parameter_constraints: dict = {
         "notion": [str, callable],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [BIN_COUNT],
         "edges": ["array-like", None],
         "labels": ["array-like", None],
         "pos_label": "no_validation",
@@ -166,6 +165,7 @@ class CalibrationAccumulator(BaseEstimator):
         if any(is_dask(array) for array in (y_true, y_proba, sample_weight)):
             part = _accumulate_dask(part, dask_chunks(y_true, y_proba, sample_weight))
         else:
+            refuse_another_order({"y_proba": y_proba, "sample_weight": sample_weight})
             part._read(list(array_chunks(y_true, y_proba, sample_weight)))
         if not hasattr(self, "_table"):
             self._adopt(part)

@@ -15,8 +15,9 @@ from sklearn import get_config
 
 from skcal._bins import bin_sums
 from skcal._groups import read_groups
+from skcal._labels import refuse_another_order
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import plain_array
+from skcal._validation import InputError, plain_array
 from skcal.metrics.base import combine_problems
 from skcal.metrics.bins import (
     BIN_OPTIONS,
@@ -52,6 +53,8 @@ MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"
 
 def resolve_distance(distance, norm, debias):
     """Return the distance that "auto" means, or refuse what does not go together."""
+    if 50 < norm < np.inf:
+        raise InputError("norm", f"is {norm:g}: powers of small gaps vanish.", "Pass numpy.inf.")
     if debias and norm != 2:
         raise ValueError(f"debias={debias!r} is for norm=2, the squared error, not {norm}.")
     if distance == "auto":
@@ -164,7 +167,7 @@ def expected_calibration_error(
     edges : array-like of shape (n_edges,), default=None
         Edges of bins for scalar notions, rising from 0 to 1, in place of ``n_bins`` and
         ``strategy``.
-    norm : float in [1, inf], default=1
+    norm : float in [1, 50] or inf, default=1
         The power q: 1 is ECE, 2 the root mean squared calibration error, ``inf`` the maximum.
     debias : bool or "labels", default=False
         Whether, for ``norm=2``, to subtract the estimated variance of each bin's mean residual.
@@ -257,6 +260,7 @@ def expected_calibration_error(
     options["groups"] = groups if debias else None
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     if not debias and groups is not None:  # which the value without a bias does not ask for
+        refuse_another_order({"y_proba": y_proba, "groups": groups})
         read_groups(groups, np.ones(len(plain_array(y_true, "y_true"))))
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")

@@ -22,14 +22,14 @@ from skcal._bins import (
 from skcal._groups import Groups
 from skcal._scores import bounded_log_losses
 from skcal._sklearn_compat import Interval, StrOptions
-from skcal._validation import naming, row_blocks
+from skcal._validation import BIN_COUNT, naming, row_blocks
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample
 
 #: Constraints of a metric's options of bins.
 BIN_OPTIONS = {
-    "n_bins": [Interval(Integral, 1, None, closed="left"), StrOptions({"cube_root"})],
+    "n_bins": [BIN_COUNT, StrOptions({"cube_root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
     "edges": ["array-like", None],

@@ -18,7 +18,13 @@ from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import Groups, read_groups
-from skcal._labels import check_labels, class_names, classes_of_shares, is_table
+from skcal._labels import (
+    check_labels,
+    class_names,
+    classes_of_shares,
+    is_table,
+    refuse_another_order,
+)
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -264,6 +270,8 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
 
     The weights are None for a metric that has none.
     """
+    rows = {"y_proba": y_proba, "y_true": y_true, "sample_weight": sample_weight}
+    refuse_another_order({**rows, "groups": groups})
     columns = class_names(y_proba)
     logits = bool(params.get("from_logits", False))
     proba, checked_logits = read_predictions(y_proba, params.get("notion"), logits, "y_proba")

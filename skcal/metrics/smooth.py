@@ -268,7 +268,7 @@ def kernel_density_calibration_error(
 @validate_params(
     {
         **_AVERAGE,
-        "norm": [Interval(Real, 1, None, closed="left")],
+        "norm": [Interval(Real, 1, 50, closed="both")],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "root": ["boolean"],
     }
@@ -301,7 +301,7 @@ def kernel_density_calibration_error(
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more; [1]_ is about
         "canonical".
-    norm : float ≥ 1, default=1
+    norm : float from 1 to 50, default=1
         q.
     bandwidth : float > 0 or "loo", default=0.02
         "loo": the one of the grid of [1]_ with the highest leave-one-out likelihood, for each

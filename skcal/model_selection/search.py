@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._labels import refuse_another_order
 from skcal._running import one_blas_thread
 from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
@@ -548,6 +549,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         -------
         score : float
         """
+        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
         X = self._checked(X)
         return self.best_estimator_.score(X, y, sample_weight)
 

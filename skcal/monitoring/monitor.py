@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from skcal._groups import weights_within_groups
+from skcal._labels import refuse_another_order
 from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
 from skcal._validation import InputError, naming
@@ -211,6 +212,7 @@ class CalibrationMonitor(BaseEstimator):
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
+        refuse_another_order({"X": X, "groups": groups})
         layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
         stages = _stages(len(sample.codes), self.n_samples_seen_)
         if groups is not None:

@@ -141,7 +141,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     def _read(self, X, y, sample_weight):
         """X, column numbers and weights, of shares a row for each class that has one."""
         columns = class_names(X)
-        refuse_another_order(y, X, "y", "X")
+        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
         X = read_columns(self, X, y)
         weight = check_weight(sample_weight, len(X))
         happened, votes, self.classes_ = _happened_of(y, X, columns)

@@ -15,7 +15,7 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcal._groups import INDEPENDENT, Groups
-from skcal._labels import rows_of_shares
+from skcal._labels import refuse_another_order, rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import InputError, check_weight, read_columns
@@ -186,6 +186,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
+        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
         X = read_columns(self, X, y)
         weight = check_weight(sample_weight, len(X))
         happened, votes, _ = outcomes_of(y, X)

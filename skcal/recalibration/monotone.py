@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -11,8 +10,8 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._bins import Intervals, quantile, uniform
-from skcal._sklearn_compat import Interval, StrOptions
-from skcal._validation import read_columns
+from skcal._sklearn_compat import StrOptions
+from skcal._validation import BIN_COUNT, read_columns
 from skcal.recalibration.base import RecalibrationMap
 
 
@@ -228,7 +227,7 @@ class HistogramBinning(RecalibrationMap):
 
     _parameter_constraints: dict = {
         **RecalibrationMap._parameter_constraints,
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [BIN_COUNT],
         "strategy": [StrOptions({"quantile", "uniform"})],
     }
     _of_single_probability = True

@@ -267,7 +267,7 @@ class Recalibrator(
 
     def _read(self, X, y, sample_weight, groups) -> LabelledPredictions:
         columns = class_names(X)
-        refuse_another_order(y, X, "y", "X")
+        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
         predictions = read_columns(self, X, y)
         happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)
         if votes is None and self.labels is None and columns is None:

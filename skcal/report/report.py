@@ -14,9 +14,11 @@ from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
+from skcal._groups import refuse_no_pairs
+from skcal._labels import refuse_another_order
 from skcal._show import as_json
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError
+from skcal._validation import BIN_COUNT, InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.rounding import RESOLUTION
@@ -273,7 +275,7 @@ class CalibrationReport:
         "notion": [str],
         "search": ["boolean"],
         "from_logits": ["boolean"],
-        "n_bins": [Interval(Integral, 1, None, closed="left")],
+        "n_bins": [BIN_COUNT],
         "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
         **RESOLUTION,
@@ -475,6 +477,10 @@ def calibration_report(
         reason = f"is {notion!r}, of which there is no report."
         listed = ", ".join(map(repr, _NOTIONS))
         raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
+    rows: Any = {"y_proba": y_proba, "y_true": y_true, "by": by, "segments": segments}
+    refuse_another_order({**rows, "compare": compare})
+    refuse_no_pairs(cv, "cv")
+    refuse_no_pairs(outer_cv, "outer_cv")
     notion_asked = notion
     by_label: Sequence[Sample | None] = (None, None)
     if is_of_labels(notion):

@@ -136,7 +136,7 @@ def ask(name, y, proba=PROBA, **changed):
             skcal.CalibrationErrorEstimator(f).fit(SECOND, LABELS)
             for f in (skcal.Zero(), Binning())
         ]
-        return thing(*fitted, proba, y)
+        return thing(*fitted, proba, y, **options)
     if method == "from_estimator":
         return thing.from_estimator(Predictions(), proba, y, plot=False, **options)
     if method == "from_predictions":
@@ -150,7 +150,7 @@ def ask(name, y, proba=PROBA, **changed):
         return getattr(estimator, method)(*arguments, **options)
     if owner == "RecalibratedClassifierCV":
         pytest.skip("it is fitted to labels alone")
-    return getattr(estimator.fit(SECOND, LABELS), method)(proba, y)
+    return getattr(estimator.fit(SECOND, LABELS), method)(proba, y, **options)
 
 
 def content(thing, depth=0):

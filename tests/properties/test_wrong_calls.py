@@ -9,7 +9,7 @@ from inspect import signature
 
 import numpy as np
 import pytest
-from test_outcome_properties import ENTRANCES, LABELS, PROBA, C, ask, owner_of, quiet
+from test_outcome_properties import ENTRANCES, LABELS, PROBA, C, ask, content, owner_of, quiet
 
 from skcal._sklearn_compat import ParameterError
 
@@ -55,20 +55,12 @@ RAW = re.compile(
 NAMES = re.compile(r"\b(y_true|y_proba\w*|y_before|y_after|[yX])\b")
 #: What takes features of any kind, or checks them by its classifier.
 OF_FEATURES = ("RecalibratedClassifierCV", "SegmentRecalibrator")
-#: Options of figures, which are read when they are drawn, and names that are shown as they are.
-LATER = {
-    "ax",
-    "description",
-    "line_kw",
-    "ref_line",
-    "plot",
-    "name",
-    "compare_name",
-    "note",
-    "metadata_routing",
-}
-#: What a report reads if it searches.
-OF_SEARCHES = {("calibration_report", option) for option in ("cv", "outer_cv")}
+#: Names, which are shown as they are.
+LATER = {"name", "compare_name", "description", "note", "metadata_routing"}
+#: What may be any whole number, or would take its time.
+ANY_NUMBER = {"n_resamples", "random_state", "n_jobs", "verbose", "max_search_samples"}
+#: Arguments beside labels and predictions that hold a value for each sample, or a row.
+OF_SAMPLES = ("sample_weight", "groups", "by", "segments", "features", "feature", "compare")
 every_entrance = pytest.mark.parametrize(
     "name",
     [
@@ -77,6 +69,12 @@ every_entrance = pytest.mark.parametrize(
         if not name.endswith(".from_estimator") and not name.startswith(OF_FEATURES)
     ],
 )
+
+
+def options_of(name):
+    """The parameters of an entrance."""
+    thing, _, method = owner_of(name, ENTRANCES[name]), *name.partition(".")[1:]
+    return signature(getattr(thing, method) if method else thing).parameters.values()
 
 
 def refusal(call):
@@ -105,11 +103,59 @@ def test_options_that_are_none_are_refused_by_name(name):
     thing = owner_of(name, ENTRANCES[name])
     options = signature(getattr(thing, method) if method else thing).parameters.values()
     for option in options:
-        read = option.name not in LATER and (name, option.name) not in OF_SEARCHES
-        if option.kind is option.KEYWORD_ONLY and read:
+        if option.kind is option.KEYWORD_ONLY and option.name not in LATER:
             for value in (object(), "misspelt", np.array([3.0, -2.0])):
                 error = refusal(lambda: ask(name, LABELS, PROBA, **{option.name: value}))  # noqa: B023
                 assert error is not None, (option.name, value)
                 if not isinstance(error, ParameterError):
                     assert re.search(rf"\b{option.name}(\b|_)", str(error)), str(error)
                     assert not RAW.search(str(error)), str(error)
+
+
+@every_entrance
+def test_huge_numbers_are_answered_or_refused_by_name(name):
+    for option in options_of(name):
+        whole = type(option.default) is int or option.name == "n_bins"
+        if whole and option.name not in ANY_NUMBER:
+            error = refusal(lambda: ask(name, LABELS, PROBA, **{option.name: 10**9}))  # noqa: B023
+            assert error is None or not RAW.search(str(error)), (option.name, error)
+
+
+@every_entrance
+def test_rows_in_another_order_are_refused_by_name(name):
+    pd = pytest.importorskip("pandas")
+    n = len(LABELS)
+    if name.startswith("validation_measures"):  # which `ask` gives another outcome
+        pytest.skip("it reads its sample as the others do")
+    y = pd.Series(LABELS)
+    proba = pd.DataFrame(PROBA)
+    other = pd.Series(np.arange(n) // 4 + 1).sample(frac=1, random_state=0)
+    frame = pd.DataFrame(PROBA).sample(frac=1, random_state=0)
+    options = {option.name for option in options_of(name) if option.default is not option.empty}
+    wrong = [("y", {})] + [
+        (option, {option: frame if option == "compare" else other})
+        for option in OF_SAMPLES
+        if option in options
+    ]
+    for option, given in wrong:
+        labels = y.sample(frac=1, random_state=0) if option == "y" else y
+        error = refusal(lambda: ask(name, labels, proba, **given))  # noqa: B023
+        assert error is not None, option
+        assert "the same in another order" in str(error), (option, str(error))
+        assert re.search(rf"\b{option}", str(error)), (option, str(error))
+
+
+@every_entrance
+def test_named_columns_may_be_in_any_order(name):
+    pd = pytest.importorskip("pandas")
+    takes_labels = "labels" in {option.name for option in options_of(name)}
+    if not takes_labels or name.startswith("compare_calibration"):
+        pytest.skip("it takes no labels, or second predictions without names")
+    order = [2, 0, 1]
+    frame = pd.DataFrame(PROBA, columns=range(C))[order]
+    try:
+        expected = ask(name, LABELS, frame.to_numpy(), labels=order)
+    except ValueError:  # of what needs another argument
+        expected = None
+    found = ask(name, LABELS, frame) if expected is not None else None
+    assert content(found) == content(expected)
