@@ -1,7 +1,9 @@
 """Sphinx configuration of skcal's documentation."""
 
+import contextlib
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import skcal
@@ -38,6 +40,7 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
+    "subsection_order": [f"../examples/{name}" for name in ("measure", "decide", "estimators")],
     "filename_pattern": r"plot_",
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skcal",),
@@ -138,7 +141,17 @@ def skip_foreign_members(app, what, name, obj, skip, options):
     return skip or None
 
 
+def write_report(app, exception):
+    """Run the code of the home page, which writes the report that it leads to."""
+    if exception is None and app.builder.format == "html":
+        page = (ROOT / "doc" / "index.rst").read_text(encoding="utf-8")
+        code = re.search(r"\.\. code-block:: python\n\n((?: {9}.*\n|\n)+)", page)[1]
+        with contextlib.chdir(Path(app.outdir, "_static")):
+            exec(textwrap.dedent(code), {})
+
+
 def setup(app):
     """Register the handlers."""
+    app.connect("build-finished", write_report)
     app.connect("source-read", read_included)
     app.connect("autodoc-skip-member", skip_foreign_members)

@@ -36,6 +36,12 @@ def see(path):
         assert picture.text["Words"] == words(last_figure()), path.name
 
 
+@pytest.mark.parametrize("page", TEXTS)
+def test_no_printed_result_is_elided(page):
+    shown = [code.want for _, language, code in snippets(TEXTS[page]) if language == "doctest"]
+    assert [want for want in shown if "..." in want and "Traceback" not in want] == []
+
+
 def test_snippets_are_found_in_order_and_failures_are_seen():
     text = textwrap.dedent(
         """

@@ -43,6 +43,8 @@ const look = (page, width) => new Promise(resolve => {
       told.images[decodeURI(one.src.split("/").pop())] = one.getBoundingClientRect().width;
     told.contrast = ["light", "dark"].map(theme => {
       root.documentElement.dataset.theme = theme;
+      told.bright = all("article img:not(.only-light, .only-dark)")
+        .filter(one => !view.getComputedStyle(one).filter.includes("invert")).length;
       const back = view.getComputedStyle(root.body).backgroundColor;
       const links = "article p a:not(.sd-btn), article .decision-tree text";
       const texts = all("article p, article h1, " + links);
@@ -94,6 +96,12 @@ def test_texts_can_be_read_in_light_and_dark_mode(seen):
         page: one["wide"]["contrast"]
         for page, one in seen.items()
         if min(one["wide"]["contrast"]) < 4.5
+    } == {}
+
+
+def test_figures_are_dark_on_a_dark_page(seen):
+    assert {
+        page: one["wide"]["bright"] for page, one in seen.items() if one["wide"]["bright"]
     } == {}
 
 

@@ -1,9 +1,8 @@
 """Draw the pictures of the documentation from real runs: ``python tests/studies/pictures.py``.
 
 A picture in ``doc/_static/made`` is the last figure of the code above it on its page. Names of
-pages, such as ``howto/ece_interval.rst``, draw those alone; ``screenshots`` writes the page of a
-report, and takes pictures of it, of a notebook and of a monitor with Chromium, which ``CHROMIUM``
-names ("chromium").
+pages, such as ``howto/ece_interval.rst``, draw those alone; ``screenshots`` takes pictures of a
+report, of a notebook and of a monitor with Chromium, which ``CHROMIUM`` names ("chromium").
 """
 
 import contextlib
@@ -81,14 +80,13 @@ def screenshots():
     X, y = load_digits(return_X_y=True)
     proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
     report = calibration_report(y, proba, name="naive Bayes")
-    report.save(STATIC / "report.html")
     screenshot("report", report.save, "760,1205")
-    screenshot("report_narrow", report.save, "520,740")
+    screenshot("report_narrow", report.save, "520,955")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
     narrow = cell("calibration_report(y, proba)", report)
-    screenshot("notebook_narrow", narrow, "520,620")
+    screenshot("notebook_narrow", narrow, "520,1015")
     screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,330")
-    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,330")
+    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,372")
 
 
 def cell(code, result):
