@@ -18,6 +18,7 @@ from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
+from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_vectors
 
 _SPECTRUM_BINS = 500  # up to which the eigenvalues of a covariance are taken
@@ -183,35 +184,22 @@ def binned_rms_error_interval(
     >>> round(interval.low, 2), round(interval.estimate, 2), round(interval.high, 2)
     (0.56, 0.6, 0.64)
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion,
-        sample_weight,
-        labels,
-        pos_label,
-        from_logits,
-        groups=groups,
-        at_least=2,
-    )
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2)
     refuse_vectors(sample)
     remedy = "Use more samples, or monte_carlo_test."
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))
-    linear, degenerate, freedom = terms.variances()
     tail = (1 - confidence_level) / 2
-    z = sample.groups.quantile(tail, sample.weight)
-    ends = _ends(terms, linear, degenerate, freedom, tail, z)
-    low, estimate, high = (np.sqrt(max(v, 0.0)) if root else v for v in ends)
-    error = float(np.sqrt(linear + degenerate))
-    return ErrorInterval(
-        float(estimate), float(low), float(high), error, confidence_level, str(sample.notion)
-    )
+    ends = _ends(terms, tail, sample.groups.quantile(tail, sample.weight))
+    low, estimate, high = (float(np.sqrt(max(end, 0.0)) if root else end) for end in ends)
+    error = float(np.sqrt(terms.linear + terms.degenerate))
+    return ErrorInterval(estimate, low, high, error, confidence_level, str(sample.notion))
 
 
-def _ends(terms, linear, degenerate, freedom, tail, z):
+def _ends(terms: _PairTerms, tail, z) -> tuple[float, float, float]:
     """Low, estimate, high: where (θ - θ̂)² = z² (slope θ + degenerate), as of Wilson's interval."""
-    slope = _slope(terms, linear, degenerate)
+    slope, degenerate, freedom = terms.slope, terms.degenerate, terms.freedom
     skewed = max((chi2.isf(tail, freedom) - freedom) / np.sqrt(2 * freedom), z)
     middle = terms.estimate + z**2 * slope / 2
     square = z**2 * slope * max(terms.estimate, 0) + (z**2 * slope / 2) ** 2
@@ -219,15 +207,7 @@ def _ends(terms, linear, degenerate, freedom, tail, z):
     return max(low, 0.0), terms.estimate, _upper_end(terms.estimate, slope, degenerate, z)
 
 
-def _slope(terms, linear, degenerate) -> float:
-    """How the variance grows with the squared error."""
-    spread = 2 * np.sqrt(degenerate)
-    slope = linear / max(terms.estimate, spread) if linear > 0 else 0.0
-    # Close to 0 the estimate does not tell.
-    return max(slope, terms.slope) if terms.estimate <= spread else slope
-
-
-def _upper_end(estimate, slope, degenerate, z):
+def _upper_end(estimate, slope, degenerate, z) -> float:
     middle = estimate + z**2 * slope / 2
     square = z**2 * slope * max(estimate, 0) + (z**2 * slope / 2) ** 2
     return max(middle + np.sqrt(square + z**2 * degenerate), 0.0)
@@ -256,21 +236,49 @@ def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> Rms
     The upper one is 1 where too few outcomes are uncertain for any limit.
     """
     terms, n = _PairTerms(sample, rule), len(sample.codes)
-    linear, degenerate, freedom = terms.variances()
     z = sample.groups.quantile(tail, sample.weight)
-    ends = _ends(terms, linear, degenerate, freedom, tail, z)
-    low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in ends)
+    low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in _ends(terms, tail, z))
     if surprises(sample) < FEWEST_EVENTS:
         high = 1.0
-    slope = _slope(terms, linear, degenerate)
 
     def high_of(n_samples):
         part = n / n_samples
-        own = np.sqrt(linear * part + degenerate * part**2)
-        square = max(terms.estimate, 0.0) + norm.ppf(chance) * own
-        return float(np.sqrt(_upper_end(square, slope * part, degenerate * part**2, z)))
+        degenerate = terms.degenerate * part**2
+        error = np.sqrt(terms.linear * part + degenerate)
+        square = max(terms.estimate, 0.0) + norm.ppf(chance) * error
+        return float(np.sqrt(_upper_end(square, terms.slope * part, degenerate, z)))
 
     return RmsBounds(estimate, low, high, high_of)
+
+
+class _BinnedProblem:
+    """What each sample of a problem adds to the squared error, and how much outcomes vary."""
+
+    def __init__(self, problem: Problem, rule: BinRule, total: float):
+        groups, partition = problem.groups, rule.partition(problem)
+        bins, size = partition.assign(problem.features), partition.n_bins
+        x, w = problem.features[:, 0].astype(np.float64), problem.weight
+        delta, share = problem.residuals[:, 0].astype(np.float64), w / total
+        mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
+        squares, diagonal = (groups.squares_of_cells(t, bins, size) for t in (w, w * delta))
+        pairs = mass**2 - squares
+        enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
+        factor = np.where(enough, mass / total, 0) / np.where(enough, pairs, 1)
+        scale = np.sqrt(factor[bins]) * w
+        gaps = (sums / np.where(mass > 0, mass, 1))[bins]
+        self.rows, self.bins, self.n_bins, self.share = problem.rows, bins, size, w.sum() / total
+        self.errors = np.where(enough, (sums**2 - diagonal) / np.where(enough, pairs, 1), 0)[bins]
+        self.values, self.centred = scale * delta, scale * (delta - gaps)
+        self.expected, self.eigenvalues = _expected_squares(scale, x, bins, size, groups)
+        apart = share * (delta - gaps)
+        self.spread = float(np.sum(apart**2))
+        self.squared_gaps = self.spread_of_gaps = 0.0
+        if not groups.independent:
+            frequency = np.clip(x + gaps, 0, 1)
+            of_law = groups.covariance(share, frequency)
+            self.spread = max(self.spread, float(np.sum(groups.sums(apart) ** 2)), of_law)
+            self.spread_of_gaps = groups.covariance(share * gaps, frequency)
+            self.squared_gaps = share @ gaps**2
 
 
 class _PairTerms:
@@ -279,74 +287,49 @@ class _PairTerms:
     Of groups a row is the sum over the samples of a group, and pairs are of different groups.
     """
 
-    def __init__(self, sample: Sample, rule):
-        n, weight = len(sample.codes), sample.weight
-        self.share, self.groups = weight / weight.sum(), sample.groups
-        rows, columns, self.expected, eigenvalues = [], [], 0.0, []
-        values, centred, errors, offset = [], [], [], 0
-        spreads = own_shares = self.spread = squared_gaps = 0.0
-        for problem in [problem for problem in sample.problems() if len(problem.weight)]:
-            partition = rule.partition(problem)
-            bins, size = partition.assign(problem.features), partition.n_bins
-            x, w = problem.features[:, 0].astype(np.float64), problem.weight
-            delta = problem.residuals[:, 0].astype(np.float64)
-            mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
-            squares, diagonal = (
-                problem.groups.squares_of_cells(t, bins, size) for t in (w, w * delta)
-            )
-            pairs = mass**2 - squares
-            enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
-            factor = np.where(enough, mass / weight.sum(), 0) / np.where(enough, pairs, 1)
-            gaps = sums / np.where(mass > 0, mass, 1)
-            errors.append(
-                np.where(enough, (sums**2 - diagonal) / np.where(enough, pairs, 1), 0)[bins]
-            )
-            scale = np.sqrt(factor[bins]) * w
-            own_shares += w.sum() / weight.sum()
-            apart = w / weight.sum() * (delta - gaps[bins])
-            spread = float(np.sum(apart**2))
-            if not problem.groups.independent:
-                frequency = np.clip(x + gaps[bins], 0, 1)
-                of_law = problem.groups.covariance(w / weight.sum(), frequency)
-                spread = max(spread, float(np.sum(problem.groups.sums(apart) ** 2)), of_law)
-                self.spread += problem.groups.covariance(w / weight.sum() * gaps[bins], frequency)
-                squared_gaps += mass @ gaps**2 / weight.sum()
-            spreads += spread
-            rows.append(np.arange(n)[problem.rows])
-            columns.append(bins + offset)
-            values.append(scale * delta)
-            centred.append(scale * (delta - gaps[bins]))
-            expected, own = _expected_squares(scale, x, bins, size, problem.groups)
-            self.expected += expected
-            eigenvalues.append(own)
-            offset += size
-        samples, column = np.concatenate(rows), np.concatenate(columns)
-        place = self.groups.units(n)[samples], column
-        shape = n if self.groups.independent else self.groups.n_groups, offset
-        self.U, self.centred = (
-            csr_array((np.concatenate(v), place), shape=shape) for v in (values, centred)
+    def __init__(self, sample: Sample, rule: BinRule):
+        n, weight, groups = len(sample.codes), sample.weight, sample.groups
+        problems = [problem for problem in sample.problems() if len(problem.weight)]
+        parts = [_BinnedProblem(problem, rule, weight.sum()) for problem in problems]
+        starts = np.cumsum([0, *(part.n_bins for part in parts)])
+        samples = np.concatenate([np.arange(n)[part.rows] for part in parts])
+        columns = [part.bins + start for part, start in zip(parts, starts[:-1], strict=True)]
+        place = groups.units(n)[samples], np.concatenate(columns)
+        self.U, centred = (
+            csr_array((np.concatenate(values), place), shape=(groups.n_units(n), starts[-1]))
+            for values in zip(*((part.values, part.centred) for part in parts), strict=True)
         )
-        self.errors = np.bincount(samples, np.concatenate(errors), minlength=n)
-        self.eigenvalues = np.concatenate(eigenvalues)
-        self.slope = 4 * spreads / own_shares  # of the linear part, were all gaps alike
+        errors = np.concatenate([part.errors for part in parts])
+        self.errors = np.bincount(samples, errors, minlength=n)
+        self.eigenvalues = np.concatenate([part.eigenvalues for part in parts])
         self.means = np.asarray(self.U @ self.U.sum(axis=0)) - _squares(self.U)
         self.estimate = float(self.means.sum())
+        diagonal = _squares(centred)
+        seen = float(gram_square(centred) - diagonal @ diagonal)
+        self.expected = sum(part.expected for part in parts)
+        self.degenerate = 2 * max(seen, self.expected)
+        own = groups.sums(weight / weight.sum() * (self.errors + self.estimate))
+        influence = 2 * self.means - own
         # Noise makes the squares of gaps larger than the estimate.
-        self.spread *= max(self.estimate, 0.0) / squared_gaps if squared_gaps > 0 else 0.0
-
-    def variances(self):
-        """Linear and degenerate part, and the degrees of freedom of the degenerate one."""
-        diagonal = _squares(self.centred)
-        seen = float(gram_square(self.centred) - diagonal @ diagonal)
-        degenerate = 2 * max(seen, self.expected)
-        own = self.share * (self.errors + self.estimate)
-        influence = 2 * self.means - (own if self.groups.independent else self.groups.sums(own))
-        linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 4 * self.spread)
+        of_gaps = sum(part.spread_of_gaps for part in parts)
+        squared_gaps = sum(part.squared_gaps for part in parts)
+        of_gaps *= max(self.estimate, 0.0) / squared_gaps if squared_gaps > 0 else 0.0
+        self.linear = max(float(influence @ influence) - 4 * max(seen, 0.0), 4 * of_gaps)
         freedom = _freedom(self.eigenvalues)
-        if not self.groups.independent and self.centred.shape[1] <= _SPECTRUM_BINS:
-            product = (self.centred.T @ self.centred).toarray()
+        if not groups.independent and starts[-1] <= _SPECTRUM_BINS:
+            product = (centred.T @ centred).toarray()
             freedom = min(freedom, _freedom(np.maximum(np.linalg.eigvalsh(product), 0)))
-        return linear, degenerate, max(freedom, 1.0)
+        self.freedom = max(freedom, 1.0)
+        # Of the linear part, were all gaps alike.
+        self.alike = 4 * sum(part.spread for part in parts) / sum(part.share for part in parts)
+
+    @property
+    def slope(self) -> float:
+        """How the variance grows with the squared error."""
+        spread = 2 * np.sqrt(self.degenerate)
+        slope = self.linear / max(self.estimate, spread) if self.linear > 0 else 0.0
+        # Close to 0 the estimate does not tell.
+        return max(slope, self.alike) if self.estimate <= spread else slope
 
 
 def _expected_squares(scale, x, bins, size, groups):

@@ -82,19 +82,18 @@ def test_the_variance_is_that_of_sums_over_pairs(notion):
     share = weight / weight.sum()
     influence = 2 * h.sum(axis=1) - share * (own + h.sum())
     assert abs(influence.sum()) < 1e-12
-    linear, degenerate, freedom = terms.variances()
-    assert degenerate >= 2 * null.sum() * (1 - 1e-10)
-    assert linear <= influence @ influence
-    assert 1 <= freedom <= 15
+    assert terms.degenerate >= 2 * null.sum() * (1 - 1e-10)
+    assert terms.linear <= influence @ influence
+    assert 1 <= terms.freedom <= 15
 
 
 def test_the_upper_end_solves_the_equation_of_wilsons_interval():
     y, p, weight = sample("binary", 2000)
     terms = _PairTerms(read_sample(y, p, sample_weight=weight), BinRule(5, "uniform"))
-    linear, degenerate, freedom = terms.variances()
-    assert terms.estimate > 2 * np.sqrt(degenerate)  # far enough from 0 for the observed slope
-    _, estimate, high = _ends(terms, linear, degenerate, freedom, 0.025, 1.96)
-    variance = linear / estimate * high + degenerate
+    # far enough from 0 for the observed slope
+    assert terms.estimate > 2 * np.sqrt(terms.degenerate)
+    _, estimate, high = _ends(terms, 0.025, 1.96)
+    variance = terms.linear / estimate * high + terms.degenerate
     assert_allclose((high - estimate) ** 2, 1.96**2 * variance, rtol=1e-10)
 
 
@@ -103,7 +102,7 @@ def test_one_bin_has_one_degree_of_freedom_and_equal_bins_as_many_as_they_are():
     y = np.tile([0, 1], 50)
     for n_bins, freedom in ((1, 1), (2, 2)):
         terms = _PairTerms(read_sample(y, p), BinRule(n_bins, "uniform"))
-        assert_allclose(terms.variances()[2], freedom)
+        assert_allclose(terms.freedom, freedom)
 
 
 def test_events_that_have_not_happened_are_counted():
