@@ -33,12 +33,12 @@ from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
 from skcal.metrics.cox import recalibration_of
+from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.smoothers import _deviations_of_groups, make_points
 from skcal.metrics.statistic import redraw
-from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.notions import make_problems
 from skcal.recalibration.base import Identity
 from skcal.recalibration.losses import LossComparison

@@ -9,19 +9,18 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csr_array
 from scipy.special import expit, logit
 from sklearn.utils import check_random_state
 
-from skcal._groups import INDEPENDENT
 from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.metrics.base import check_both, outcome_of
+from skcal._validation import CONFIDENCE_LEVEL
+from skcal.metrics.base import Outcome, check_both, outcome_of
 from skcal.metrics.cox import intercept_of, recalibration_of
+from skcal.metrics.curve_distances import CURVE_DISTANCES, CurveDistances
 from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
-from skcal.metrics.smoothers import CURVES, Points, make_points, point_gaps
+from skcal.metrics.smoothers import CURVES
 from skcal.sample import Sample, read_sample, refuse_groups
 
 _NOTE = (
@@ -233,10 +232,6 @@ def _cells(measure: Measure) -> tuple[str, str]:
     return f"{measure.estimate:.3f}", f"{measure.low:.3f} to {measure.high:.3f}"
 
 
-_QUANTILES = {"e50": 0.5, "e90": 0.9, "emax": 1.0}
-CURVE_DISTANCES = ("ici", *_QUANTILES)
-
-
 @validate_params(
     {
         "method": [StrOptions(set(CURVES))],
@@ -389,7 +384,7 @@ def validation_of(
         observed_expected_ratio=ratio,
         intercept_in_the_large=Measure(*large),
         slope=slope,
-        **_distances(method, x, *about, n_resamples, random_state),
+        **_distances(method, data, confidence_level, n_resamples, random_state),
         c_statistic=c_statistic,
         **_brier_measures(x, *about, few),
         method=method,
@@ -413,130 +408,15 @@ def _prevalence(outcome, weight, groups, level) -> Measure:
     return Measure(float(np.average(outcome, weights=weight)), *limits)
 
 
-def _distances(method, x, outcome, weight, groups, level, n_resamples, random_state):
-    """ICI, E50, E90 and Emax, with intervals that hold them and begin at 0 unless shown."""
-    points = make_points(x, outcome, weight)
-    gaps = point_gaps(method, points)
-    estimates = summarised(gaps, points.mass)
-    if n_resamples is None:
-        return _without_intervals(estimates)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    tail, dependent = (1 - level) / 2, not groups.independent and not groups.alone.all()
-    # Noise adds to the distances, once more in the resamples. The lower end leaves that out twice;
-    # the upper end counts the spread alone, since that of the truth may be any part of it.
-    below = above = np.zeros(len(estimates))
-    resampled = [(INDEPENDENT.or_singles(weight), 1.0)]
-    if dependent:  # no interval is narrower than without groups
-        resampled = [(*resampled[0][:1], np.sqrt(groups.design_effect(weight))), (groups, 1.0)]
-    for units, scale in resampled:
-        resample = _resampled_points if units.independent else _resampled_groups
-        draw = resample(points, outcome, weight, units)
-        drawn: list[np.ndarray] = []
-        noise: list[np.ndarray] = []  # of the curve
-        while len(drawn) < n_resamples:
-            others, kept = _kept(points, *draw(rng))
-            if len(kept):
-                found = point_gaps(method, others)
-                drawn.append(summarised(found, others.mass))
-                noise.append(summarised(found - gaps[kept], others.mass))
-        middle, largest = np.quantile(drawn, [0.5, 1 - tail], axis=0)
-        below = np.maximum(below, scale * (largest - estimates))
-        above = np.maximum(above, scale * (largest - middle))
-    redraw = _redrawn_points if groups.independent else _redrawn_samples
-
-    def distances_of_outcomes(chance):
-        for hits, misses in redraw(points, chance, weight, groups, n_resamples, rng):
-            others, kept = _kept(points, hits, misses, points.squares)
-            if len(kept):
-                yield summarised(point_gaps(method, others), others.mass)
-            else:
-                yield np.full(len(CURVE_DISTANCES), np.inf)
-
-    if dependent:  # groups that are drawn anew may not tell how outcomes vary
-        of_curve = list(distances_of_outcomes(points.prediction + gaps))
-        middle, largest = np.quantile(of_curve, [0.5, 1 - tail], axis=0)
-        with np.errstate(invalid="ignore"):
-            above = np.fmax(above, largest - middle)
-    larger = (np.array(list(distances_of_outcomes(points.prediction))) >= estimates).sum(axis=0)
-    if not groups.independent:
-        larger = np.maximum(larger, (np.array(noise) >= estimates).sum(axis=0))
-    pvalues = (1 + larger) / (1 + n_resamples)
-    low = np.clip(estimates - below, 0, estimates)
-    low = np.where(is_significant(pvalues, level), low, 0.0)
-    rows = np.column_stack([estimates, low, np.minimum(estimates + above, 1)])
-    return {
-        name: Measure(*map(float, row)) for name, row in zip(CURVE_DISTANCES, rows, strict=True)
-    }
-
-
-def _without_intervals(estimates) -> dict[str, Measure]:
-    return {
-        name: Measure(float(value), np.nan, np.nan)
-        for name, value in zip(CURVE_DISTANCES, estimates, strict=True)
-    }
-
-
-def _kept(points, hits, misses, squares) -> tuple[Points, np.ndarray]:
-    """The points that hold samples, and their places; none where one outcome does not occur."""
-    mass = np.asarray(hits + misses, dtype=np.float64)
-    kept = np.flatnonzero(mass > 0) if hits.any() and misses.any() else np.arange(0)
-    return points._replace(
-        prediction=points.prediction[kept],
-        mass=mass[kept],
-        hits=np.asarray(hits, dtype=np.float64)[kept],
-        squares=np.asarray(squares, dtype=np.float64)[kept],
-    ), kept
-
-
-def _resampled_points(points: Points, outcome, weight, groups):
-    """Return a function that draws hits, misses and squared weights at each point."""
-    n = len(outcome)
-    cells = np.concatenate([points.hits, points.mass - points.hits]) / n
-
-    def draw(rng):
-        hits, misses = rng.multinomial(n, cells).reshape(2, -1)
-        return hits, misses, hits + misses
-
-    return draw
-
-
-def _resampled_groups(points: Points, outcome, weight, groups):
-    """The same where groups are drawn with all of their samples."""
-    size = len(points.mass)
-    place = points.group + size * (1 - outcome.astype(np.intp)), groups.codes
-    cells = csr_array((weight, place), shape=(2 * size, groups.n_groups))
-    squares = csr_array((weight**2, (points.group, groups.codes)), shape=(size, groups.n_groups))
-    shares = np.full(groups.n_groups, 1 / groups.n_groups)
-
-    def draw(rng):
-        counts = rng.multinomial(groups.n_groups, shares)
-        return *(cells @ counts).reshape(2, -1), squares @ counts
-
-    return draw
-
-
-def _redrawn_points(points: Points, chance, weight, groups, n_resamples, rng):
-    """Hits and misses at each point if the outcomes have these chances."""
-    size, rate = points.mass.astype(np.int64), np.clip(chance, 0, 1)
-    for hits in rng.binomial(size, rate, size=(n_resamples, len(size))):
-        yield hits, size - hits
-
-
-def _redrawn_samples(points: Points, chance, weight, groups, n_resamples, rng):
-    """The same of samples whose weights may differ, and which depend on each other in groups."""
-    rate = np.clip(chance, 0, 1)[points.group]
-    for seeds in rng.integers(2**31 - 1, size=(n_resamples, 2)):
-        [uniform] = groups.uniform(seeds[:1], seeds[1:])
-        hits = np.bincount(points.group, weight * (uniform < rate), len(points.mass))
-        misses = points.mass - hits
-        yield hits, np.where(misses > 1e-12 * points.mass, misses, 0.0)
-
-
-def summarised(gaps: np.ndarray, mass: np.ndarray) -> np.ndarray:
-    """Mean, median, 90 % quantile and maximum of the sizes of gaps."""
-    sizes = np.abs(gaps)
-    quantiles = np.quantile(sizes, list(_QUANTILES.values()), method="inverted_cdf", weights=mass)
-    return np.append(mass @ sizes / mass.sum(), quantiles)
+def _distances(method, data: Outcome, level, n_resamples, random_state) -> dict[str, Measure]:
+    """ICI, E50, E90 and Emax."""
+    curve = CurveDistances(method, data)
+    ends = np.full((2, len(CURVE_DISTANCES)), np.nan)
+    if n_resamples is not None:
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        ends[:] = curve.intervals(level, n_resamples, rng)
+    rows = np.vstack([curve.estimates, ends]).T.tolist()
+    return {name: Measure(*row) for name, row in zip(CURVE_DISTANCES, rows, strict=True)}
 
 
 def _c_statistic(x, outcome, weight, groups, level) -> Measure:

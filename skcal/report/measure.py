@@ -20,9 +20,10 @@ from skcal.metrics.bin_table import bins_of
 from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
 from skcal.metrics.bootstrap import interval_of_counts, warn_of_few_events
+from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.decomposition import parts_of, sharpness_of
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
-from skcal.metrics.validation import CURVE_DISTANCES, ValidationMeasures, validation_of
+from skcal.metrics.validation import ValidationMeasures, validation_of
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion

@@ -28,8 +28,8 @@ from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
 from skcal.metrics import calibration_error, calibration_error_interval, validation_measures
+from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.metrics.validation import CURVE_DISTANCES
 from skcal.report import calibration_report
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
