@@ -296,8 +296,8 @@ def ratio_of_shares(problem: Problem) -> float:
     """How much shares of several votes vary beside labels, (Σ δ² + max δ²) / Σ x (1 - x)."""
     several = ~problem.groups.alone
     X = problem.features[several].astype(np.float64)
-    chance = (X * (1 - X)).sum()
-    squares = (problem.residuals[several] ** 2).sum(axis=1)
+    chance = np.sort((X * (1 - X)).sum(axis=1)).sum()  # so that the order of rows does not matter
+    squares = np.sort((problem.residuals[several] ** 2).sum(axis=1))
     # As if the largest had been seen once more: where few events are expected and fewer happened,
     # those alone would make the ratio too small.
     return float((squares.sum() + squares.max(initial=0.0)) / chance) if chance > 0 else 1.0

@@ -159,6 +159,7 @@ def test_small_samples_show_nothing_and_large_ones_one_side():
         ("calibration", 1.0, 0.07),
         pytest.param("calibration", 0.7, 0.11, marks=pytest.mark.slow),
         pytest.param("cutoff", 1.0, 0.05, marks=pytest.mark.slow),
+        pytest.param("cutoff", 0.7, 0.11, marks=pytest.mark.slow),
         ("rms", 1, 0.06),
     ],
 )

@@ -63,14 +63,19 @@ def test_the_order_of_the_rows_changes_no_digit(more):
     assert one == calibration_error_interval(y[rows], p[rows], **moved)
 
 
-def test_votes_in_another_order_change_no_digit():
-    rng = np.random.default_rng(3)
-    p = rng.random(120).round(1)
-    votes = rng.binomial(5, p)
-    counts = np.column_stack([5 - votes, votes])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("notion", ["binary", "multi-label", "precision-at-2"])
+def test_votes_and_labels_in_another_order_change_no_digit(notion, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(2, 3, (120, 3))
+    y = (rng.random((120, 3)) < p).astype(int)
+    if notion == "binary":
+        p = p[:, 0].round(1)
+        votes = rng.binomial(5, p)
+        y = np.column_stack([5 - votes, votes])
     rows = rng.permutation(120)
-    one = calibration_error_interval(counts, p)
-    assert one == calibration_error_interval(counts[rows], p[rows])
+    one = calibration_error_interval(y, p, notion=notion)
+    assert one == calibration_error_interval(y[rows], p[rows], notion=notion)
 
 
 def test_sentences_say_what_the_numbers_say():
