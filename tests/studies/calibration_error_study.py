@@ -160,11 +160,11 @@ def rows_for(cell, kind, n, seeds, n_low, accuracy):
 
 
 def tables(path, folder):
-    """Mean limits and misses of each cell, pooled misses, and upper limits of many crossings."""
+    """Mean limits and misses of each cell and pooled, limits of many crossings, and accuracy."""
     by_cell = defaultdict(list)
     for cell, kind, n, _, *values in rows_of(path):
         by_cell[cell, kind, int(n)].append([float(value or "nan") for value in values])
-    cells, pooled, many = [], defaultdict(list), []
+    cells, pooled, many, accuracy = [], defaultdict(list), [], []
     for (cell, kind, n), values in by_cell.items():
         truth, rows = truth_of(cell, kind), np.array(values)
         low, high, _, estimate, smooth, bins, of_three, of_known = rows.T
@@ -179,9 +179,11 @@ def tables(path, folder):
             upper = (high, of_three, of_known)
             fixed = (f"{one.mean():.4f} ({100 * np.mean(one < truth):.0f} %)" for one in upper)
             many.append([cell, n, f"{truth:.4f}", *fixed])
-        errors = [np.abs(one - truth) for one in (estimate, smooth, bins)]
-        if np.isfinite(errors[0]).any():
-            print(cell, n, *(f"{1000 * np.nanmean(one):.1f}" for one in errors))
+        known = np.isfinite(estimate)
+        if known.any():
+            errors = (np.abs(one[known] - truth).mean() for one in (estimate, smooth, bins))
+            figures = [f"{1000 * x:.1f}" for x in (truth, *errors)]
+            accuracy.append([cell, n, *figures, known.sum()])
     header = ["cell", "kind", "n", "truth", "mean lower / truth", "lower missed"]
     write_table(folder, "limits", [*header, "mean upper", "upper missed"], cells)
     rows = []
@@ -192,6 +194,8 @@ def tables(path, folder):
     write_table(folder, "limits_pooled", header, rows)
     header = ["cell", "n", "truth", "upper limit (missed)", "of 3 crossings", "of the true number"]
     write_table(folder, "limits_crossings", header, many)
+    header = ["curve", "n", "truth", "calibration error", "smooth ECE", "15 bins", "data sets"]
+    write_table(folder, "accuracy", header, accuracy)
 
 
 def share_of(count, total):
