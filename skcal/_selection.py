@@ -48,12 +48,6 @@ def as_pair(candidate: Any, place: str, is_model: Callable, remedy: str) -> tupl
     return model, grid
 
 
-def learnt_by(fitted: Any) -> dict[str, Any]:
-    """Return the attributes of a fitted model that are no parameters."""
-    parameters = fitted.get_params(deep=False)
-    return {name: value for name, value in vars(fitted).items() if name not in parameters}
-
-
 def settings_of(model: Any, grid: Any, place: str) -> tuple[list[dict], list]:
     """Return the parameter settings of a grid, and a clone of the model for each.
 

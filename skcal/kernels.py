@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.linalg import eigh, solve_triangular
+from scipy.linalg import solve_triangular
 from scipy.spatial.distance import cdist, pdist
 from sklearn import config_context
 from sklearn.metrics.pairwise import (
@@ -19,7 +19,6 @@ from sklearn.metrics.pairwise import (
 )
 
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
-from skcal._matrices import times_rows
 from skcal._running import over_jobs
 from skcal._sklearn_compat import _euclidean_distances
 from skcal._validation import row_blocks
@@ -369,42 +368,6 @@ def _ordered_gaps(
     return found[order[np.searchsorted(total, ranks, side="right")]]
 
 
-class KernelFactor(NamedTuple):
-    """K ≈ ΨΨᵀ, and the rotation for which ΦᵀWΦ = diag(s), Φ = ΨU, of training samples.
-
-    Attributes
-    ----------
-    landmarks : ndarray of shape (r, d)
-        The samples that the features are built on.
-    projection : ndarray of shape (r, r)
-        φ(x) = k(x, landmarks) @ projection.
-    psi : ndarray of shape (n, r)
-        Ψ, of the samples that the landmarks are chosen from.
-    rotation : ndarray of shape (r, r)
-        U.
-    eigenvalues : ndarray of shape (r,)
-        s, ascending.
-    trace_error : float
-        Share of the (weighted) trace of K that ΨΨᵀ leaves out.
-    approximation : {"low-rank", "exact", "nystroem"}
-        Whether the tolerance (or rounding) was reached, the rank is n, or the rank limit came
-        first.
-    """
-
-    landmarks: np.ndarray
-    projection: np.ndarray
-    psi: np.ndarray
-    rotation: np.ndarray
-    eigenvalues: np.ndarray
-    trace_error: float
-    approximation: str
-
-    @property
-    def features(self) -> np.ndarray:
-        """φ of the training samples, (n, r)."""
-        return self.psi @ self.rotation
-
-
 class KernelBasis(NamedTuple):
     """K ≈ ΨΨᵀ with ψ(x) = L⁻¹ k(B, x), before training samples rotate it.
 
@@ -416,8 +379,11 @@ class KernelBasis(NamedTuple):
         L, with k(B, B) = L Lᵀ.
     psi : ndarray of shape (n, r)
         Ψ.
-    trace_error, approximation
-        As of :class:`KernelFactor`.
+    trace_error : float
+        Share of the (weighted) trace of K that ΨΨᵀ leaves out.
+    approximation : {"low-rank", "exact", "nystroem"}
+        Whether the tolerance (or rounding) was reached, the rank is n, or the rank limit came
+        first.
     """
 
     landmarks: np.ndarray
@@ -426,19 +392,15 @@ class KernelBasis(NamedTuple):
     trace_error: float
     approximation: str
 
-    def rotated(self, gram: np.ndarray) -> KernelFactor:
-        """Return the factor whose training samples have ΨᵀWΨ = ``gram``.
+    def projection(self, rotation: np.ndarray) -> np.ndarray:
+        """Return (r, k) by which k(x, B) becomes ψ(x)ᵀU.
 
         Parameters
         ----------
-        gram : ndarray of shape (r, r)
-            Symmetric, positive semidefinite.
+        rotation : ndarray of shape (r, k)
+            U.
         """
-        eigenvalues, rotation = eigh(gram)
-        # φ(x) = Uᵀ ψ(x) = (L⁻ᵀ U)ᵀ k(B, x).
-        projection = solve_triangular(self.triangle, rotation, lower=True, trans="T")
-        ends = self.trace_error, self.approximation
-        return KernelFactor(self.landmarks, projection, self.psi, rotation, eigenvalues, *ends)
+        return solve_triangular(self.triangle, rotation, lower=True, trans="T")
 
     def first(self, rank: int) -> KernelBasis:
         """Return the basis of the first landmarks.
@@ -452,15 +414,15 @@ class KernelBasis(NamedTuple):
         return KernelBasis(self.landmarks[:rank], triangle, psi, np.nan, "nystroem")
 
 
-def factor_kernel(
+def kernel_basis(
     X: np.ndarray,
     weight: np.ndarray,
     kernel: _KernelLike,
     parameters: _Parameters,
     tol: float,
     max_rank: int,
-) -> KernelFactor:
-    """Low-rank factor of a kernel matrix by pivoted Cholesky decomposition.
+) -> KernelBasis:
+    """Low-rank basis of a kernel matrix by pivoted Cholesky decomposition.
 
     Parameters
     ----------
@@ -480,26 +442,12 @@ def factor_kernel(
 
     Returns
     -------
-    factor : KernelFactor
+    basis : KernelBasis
 
     Notes
     -----
     O(n r²) time, O(n r) memory; no n×n matrix unless r = n.
     """
-    basis = kernel_basis(X, weight, kernel, parameters, tol, max_rank)
-    weighted = times_rows(basis.psi, np.sqrt(weight))
-    return basis.rotated(weighted.T @ weighted)
-
-
-def kernel_basis(
-    X: np.ndarray,
-    weight: np.ndarray,
-    kernel: _KernelLike,
-    parameters: _Parameters,
-    tol: float,
-    max_rank: int,
-) -> KernelBasis:
-    """Return the basis of :func:`factor_kernel`, whose parameters it has."""
     X64 = X.astype(np.float64, copy=False)  # once, not for every block
     diagonal = kernel_diagonal(X64, kernel, parameters).astype(np.float64)
     if not diagonal.any():

@@ -33,7 +33,6 @@ from skcal._matrices import (
     Matrix,
     as_factor,
     inner_product,
-    require_pairs,
     rows_of,
     rowwise_dot,
     rowwise_quadratic,
@@ -143,34 +142,6 @@ def excess_risk(
     phi, residuals = _check_parts(phi, residuals)
     weight = check_weight(sample_weight, len(residuals))
     return _pair_mean(phi, residuals, as_factor(form), (0.0, 2.0), weight)
-
-
-def linear_pair_risk(
-    phi: ArrayLike | sparse.sparray,
-    residuals: ArrayLike,
-    form: ArrayLike | sparse.sparray | None = None,
-    *,
-    sample_weight: ArrayLike | None = None,
-) -> PairRisk:
-    """Mean squared gap over the disjoint pairs (0, 1), (2, 3), …: O(n r), unbiased, noisier.
-
-    Parameters and returns as in :func:`pair_risk`; an odd last sample is left out,
-    and so are samples of weight 0 before pairs are formed.
-    """
-    phi, residuals = _check_parts(phi, residuals)
-    weight = check_weight(sample_weight, len(residuals))
-    kept = np.flatnonzero(weight)
-    even = len(kept) // 2 * 2
-    first, second = kept[0:even:2], kept[1:even:2]
-    pair_weight = weight[first] * weight[second]
-    require_pairs(pair_weight.sum())
-    pair_weight = pair_weight / pair_weight.sum()
-    projected = phi[first] if form is None else phi[first] @ form
-    gap = rowwise_dot(residuals[first], residuals[second]) - rowwise_dot(projected, phi[second])
-    value = float(pair_weight @ gap**2)
-    influence = np.zeros(len(residuals))
-    influence[first] = pair_weight * (gap**2 - value)
-    return PairRisk(value, float(np.linalg.norm(influence)), influence)
 
 
 def dense_pair_risk(

@@ -16,7 +16,6 @@ from skcal.pair_risk import (
     add_problems,
     dense_pair_risk,
     excess_risk,
-    linear_pair_risk,
     one_step_terms,
     pair_risk,
     pair_risk_path,
@@ -161,20 +160,6 @@ def test_a_path_holds_the_single_risks_and_takes_the_square_of_the_residuals_tha
     assert_allclose(more - path, constant / sum_over_pairs(weight), **EXACT)
 
 
-@pytest.mark.parametrize("n", [6, 7])  # an odd last sample is left out
-@pytest.mark.parametrize("to_phi", [np.asarray, sparse.csr_array])
-def test_the_linear_risk_is_a_loop_over_disjoint_pairs(n, to_phi):
-    phi, residuals, form, weight = random_parts(n)
-    for M in (form, None):
-        losses = np.array([squared_gap(phi, residuals, M)(i, i + 1) for i in (0, 2, 4)])
-        linear = linear_pair_risk(to_phi(phi), residuals, M)
-        assert_allclose(linear.value, losses.mean(), **EXACT)
-        assert_allclose(linear.standard_error, losses.std() / np.sqrt(3), **EXACT)
-        weighted = linear_pair_risk(to_phi(phi), residuals, M, sample_weight=weight)
-        pairs = [weight[i] * weight[i + 1] for i in (0, 2, 4)]
-        assert_allclose(weighted.value, np.average(losses, weights=pairs), **EXACT)
-
-
 def test_weight_0_is_a_removed_row_and_equal_weights_are_none():
     phi, residuals, form, weight = random_parts()
     keep = np.arange(25) % 3 > 0
@@ -185,20 +170,18 @@ def test_weight_0_is_a_removed_row_and_equal_weights_are_none():
     assert_same(*(pair_risk(phi, residuals, form, sample_weight=w) for w in (7, None)))
 
 
-@pytest.mark.parametrize("function", [pair_risk, linear_pair_risk])
 @pytest.mark.parametrize("weight", [None, [0, 0, 1, 0]])
-def test_a_risk_needs_two_samples(function, weight):
+def test_a_risk_needs_two_samples(weight):
     n = 1 if weight is None else 4
     with pytest.raises(ValueError, match=r"at least 2 samples with positive sample_weight"):
-        function(np.ones((n, 1)), np.ones(n), sample_weight=weight)
+        pair_risk(np.ones((n, 1)), np.ones(n), sample_weight=weight)
 
 
 @pytest.mark.parametrize("rows", [slice(3, None), np.arange(30) % 25], ids=["fewer", "more"])
-@pytest.mark.parametrize("function", [pair_risk, linear_pair_risk])
-def test_features_and_residuals_of_different_lengths_are_refused(function, rows):
+def test_features_and_residuals_of_different_lengths_are_refused(rows):
     phi, residuals, form, _ = random_parts()
     with pytest.raises(ValueError, match=r"(?i)inconsistent|dimension|length|samples"):
-        function(phi, residuals[rows], form)
+        pair_risk(phi, residuals[rows], form)
 
 
 def test_blocks_have_the_risk_of_the_whole():

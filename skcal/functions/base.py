@@ -9,7 +9,7 @@ from typing import Self
 
 import numpy as np
 from scipy import sparse
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -40,10 +40,8 @@ class BilinearFunction(BaseEstimator, ABC):
     ``form_`` (M, or None for the identity), and ``feature_map(X)`` (φ). Those with
     h(x, x') = ⟨ĝ(x), ĝ(x')⟩ have ``residual(X)`` instead, the estimate ĝ of E[δ | x] and φ.
 
-    If a function names a ``path_parameter``, a search fits it once for all values of that
-    parameter. :meth:`with_factor_of` derives the function with another value from this fit, or
-    another function for which :meth:`shares_factor` is true. :meth:`score_path` may score many
-    values at once.
+    Fits of several functions, and of one function to several sets of samples, may share work in a
+    search, as ``_shares_with`` and ``_over_blocks`` tell.
 
     A search fits the ``parts`` of a function that combines others. Their values on held-out samples
     choose the combination, as :class:`skcal.Stacking` declares it.
@@ -55,12 +53,11 @@ class BilinearFunction(BaseEstimator, ABC):
     """
 
     form_: np.ndarray | None
-    path_parameter: str | None = None
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
         takes = signature(cls.fit).parameters
-        any_option = any(one.kind is Parameter.VAR_KEYWORD for one in takes.values())
+        any_option = any(taken.kind is Parameter.VAR_KEYWORD for taken in takes.values())
         if "sample_weight" not in takes and not any_option:
             raise TypeError(
                 f"{cls.__name__}.fit does not take sample_weight, which searches and estimators "
@@ -106,23 +103,6 @@ class BilinearFunction(BaseEstimator, ABC):
             Weights of the samples; only their ratios matter. None: all equal.
         """
 
-    def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
-        """Yield fitted clones of this function with other parameters, which may share their work.
-
-        Parameters
-        ----------
-        settings : list of calibration-estimation functions
-            This function, and others of its type.
-        X, y, sample_weight, **groups
-            As of :meth:`fit`.
-
-        Yields
-        ------
-        fitted : calibration-estimation function
-        """
-        for function in settings:
-            yield clone(function).fit(X, y, sample_weight=sample_weight, **groups)
-
     def feature_map(self, X):
         """Return φ(x) for each row, shape (n_samples, r): ĝ(x) unless a subclass says otherwise.
 
@@ -133,86 +113,20 @@ class BilinearFunction(BaseEstimator, ABC):
         """
         return self.residual(X)
 
-    def shares_factor(self, other) -> bool:
-        """Whether a fit computes what a fit of ``other`` to the same samples needs.
-
-        Parameters
-        ----------
-        other : calibration-estimation function
-            Another one, with its parameters set.
-        """
+    def _shares_with(self, other) -> bool:
+        """Whether :meth:`_over_blocks` fits this function and another one by the same work."""
         return False
 
-    @property
-    def _blocks_share(self) -> str | None:
-        """What fits to unions of blocks of samples share, if :meth:`_over_blocks` prepares them.
-
-        "fits": what they learn from blocks; "scores": what scores them on one block, where a fit
-        costs nothing; None: nothing.
-        """
-        return None
-
-    def _over_blocks(self, blocks: Sequence[tuple]) -> BlockFits:
-        """Return fits to unions of blocks of samples, which share what they compute.
+    def _over_blocks(self, functions: Sequence, blocks: Sequence[tuple]) -> BlockFits:
+        """Return fits of functions that share work to unions of blocks of samples.
 
         Parameters
         ----------
+        functions : sequence of calibration-estimation functions
+            This one, and others with which it shares work.
         blocks : sequence of (X, y, sample_weight)
         """
-        raise NotImplementedError(f"{type(self).__name__} shares nothing between blocks.")
-
-    def serving_value(self, values):
-        """Return the value of ``path_parameter`` whose fit serves all the others.
-
-        Parameters
-        ----------
-        values : sequence of length n_values
-            Values of the parameter along the path.
-        """
-        return values[0]
-
-    def with_factor_of(self, fitted) -> BilinearFunction:
-        """Return a copy of this function, fitted by what ``fitted`` has computed.
-
-        Parameters
-        ----------
-        fitted : calibration-estimation function
-            A function that is fitted to the samples in question, and for which
-            ``self.shares_factor(fitted)`` holds.
-
-        Returns
-        -------
-        function : object of the type of self
-        """
-        raise NotImplementedError(f"{type(self).__name__} shares nothing with other fits.")
-
-    def score_path(self, X, y, values, sample_weight=None):
-        """Scores of this fitted function under other values of ``path_parameter``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Features of the samples, as given to ``fit``.
-        y : array-like of shape (n_samples,) or (n_samples, m)
-            Residuals.
-        values : sequence of length n_values
-            Values of the parameter along the path.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_values,)
-            Minus the pair risk.
-        """
-        check_is_fitted(self)
-        return np.array([one.score(X, y, sample_weight) for one in self._along_path(values)])
-
-    def _along_path(self, values):
-        """Copies with each value of the path parameter, one after the other."""
-        for value in values:
-            template = clone(self).set_params(**{str(self.path_parameter): value})
-            yield template.with_factor_of(self)
+        raise NotImplementedError(f"{type(self).__name__} shares no work.")
 
     def predict(self, X) -> np.ndarray:
         """Pointwise squared calibration error h(x, x).
@@ -329,32 +243,38 @@ class BilinearFunction(BaseEstimator, ABC):
 
 
 class BlockFits(ABC):
-    """Fits of a function to unions of blocks of samples, which share what they compute.
+    """Fits of functions to unions of blocks of samples, which share what they compute.
 
     What is shared may come from the features and the weights of every block, also of one that tests
     a fit, but from residuals of those blocks alone that the function is fitted to.
+
+    Attributes
+    ----------
+    of_single_blocks : bool
+        Whether nothing but scores on the same block shares work, so that jobs may divide the
+        blocks.
+    rank : int
+        The accuracy of an approximation that may be refined.
     """
 
-    @abstractmethod
-    def fit(self, training: tuple[int, ...]) -> BilinearFunction:
-        """Return the function fitted to the blocks of these numbers."""
+    of_single_blocks = False
+    rank = 0
 
     @abstractmethod
-    def scores(self, paths: Sequence, block: int, trainings: Sequence[tuple]) -> np.ndarray:
-        """Return what :meth:`BilinearFunction.score_path` gives for paths, one after the other.
+    def fit(self, function: BilinearFunction, training: tuple[int, ...]) -> BilinearFunction:
+        """Return one of the functions, fitted to the blocks of these numbers."""
+
+    @abstractmethod
+    def scores(self, functions: Sequence, block: int, trainings: Sequence[tuple]) -> np.ndarray:
+        """Return scores of fits on a block, (n_functions, n_trainings).
 
         Parameters
         ----------
-        paths : sequence of (function, values of its path parameter)
-            Functions that a fit serves.
+        functions : sequence of calibration-estimation functions
         block : int
             The number of the block whose samples score.
         trainings : sequence of tuple of int
             The numbers of the blocks of each fit.
-
-        Returns
-        -------
-        scores : ndarray of shape (n_values, n_trainings)
         """
 
     def coarser(self) -> BlockFits | None:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Mapping
+from itertools import compress
 from numbers import Real
 from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted
 
 from skcal._matrices import inner_product, rowwise_dot, sum_over_pairs, times_rows
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
@@ -93,8 +93,6 @@ class DirichletKernelDensity(BilinearFunction):
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
     }
 
-    path_parameter = "bandwidth"
-
     def __init__(self, bandwidth=0.02):
         self.bandwidth = bandwidth
 
@@ -133,62 +131,13 @@ class DirichletKernelDensity(BilinearFunction):
         likelihood = loo_log_likelihoods(self.proba_, BANDWIDTHS, self.weight_)
         return float(BANDWIDTHS[np.argmax(likelihood)])
 
-    def shares_factor(self, other) -> bool:
-        """Whether a fit of ``other`` would keep the same samples.
-
-        Parameters
-        ----------
-        other : calibration-estimation function
-            Another one, with its parameters set.
-        """
+    def _shares_with(self, other) -> bool:
+        """See ``BilinearFunction``; the samples are the same."""
         return isinstance(other, DirichletKernelDensity)
 
-    def with_factor_of(self, fitted):
-        """See ``BilinearFunction``; it has the samples of ``fitted``.
-
-        Parameters
-        ----------
-        fitted : calibration-estimation function
-            A fitted one.
-        """
-        function = copy.copy(self)
-        function.__dict__.update({k: v for k, v in vars(fitted).items() if k != "bandwidth"})
-        function.bandwidth_ = function._width(function.bandwidth)
-        return function
-
-    def score_path(self, X, y, values, sample_weight=None):
-        """See ``BilinearFunction``; products with training samples are computed once.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Features of the samples, as given to ``fit``.
-        y : array-like of shape (n_samples,) or (n_samples, m)
-            Residuals: outcomes minus predictions.
-        values : sequence of length n_values
-            Values of the parameter along the path.
-        sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
-        """
-        check_is_fitted(self)
-        for bandwidth in values:
-            self.__class__(bandwidth)._validate_params()
-        X, y = self._validate_features(X), self._check_residuals(y)
-        widths = np.array([self._width(bandwidth) for bandwidth in values])
-        scores = np.empty(len(widths))
-        for part in row_blocks(len(widths), 8 * X.size):
-            paths = self._residuals(X, widths[part])
-            scores[part] = -plug_in_risks(paths, y, sample_weight=sample_weight)
-        return scores
-
-    @property
-    def _blocks_share(self):
-        """See ``BilinearFunction``; a fit costs nothing."""
-        return "scores"
-
-    def _over_blocks(self, blocks):
-        """See ``BilinearFunction``; scores share the kernel sums over the points of each block."""
-        return _SumsOverBlocks(self, blocks)
+    def _over_blocks(self, functions, blocks):
+        """See ``BilinearFunction``; kernel sums over the points of each block are shared."""
+        return _SumsOverBlocks(clone(self), blocks)
 
     def residual(self, X):
         """Smoothed frequency minus prediction, ĝ(x).
@@ -259,46 +208,43 @@ def _sums_of_sets(X, sets, bandwidths):
 class _SumsOverBlocks(BlockFits):
     """Density ratios, whose kernel sums over the points of some blocks are sums over the blocks."""
 
+    of_single_blocks = True
+
     def __init__(self, function, blocks):
-        self._function = clone(function)
-        self._points, self._residuals = [], []
+        self._function, self._points, self._residuals = function, [], []
         for X, residuals, weight in blocks:
             if len(X):
-                X, residuals, weight = self._function._validate(X, residuals, weight)
+                X, residuals, weight = function._validate(X, residuals, weight)
             self._points.append(TargetPoints(X, _outcomes_of(X, residuals), weight))
             self._residuals.append(residuals)
 
-    def fit(self, training):
+    def fit(self, function, training):
         """See ``BlockFits``; the points of the blocks."""
-        function = self._union(training)
-        function.bandwidth_ = function._width(function.bandwidth)
-        return function
+        fitted = self._union(training)
+        fitted.bandwidth, fitted.bandwidth_ = function.bandwidth, fitted._width(function.bandwidth)
+        return fitted
 
     def _union(self, training):
         """The function fitted to some blocks, but for its bandwidth."""
-        function = copy.copy(self._function)
-        points = [self._points[k] for k in training]
-        function.proba_ = np.concatenate([one.proba for one in points])
-        function.outcomes_ = np.concatenate([one.outcomes for one in points])
-        function.weight_ = np.concatenate([one.weight for one in points])
-        function.form_ = None
-        return function
+        fitted, points = copy.copy(self._function), [self._points[k] for k in training]
+        fitted.proba_, fitted.outcomes_, fitted.weight_ = (
+            np.concatenate([getattr(part, name) for part in points])
+            for name in ("proba", "outcomes", "weight")
+        )
+        fitted.form_ = None
+        return fitted
 
-    def scores(self, paths, block, trainings):
+    def scores(self, functions, block, trainings):
         """See ``BlockFits``; the likelihood of each training set chooses a bandwidth "loo"."""
         points, residuals = self._points[block], self._residuals[block]
         X, weight = points.proba, points.weight
-        values = [value for _, values in paths for value in values]
-        scores = np.empty((len(values), len(trainings)))
-        fixed = np.flatnonzero([value != "loo" for value in values])
-        widths = np.array([values[k] for k in fixed], dtype=np.float64)
-        scores[fixed] = -self._risks(trainings, X, residuals, weight, widths)
-        if len(fixed) < len(values):
-            of_likelihood = [
-                self._union(training).score_path(X, residuals, ["loo"], weight)
-                for training in trainings
-            ]
-            scores[np.delete(np.arange(len(values)), fixed)] = np.ravel(of_likelihood)
+        scores = np.empty((len(functions), len(trainings)))
+        chosen = np.array([function.bandwidth == "loo" for function in functions])
+        widths = np.array([one.bandwidth for one in compress(functions, ~chosen)], dtype=np.float64)
+        scores[~chosen] = -self._risks(trainings, X, residuals, weight, widths)
+        for k in np.flatnonzero(chosen):
+            fits = (self.fit(functions[k], training) for training in trainings)
+            scores[k] = [fitted.score(X, residuals, weight) for fitted in fits]
         return scores
 
     def _risks(self, trainings, X, residuals, weight, widths):
@@ -349,9 +295,9 @@ class _SumsOverBlocks(BlockFits):
             rows = np.flatnonzero(lost.any(axis=0))
             if len(rows):
                 narrow = np.flatnonzero(lost.any(axis=1))
-                found = self._union(training)._residuals(X[rows], widths[narrow])
+                whole = self._union(training)._residuals(X[rows], widths[narrow])
                 at = np.ix_(narrow, rows)
-                path[at] = np.where(lost[at][..., None], found, path[at])
+                path[at] = np.where(lost[at][..., None], whole, path[at])
             yield path
 
     def _lost_rows(self, X, training, widths, log_factors, interpolated):

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import copy
-import warnings
 from abc import abstractmethod
-from itertools import chain, islice
+from functools import cached_property
+from itertools import compress
 from numbers import Integral, Real
 from typing import NamedTuple, Self
 
 import numpy as np
+from scipy.linalg import eigh
 from sklearn import get_config
 from sklearn.base import clone
-from sklearn.utils.validation import check_is_fitted, check_memory
 
 from skcal._matrices import square_of_products, times_rows
-from skcal._sklearn_compat import HasMethods, Interval, StrOptions, _fit_context
+from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval
 from skcal.functions.base import BilinearFunction, BlockFits
 from skcal.kernels import (
@@ -46,7 +46,6 @@ class _KernelRidge(BilinearFunction):
         "tol": [Interval(Real, 0, 1, closed="left"), StrOptions({"auto"})],
         "max_rank": [Interval(Integral, 1, None, closed="left"), None],
         "coordinates": [StrOptions(set(COORDINATES)), None],
-        "memory": [str, HasMethods("cache"), None],
     }
 
     def __init__(
@@ -59,7 +58,6 @@ class _KernelRidge(BilinearFunction):
         tol="auto",
         max_rank=None,
         coordinates=None,
-        memory=None,
     ):
         self.alpha = alpha
         self.kernel = kernel
@@ -69,7 +67,6 @@ class _KernelRidge(BilinearFunction):
         self.tol = tol
         self.max_rank = max_rank
         self.coordinates = coordinates
-        self.memory = memory
 
     @_fit_context(prefer_skip_nested_validation=True)
     def fit(self, X, y, sample_weight=None) -> Self:
@@ -93,57 +90,58 @@ class _KernelRidge(BilinearFunction):
             If the kernel returns values that are not finite, or is not positive semidefinite.
         """
         X, residuals, weight = self._validate(X, y, sample_weight)
-        basis = self._basis(X, weight)
-        return self._fit_moments(basis, _Moments.of(basis.psi, residuals, weight))
+        basis = self._basis(X, weight, self._rank_limit(len(X)))
+        rotation = self._take_factor(basis, _Moments.of(basis.psi, residuals, weight))
+        self.projection_ = basis.projection(rotation)
+        self._solve()
+        return self
 
-    def _basis(self, X, weight, rank=None):
+    def _basis(self, X, weight, rank) -> KernelBasis:
         """Set the kernel's width and tolerance; return the basis that it has on rows of X."""
         X = self._in_coordinates(X)
         self.gamma_ = self._width(X)
         self.tol_ = self._tolerance(X, weight)
-        rank = self._rank_limit(len(X)) if rank is None else rank
-        options = self.kernel, self._kernel_parameters(), self.tol_, rank
-        basis = check_memory(self.memory).cache(kernel_basis)(X, weight, *options)
-        if not isinstance(basis, KernelBasis) or basis.landmarks.shape[1:] != X.shape[1:]:
-            warnings.warn(
-                f"memory={self.memory!r} holds {type(basis).__name__} in place of a factor, which "
-                "is computed anew. Empty that folder.",
-                stacklevel=2,
-            )
-            basis = kernel_basis(X, weight, *options)
-        return basis
+        return kernel_basis(X, weight, self.kernel, self._kernel_parameters(), self.tol_, rank)
 
-    def _fit_moments(self, basis, moments):
-        """Rotate the features of a basis for training samples of these moments, and solve."""
-        factor = basis.rotated(moments.gram)
-        self.landmarks_, self.projection_ = factor.landmarks, factor.projection
-        self.eigenvalues_ = factor.eigenvalues
-        self.rank_, self.trace_error_ = len(factor.landmarks), factor.trace_error
-        self.approximation_ = factor.approximation
-        self._rotation = factor.rotation
-        self._moments = moments.cross @ factor.rotation  # Ã U (m, r)
+    def _take_factor(self, basis, moments):
+        """Take the eigenvectors that training samples of these moments have; return them."""
+        self.eigenvalues_, rotation = eigh(moments.gram)
+        self.landmarks_, self.rank_ = basis.landmarks, len(basis.landmarks)
+        self.trace_error_, self.approximation_ = basis.trace_error, basis.approximation
+        self._moments = moments.cross @ rotation  # Ã U (m, r)
         self._total = moments.total
-        self._solve()
-        return self
+        return rotation
 
-    @property
-    def _blocks_share(self):
-        """See ``BilinearFunction``; "median" is a width of the training samples alone."""
-        return None if self.gamma == "median" else "fits"
-
-    def _over_blocks(self, blocks):
-        """See ``BilinearFunction``; the fits have one basis."""
-        return _BlockFits(self, blocks)
+    def _solved_by(self, fitted):
+        """A copy of this function, fitted by the factor that another one has taken, in O(r²)."""
+        function: _KernelRidge = copy.copy(self)
+        solution = {*self._parameter_constraints, "form_", "coef_"}
+        function.__dict__.update({k: v for k, v in vars(fitted).items() if k not in solution})
+        function._solve()
+        return function
 
     @abstractmethod
     def _solve(self):
         """Set what depends on ``alpha`` from the moments and the eigenvalues."""
 
     @abstractmethod
-    def _forms(self, alphas, n_residuals):
-        """M under each ``alpha``, or None where products of as many residuals cost less."""
+    def _risk_form(self):
+        """M on the features of the factor, where :meth:`_has_risk_form`."""
 
-    path_parameter = "alpha"
+    def _has_risk_form(self, n_residuals, rank):
+        """Whether products with M give the risk, and not products of as many residuals."""
+        return True
+
+    def _shares_with(self, other) -> bool:
+        """See ``BilinearFunction``; the kernel matrix is the same."""
+        if not isinstance(other, _KernelRidge):
+            return False
+        mine, its = self.get_params(deep=False), other.get_params(deep=False)
+        return all(mine[k] is its[k] or mine[k] == its[k] for k in mine.keys() - {"alpha"})
+
+    def _over_blocks(self, functions, blocks):
+        """See ``BilinearFunction``; the smallest ``alpha`` needs the most accurate factor."""
+        return _RidgeFits(min(functions, key=lambda function: function.alpha), blocks, _FIRST_RANK)
 
     def _tolerance(self, X, weight):
         """Share of the trace that changes h by less than ``_ACCURACY`` of its maximum.
@@ -157,45 +155,6 @@ class _KernelRidge(BilinearFunction):
         mean = weight @ diagonal / weight.sum()
         share = _ACCURACY * self.alpha / max(mean, mean**2, np.finfo(np.float64).tiny)
         return float(np.clip(share, _ROUNDING, _COARSEST))
-
-    def shares_factor(self, other) -> bool:
-        """Whether a fit of ``other`` factors the same kernel matrix, accurately enough."""
-        if not isinstance(other, _KernelRidge):
-            return False
-        if self.tol == "auto" and self.alpha < other.alpha:
-            return False
-        mine, its = self.get_params(deep=False), other.get_params(deep=False)
-        return all(
-            mine[name] is its[name] or mine[name] == its[name]
-            for name in mine.keys() - {"alpha", "memory"}
-        )
-
-    def serving_value(self, values):
-        """Return the smallest ``alpha``, at which h needs the most accurate factor."""
-        return min(values)
-
-    def with_factor_of(self, fitted):
-        """See ``BilinearFunction``; it takes O(r²)."""
-        function = copy.copy(self)
-        own = {*self._parameter_constraints, "form_", "coef_"}
-        function.__dict__.update({k: v for k, v in vars(fitted).items() if k not in own})
-        function._solve()
-        return function
-
-    def _with_alpha(self, alpha):
-        function = copy.copy(self)
-        function.alpha = alpha
-        function._solve()
-        return function
-
-    def score_path(self, X, y, values, sample_weight=None):
-        """See ``BilinearFunction``; the features of the samples are computed once."""
-        check_is_fitted(self)
-        alphas = np.asarray(values, dtype=np.float64)
-        if not (alphas.size and (alphas > 0).all()):
-            raise ValueError(f"alphas is {alphas.tolist()}; pass at least one, every alpha > 0.")
-        features, y = self._factor_features(X), self._check_residuals(y)
-        return -_risks([(self, alphas)], features, y, sample_weight)
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""
@@ -262,8 +221,6 @@ class KroneckerKernelRidge(_KernelRidge):
     coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
         The coordinates in which the kernel measures: √p (Hellinger distances), log p, log p minus
         its mean (Aitchison's), or the features as they are.
-    memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -317,8 +274,8 @@ class KroneckerKernelRidge(_KernelRidge):
         s = self.eigenvalues_
         self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
 
-    def _forms(self, alphas, n_residuals):
-        return (function.form_ for function in map(self._with_alpha, alphas))
+    def _risk_form(self):
+        return self.form_
 
     def feature_map(self, X):
         """Return φ(x), the rotated kernel features, shape ``(n_samples, rank_)``.
@@ -360,8 +317,6 @@ class TwoStepKernelRidge(_KernelRidge):
     coordinates : {"square-root", "log", "log-ratio", "probability"} or None, default=None
         The coordinates in which the kernel measures: √p (Hellinger distances), log p, log p minus
         its mean (Aitchison's), or the features as they are.
-    memory : str or object with the joblib.Memory interface, default=None
-        Caches the factor, so that both ridge forms and every ``alpha`` of one ``tol_`` share it.
 
     Attributes
     ----------
@@ -403,11 +358,11 @@ class TwoStepKernelRidge(_KernelRidge):
         self.coef_ = (self._moments / (self.eigenvalues_ + penalty)).T
         self.form_ = None
 
-    def _forms(self, alphas, n_residuals):
-        if n_residuals <= self.rank_:
-            return None
-        # M of the features is smaller than ĝ of many classes.
-        return (function.coef_ @ function.coef_.T for function in map(self._with_alpha, alphas))
+    def _risk_form(self):
+        return self.coef_ @ self.coef_.T
+
+    def _has_risk_form(self, n_residuals, rank):
+        return n_residuals > rank
 
     def residual(self, X):
         """Return the estimated residual ĝ(x) of each row, shape (n_samples, m).
@@ -418,35 +373,6 @@ class TwoStepKernelRidge(_KernelRidge):
             Features of the samples, as given to ``fit``.
         """
         return self._factor_features(X) @ self.coef_
-
-
-def _risks(paths, features, y, sample_weight, constant=None):
-    """Risks of functions of one factor under their values of ``alpha``, path after path.
-
-    Parameters
-    ----------
-    paths : list of (fitted function, values)
-    features : ndarray of shape (n_samples, r)
-        Those of the factor.
-    y : ndarray of shape (n_samples, m)
-    sample_weight : ndarray of shape (n_samples,) or None
-    constant : float, default=None
-        As of :func:`pair_risk_path`.
-    """
-    forms = [function._forms(values, y.shape[1]) for function, values in paths]
-    every = [form for form in forms if form is not None]
-    by_form = iter(())
-    if every:
-        options = {"sample_weight": sample_weight, "constant": constant}
-        by_form = iter(pair_risk_path(features, y, chain(*every), **options))
-    risks: list = []
-    for (function, values), form in zip(paths, forms, strict=True):
-        if form is None:
-            phis = (features @ one.coef_ for one in map(function._with_alpha, values))
-            risks.append(plug_in_risks(phis, y, sample_weight=sample_weight))
-        else:
-            risks.append(list(islice(by_form, len(values))))
-    return np.concatenate(risks)
 
 
 class _Moments(NamedTuple):
@@ -470,62 +396,98 @@ class _Moments(NamedTuple):
         return _Moments(self.gram[:rank, :rank], self.cross[:, :rank], self.total)
 
 
-class _BlockFits(BlockFits):
+class _RidgeFits(BlockFits):
     """Ridge forms on one basis, the landmarks of which are predictions of all blocks.
 
-    Landmarks are chosen by the features and weights of the samples, never by their residuals, so
-    that those of a block which tests a fit may be among them.
+    Landmarks, and a median width, come from the features and weights of the samples, never from
+    their residuals, so that those of a block which tests a fit may take part.
     """
 
-    def __init__(self, function, blocks, rank=None):
-        self._function, self._blocks, self._fits = clone(function), blocks, {}
-        X, residuals, weight = self._function._validate(
-            *map(np.concatenate, zip(*blocks, strict=True))
+    def __init__(self, function, blocks, rank):
+        self._function, self._blocks, self.rank = clone(function), blocks, rank
+        self._factors: dict[tuple[int, ...], tuple] = {}
+
+    @cached_property
+    def _sums(self) -> _SharedSums:
+        """What all fits share, computed by the job that needs it first."""
+        function = self._function
+        X, residuals, weight = function._validate(
+            *map(np.concatenate, zip(*self._blocks, strict=True))
         )
-        limit = self._function._rank_limit(len(X))
-        self._rank = min(rank or _FIRST_RANK, limit)
-        self._basis = self._function._basis(X, weight, self._rank)
-        self._may_grow = self._basis.approximation == "nystroem" and self._rank < limit
-        ends = np.cumsum([np.count_nonzero(weight) for _, _, weight in blocks])[:-1]
-        self._parts = list(
-            zip(
-                *(np.split(rows, ends) for rows in (self._basis.psi, residuals, weight)),
-                strict=True,
-            )
+        limit = function._rank_limit(len(X))
+        rank = min(self.rank, limit)
+        basis = function._basis(X, weight, rank)
+        ends = np.cumsum([np.count_nonzero(weight) for *_, weight in self._blocks])[:-1]
+        split = [np.split(rows, ends) for rows in (basis.psi, residuals, weight)]
+        parts = list(zip(*split, strict=True))
+        return _SharedSums(
+            basis,
+            parts,
+            [_Moments.of(*part) for part in parts],
+            [square_of_products(times_rows(own, np.sqrt(w))) for _, own, w in parts],
+            may_grow=basis.approximation == "nystroem" and rank < limit,
         )
-        self._moments = [_Moments.of(*part) for part in self._parts]
-        self._squares = [
-            square_of_products(times_rows(residuals, np.sqrt(weight)))
-            for _, residuals, weight in self._parts
-        ]
 
     def coarser(self):
         """The fits of half the rank, where the rank is what limits them."""
-        if not self._may_grow:
+        if not self._sums.may_grow:
             return None
-        coarser, rank = copy.copy(self), self._rank // 2
-        coarser._basis, coarser._fits = self._basis.first(rank), {}
-        coarser._parts = [(psi[:, :rank], *others) for psi, *others in self._parts]
-        coarser._moments = [moments.first(rank) for moments in self._moments]
+        coarser, rank = copy.copy(self), self.rank // 2
+        coarser._factors, coarser._sums = {}, self._sums.first(rank)
         return coarser
 
     def finer(self):
         """The fits of twice the rank."""
-        return _BlockFits(self._function, self._blocks, 2 * self._rank)
+        return _RidgeFits(self._function, self._blocks, 2 * self.rank)
 
-    def fit(self, training):
-        """See ``BlockFits``; a sum of the moments of blocks."""
-        if training not in self._fits:
-            moments = sum((self._moments[k] for k in training[1:]), self._moments[training[0]])
-            self._fits[training] = copy.copy(self._function)._fit_moments(self._basis, moments)
-        return self._fits[training]
+    def _factor(self, training):
+        """The function that has taken the sum of the blocks' moments, and its eigenvectors."""
+        if training not in self._factors:
+            first, *others = (self._sums.moments[k] for k in training)
+            taken = copy.copy(self._function)
+            rotation = taken._take_factor(self._sums.basis, sum(others, first))
+            self._factors[training] = taken, rotation
+        return self._factors[training]
 
-    def scores(self, paths, block, trainings):
+    def fit(self, function, training):
         """See ``BlockFits``."""
-        psi, residuals, weight = self._parts[block]
-        scores = []
-        for fitted in map(self.fit, trainings):
-            features = psi @ fitted._rotation
-            fits = [(function.with_factor_of(fitted), values) for function, values in paths]
-            scores.append(-_risks(fits, features, residuals, weight, self._squares[block]))
-        return np.stack(scores, axis=1)
+        taken, rotation = self._factor(training)
+        if not hasattr(taken, "projection_"):
+            taken.projection_ = self._sums.basis.projection(rotation)
+        return function._solved_by(taken)
+
+    def scores(self, functions, block, trainings):
+        """See ``BlockFits``; the products of a block's features are computed once."""
+        psi, residuals, weight = self._sums.parts[block]
+        options = {"sample_weight": weight, "constant": self._sums.squares[block]}
+        size = residuals.shape[1], psi.shape[1]
+        has_form = np.array([function._has_risk_form(*size) for function in functions])
+        by_form, by_residual = (list(compress(functions, rows)) for rows in (has_form, ~has_form))
+        risks = np.empty((len(functions), len(trainings)))
+        for column, (taken, rotation) in zip(risks.T, map(self._factor, trainings), strict=True):
+            features = psi @ rotation
+            if by_form:
+                forms = (function._solved_by(taken)._risk_form() for function in by_form)
+                column[has_form] = pair_risk_path(features, residuals, forms, **options)
+            if by_residual:
+                phis = (features @ function._solved_by(taken).coef_ for function in by_residual)
+                column[~has_form] = plug_in_risks(phis, residuals, sample_weight=weight)
+        return -risks
+
+
+class _SharedSums(NamedTuple):
+    """A basis, and by block the rows (Ψ, residuals, weight), their moments, and Σ ww'⟨δ, δ'⟩²."""
+
+    basis: KernelBasis
+    parts: list[tuple]
+    moments: list[_Moments]
+    squares: list[float]
+    may_grow: bool
+
+    def first(self, rank):
+        """Those of the first landmarks."""
+        return self._replace(
+            basis=self.basis.first(rank),
+            parts=[(psi[:, :rank], *others) for psi, *others in self.parts],
+            moments=[moments.first(rank) for moments in self.moments],
+        )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-from itertools import repeat
 from typing import Any, Self
 
 import numpy as np
@@ -15,7 +14,6 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 
 from skcal._labels import rows_of_shares
-from skcal._selection import learnt_by
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import InputError, check_unit_interval
 from skcal.functions.base import BilinearFunction, recover_outcomes
@@ -141,8 +139,8 @@ class PlugIn(BilinearFunction):
 
     @property
     def _has_small_fits(self):
-        """See ``BilinearFunction``; true of maps that are fitted along a path of C."""
-        return hasattr(self.estimator, "_fit_path")
+        """See ``BilinearFunction``; true of recalibration maps."""
+        return hasattr(self.estimator, "to_json")
 
     @property
     def reads_logits(self):
@@ -198,26 +196,6 @@ class PlugIn(BilinearFunction):
                 estimator = MultiOutputRegressor(estimator)
             self.estimator_ = _fit(estimator, X, target.ravel() if single else target, weight)
         return self
-
-    def _fit_settings(self, settings, X, y, sample_weight=None, **groups):
-        """See ``BilinearFunction``; recalibration maps that differ in C alone share their work."""
-        values = _values_of_C(settings)
-        if len(values) < 2:
-            yield from super()._fit_settings(settings, X, y, sample_weight, **groups)
-            return
-        first = clone(self)
-        X, outcomes, weight = first._read(X, y, sample_weight)
-        X, codes, weight = first._read_classes(X, outcomes, weight)
-        maps = repeat(None)
-        if len(first._columns) > 1:
-            maps = self.estimator._fit_path(X, codes, values, sample_weight=weight)
-        learnt = learnt_by(first)
-        for function, own in zip(settings, maps, strict=False):
-            fitted = clone(function)
-            vars(fitted).update(learnt, estimator_=own)
-            if own is not None:
-                fitted._columns = own.classes_
-            yield fitted
 
     def _read(self, X, y, sample_weight):
         """What the estimator is fitted to, and weights."""
@@ -307,15 +285,6 @@ class PlugIn(BilinearFunction):
 def proba_of_logits(X):
     """Return probabilities (n, d) of logits, of a single column by the logistic function."""
     return expit(X) if X.shape[1] == 1 else softmax(X, axis=1)
-
-
-def _values_of_C(settings):
-    """C of plug-ins that differ in nothing else, of maps that are fitted along it; or nothing."""
-    if not all(function._has_small_fits for function in settings):
-        return []
-    own = [one.get_params() | {"estimator": type(one.estimator)} for one in settings]
-    values = [parameters.pop("estimator__C") for parameters in own]
-    return values if all(parameters == own[0] for parameters in own) else []
 
 
 def _descending(X):

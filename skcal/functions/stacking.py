@@ -196,7 +196,7 @@ class Stacking(BilinearFunction):
             raise ValueError("functions is empty. Pass at least one function.")
 
     def fit_parts(self, X, residuals, weight, known=()):
-        """Fit clones of all functions; ridge forms of one kernel share its factor.
+        """Fit clones of all functions.
 
         Parameters
         ----------
@@ -214,17 +214,12 @@ class Stacking(BilinearFunction):
         fitted : list of fitted functions
         """
         self._check_functions()
-        fitted: list[BilinearFunction] = []
-        for function, own_fit in zip_longest(self.functions, known):
-            like = next((other for other in fitted if function.shares_factor(other)), None)
-            if own_fit is not None:
-                fitted.append(own_fit)
-            elif like is None:
-                own = self._seen_by(function, X)
-                fitted.append(clone(function).fit(own, residuals, sample_weight=weight))
-            else:
-                fitted.append(function.with_factor_of(like))
-        return fitted
+        return [
+            clone(function).fit(self._seen_by(function, X), residuals, sample_weight=weight)
+            if known_fit is None
+            else known_fit
+            for function, known_fit in zip_longest(self.functions, known)
+        ]
 
     def _held_out_products(self, X, residuals, weight, groups):
         count, n_units = len(self.functions), groups.n_units(len(X))

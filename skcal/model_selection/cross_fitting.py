@@ -46,14 +46,15 @@ def ranking(families, columns, with_residual=False) -> list[tuple[FunctionFamily
 
 
 def fit_lacking(requests, data: Problems, plan: Plan, n_jobs) -> None:
-    """Fit the families, settings and trainings whose fits are not known yet."""
-    lacking = [request for request in dict.fromkeys(requests) if not request[0].knows(*request[1:])]
+    """Fit the families, settings and columns whose fits are not known yet."""
+    keys = [(family, family.lacking(setting, column, plan)) for family, setting, column in requests]
+    lacking = [(family, key) for family, key in dict.fromkeys(keys) if key is not None]
     calls = [
         (_fit_rows, family.functions[setting], data, plan.trainings[training].rows)
-        for family, setting, training in lacking
+        for family, (setting, training) in lacking
     ]
-    for (family, setting, training), fitted in zip(lacking, over_jobs(calls, n_jobs), strict=True):
-        family.add_fit(setting, training, fitted)
+    for (family, key), fitted in zip(lacking, over_jobs(calls, n_jobs), strict=True):
+        family.add_fit(key, fitted)
 
 
 def _fit_rows(function, data, rows):
@@ -63,33 +64,28 @@ def _fit_rows(function, data, rows):
 def compare_folds(families, data: Problems, plan: Plan, n_jobs) -> list[list[Fit]]:
     """Return fits of each family's best setting to a training set of each split.
 
-    The excess risks of these fits on the split are set.
+    The excess risks of these fits on the split are set. A stack is weighted by the other columns of
+    the group.
     """
-    columns = [plan.columns[number] for number in plan.compared]
-    requests = [(f, f.best, column.training) for f in families for column in columns]
+    requests = [(family, family.best, number) for family in families for number in plan.compared]
     fit_lacking(requests, data, plan, n_jobs)
-    fits = [_fits_of_best(family, plan) for family in families]
+    others = {
+        number: [k for group in plan.groups if number in group for k in group if k != number]
+        for number in plan.compared
+    }
+    fits = [
+        [family.fit_of(family.best, number, others[number], plan) for number in plan.compared]
+        for family in families
+    ]
     calls = [
-        (_excess_of_rows, fitted, data, column.rows)
+        (_excess_of_rows, fitted, data, plan.columns[number].rows)
         for of_family in fits
-        for fitted, column in zip(of_family, columns, strict=True)
+        for number, fitted in zip(plan.compared, of_family, strict=True)
     ]
     risks = iter(over_jobs(calls, n_jobs))
     for family in families:
-        family.excess_risks = [next(risks) for _ in columns]
+        family.excess_risks = [next(risks) for _ in plan.compared]
     return fits
-
-
-def _fits_of_best(family: FunctionFamily, plan: Plan) -> list[Fit]:
-    """Fits of the best setting, of a stack weighted by the other columns of the group."""
-    return [
-        family.fit_of(
-            family.best,
-            plan.columns[number].training,
-            [k for group in plan.groups if number in group for k in group if k != number],
-        )
-        for number in plan.compared
-    ]
 
 
 def _excess_of_rows(fitted, data, rows):
@@ -125,7 +121,7 @@ def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
         for outer in plan.outers
     ]
     requests = [
-        (*choices[0], plan.columns[column].training)
+        (*choices[0], column)
         for pair, outer in zip(rankings, plan.outers, strict=True)
         for choices in pair
         if choices
@@ -155,12 +151,8 @@ def _first_with_correction(means, others, outer, data, plan):
         return None, None
     for family, setting in others:
         if means is None:
-            fit_lacking(
-                [(family, setting, plan.columns[column].training) for column in outer.columns],
-                data,
-                plan,
-                None,
-            )
+            requests = [(family, setting, column) for column in outer.columns]
+            fit_lacking(requests, data, plan, None)
             means = _mean_corrections(_fits((family, setting), outer, plan), data.take(outer.test))
         if any(mean.any() for mean in means):
             return family.functions[setting], means
@@ -170,8 +162,7 @@ def _first_with_correction(means, others, outer, data, plan):
 
 def _fits(choice, outer, plan):
     family, setting = choice
-    trainings = [plan.columns[column].training for column in outer.columns]
-    return [family.fit_of(setting, training, outer.columns) for training in trainings]
+    return [family.fit_of(setting, column, outer.columns, plan) for column in outer.columns]
 
 
 def _test_fits(best, with_residual, data, rows):
@@ -184,7 +175,7 @@ def _mean_corrections(fits, test):
     total = corrections(fits[0], test)
     for fitted in fits[1:]:
         total = [one + more for one, more in zip(total, corrections(fitted, test), strict=True)]
-    return [one / len(fits) for one in total]
+    return [correction / len(fits) for correction in total]
 
 
 @dataclass(frozen=True, eq=False)

@@ -38,6 +38,14 @@ class Column(NamedTuple):
     split: int
 
 
+class Cell(NamedTuple):
+    """A column by the numbers of blocks: of those of its training, and of the one that scores."""
+
+    column: int
+    training: tuple[int, ...]
+    block: int
+
+
 @dataclass(frozen=True, eq=False)
 class Outer:
     """Test samples, and the columns whose scores choose for them.
@@ -86,6 +94,23 @@ class Plan:
         count = 1 + max(column.split for column in self.columns)
         numbers = [column.split for column in self.columns]
         return [[k for k, own in enumerate(numbers) if own == split] for split in range(count)]
+
+    @property
+    def unions(self) -> list[tuple[list[np.ndarray], list[Cell]]]:
+        """Blocks, with the columns whose trainings are unions of them.
+
+        Where trainings are no unions of common blocks, each is a block of its own.
+        """
+        numbers = range(len(self.blocks))
+        if self.blocks:
+            lacking = [self.trainings[column.training].lacks for column in self.columns]
+            trainings = [tuple(k for k in numbers if k not in lacks) for lacks in lacking]
+            splits = [column.split for column in self.columns]
+            return [(self.blocks, list(map(Cell, range(len(splits)), trainings, splits)))]
+        return [
+            ([self.trainings[column.training].rows, column.rows], [Cell(k, (0,), 1)])
+            for k, column in enumerate(self.columns)
+        ]
 
     @property
     def compared(self) -> list[int]:

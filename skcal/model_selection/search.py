@@ -16,7 +16,7 @@ from skcal._labels import refuse_another_order
 from skcal._running import one_blas_thread
 from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
-from skcal._sklearn_compat import CallbackSupportMixin, HasMethods, Interval, _fit_context, as_tasks
+from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import plain_array
 from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import resolve_candidates
@@ -30,13 +30,13 @@ from skcal.model_selection.estimates import (
     median_of_repeats,
 )
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.model_selection.families import (
+from skcal.model_selection.plan import make_plans, warn_of_small_problems
+from skcal.model_selection.scoring import (
     expand_candidates,
     group_families,
     score_groups,
     try_families,
 )
-from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
 from skcal.sample import read_fit, read_predictions
@@ -86,8 +86,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     n_jobs : int, default=None
         Jobs that score settings and folds in parallel. Results do not depend on it. Warnings of
         other packages in workers are printed by the workers.
-    memory : str or object with the joblib.Memory interface, default=None
-        Caches the factors of the ridge forms.
     verbose : int, default=0
         1 prints a line per candidate, which names the next one. scikit-learn's callbacks (1.9 and
         later) are called for every candidate: ``search.set_callbacks(ProgressBar())``, which
@@ -215,7 +213,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         "outer_cv": ["cv_object", None],
         "n_repeats": [Interval(Integral, 1, None, closed="left")],
         "n_jobs": [Integral, None],
-        "memory": [str, HasMethods("cache"), None],
         "verbose": ["verbose"],
         "random_state": ["random_state"],
     }
@@ -231,7 +228,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         outer_cv=None,
         n_repeats=1,
         n_jobs=None,
-        memory=None,
         verbose=0,
         random_state=None,
     ):
@@ -244,7 +240,6 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.outer_cv = outer_cv
         self.n_repeats = n_repeats
         self.n_jobs = n_jobs
-        self.memory = memory
         self.verbose = verbose
         self.random_state = random_state
 
@@ -305,7 +300,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         width = problem.features.shape[1]
         n_train = float(sample.weight[plan.trainings[0].rows].sum())
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
-        return expand_candidates(candidates, self.memory, self.from_logits)
+        return expand_candidates(candidates, self.from_logits)
 
     def _estimator(self, function, functions):
         """An estimator that holds functions which are fitted."""
@@ -346,7 +341,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
-        fitted = best.fit_to_all(data.take(plan.rows))
+        fitted = best.fit_to_all(data, plan)
         self.best_estimator_ = self._estimator(best.best_function, fitted)
         for family in families:
             family.forget_fits()

@@ -60,7 +60,7 @@ class ClassByClass:
         return np.stack([squares, np.ones_like(squares)])
 
 
-def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty, start=None):
+def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penalty):
     """Coefficients of the highest penalised likelihood of softmax(offset + design.logits(…)).
 
     The penalty is Σ coefficients² / (2 inverse_penalty). Two classes have so few coefficients that
@@ -83,8 +83,6 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     weight : ndarray of shape (n_samples,)
     inverse_penalty : ndarray of the coefficients' shape
         C of each coefficient.
-    start : ndarray of the coefficients' shape, default=None
-        Where to start; None: zeros.
 
     Returns
     -------
@@ -102,7 +100,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     # A bound of the Hessian's diagonal is 1/4 of the features' squares.
     bound = design.mean_squares(share) / 4 + precision
     units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
-    coefficients = np.zeros_like(precision) if start is None else start
+    coefficients = np.zeros_like(precision)
     n_iter, n_more = 0, int(scaling.max_iter)
     by_class = isinstance(design, ClassByClass)
     whitened = by_class or 1 < inverse_penalty.shape[1] <= _WHITENED_CLASSES

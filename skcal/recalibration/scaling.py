@@ -6,11 +6,9 @@ from numbers import Integral, Real
 
 import numpy as np
 from scipy.special import expit
-from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from skcal._bins import quantile
-from skcal._selection import learnt_by
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
@@ -77,56 +75,19 @@ class PenalizedScaling(RecalibrationMap):
         """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
         return np.full(shape, self.C)
 
-    def _fit_path(self, X, y, values, sample_weight=None):
-        """Fit a clone for each value of C; what does not depend on C is computed once.
-
-        Parameters
-        ----------
-        X, y, sample_weight : array-like
-            As of :meth:`fit`.
-        values : sequence of float > 0
-            Of C.
-
-        Yields
-        ------
-        fitted : map
-            To the last bit the one that :meth:`fit` makes, but for :class:`VectorScaling`: there
-            each fit starts where the one before ends, and differs within ``tol``.
-        """
-        maps = [clone(self).set_params(C=value) for value in values]
-        first = maps[0]
-        sample = first._read(X, y, sample_weight)
-        if first._is_of_several_classes:
-            yield from (one.fit(X, y, sample_weight) for one in maps)
-            return
-        for one in maps:
-            one._validate_params()
-        yield from first._fit_along(maps, first._logarithms(sample[0]), *sample[1:])
-
     def _fit(self, z, codes, weight):
-        [_] = self._fit_along([self], z, codes, weight)
-
-    def _fit_along(self, maps, z, codes, weight):
-        """Fit maps that differ from this one, which has read the samples, in C alone."""
         self._prepare(z, weight)
-        temperature = self._temperature(z, codes, weight)
+        self.temperature_ = self._temperature(z, codes, weight)
         offset = logits_of_all(z)
-        if temperature != 1:
-            offset = offset / temperature
+        if self.temperature_ != 1:
+            offset = offset / self.temperature_
         design, shape = self._design(z, offset)
-        learnt, start = learnt_by(self), None
-        for one in maps:
-            vars(one).update(learnt)
-            coefficients, one.n_iter_ = penalized_coefficients(
-                one, offset, design, codes, weight, one._inverse_penalty(shape), start
-            )
-            one.temperature_ = temperature
-            if coefficients is None:
-                one.temperature_, coefficients = 1.0, np.zeros(shape)
-            elif isinstance(design, ClassByClass):  # whose iterations are many
-                start = coefficients
-            one._keep(coefficients)
-            yield one
+        coefficients, self.n_iter_ = penalized_coefficients(
+            self, offset, design, codes, weight, self._inverse_penalty(shape)
+        )
+        if coefficients is None:
+            self.temperature_, coefficients = 1.0, np.zeros(shape)
+        self._keep(coefficients)
 
     def _design(self, z, offset):
         """How logits are added to the offset by coefficients, and the shape of these."""
@@ -674,9 +635,9 @@ class MatrixScaling(PenalizedScaling):
     def _saved_parameters(self):  # type: ignore[override]
         return ("temperature" if self.structured else "present", "coef", "intercept")
 
-    def _fit_along(self, maps, z, codes, weight):
+    def _fit(self, z, codes, weight):
         if self.structured:
-            yield from super()._fit_along(maps, z, codes, weight)
+            super()._fit(z, codes, weight)
             return
         for name in ("C_off_diagonal", "C_intercept"):
             if getattr(self, name) is not None:
@@ -685,13 +646,6 @@ class MatrixScaling(PenalizedScaling):
                     "structured=True, too, or leave it out."
                 )
         features, self.present_ = self._features(z), np.unique(codes)
-        learnt = learnt_by(self)
-        for one in maps:
-            vars(one).update(learnt)
-            one._fit_logistic(features, codes, weight)
-            yield one
-
-    def _fit_logistic(self, features, codes, weight):
         self.coef_, self.intercept_, self.n_iter_ = np.zeros((features.shape[1], 1)), np.zeros(1), 0
         if len(self.present_) > 1:
             few = len(self.classes_) <= _CHOLESKY_MAX_CLASSES

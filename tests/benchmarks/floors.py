@@ -21,7 +21,7 @@ from skcal.pair_risk import pair_risk
 N_TRAIN, N_EVALUATION, N_CLASSES, RANK = 6400, 1600, 10, 456
 ALPHAS = np.logspace(6, -11, 18)
 LABELS, PROBA = simplex(N_TRAIN + N_EVALUATION, N_CLASSES)
-[PROBLEM] = make_problems(PROBA, LABELS, "canonical")
+[PROBLEM] = make_problems(PROBA, LABELS, "canonical", np.ones(len(LABELS)))
 TRAIN, EVALUATION = slice(0, N_TRAIN), slice(N_TRAIN, None)
 
 
@@ -48,13 +48,20 @@ def exponentials(count):
     return seconds(lambda: np.exp(block)) * count / len(block)
 
 
+def score_on_evaluation(functions):
+    """Fit functions that share work to the training rows, and score them on the others."""
+    blocks = [
+        (PROBLEM.features[rows], PROBLEM.residuals[rows], PROBLEM.weight[rows])
+        for rows in (TRAIN, EVALUATION)
+    ]
+    functions[0]._over_blocks(functions, blocks).scores(functions, 1, [(0,)])
+
+
 def ridge(kind):
     """One fold of a path of alphas: factor, and the risks on the evaluation samples."""
 
     def work():
-        function = kind(max_rank=RANK, tol=0)
-        function.fit(PROBLEM.features[TRAIN], PROBLEM.residuals[TRAIN])
-        function.score_path(PROBLEM.features[EVALUATION], PROBLEM.residuals[EVALUATION], ALPHAS)
+        score_on_evaluation([kind(alpha, max_rank=RANK, tol=0) for alpha in ALPHAS])
 
     return work
 
@@ -73,9 +80,7 @@ def ridge_floor(per_alpha):
 
 def density():
     """One fold of the path of bandwidths."""
-    function = DirichletKernelDensity()
-    function.fit(PROBLEM.features[TRAIN], PROBLEM.residuals[TRAIN])
-    function.score_path(PROBLEM.features[EVALUATION], PROBLEM.residuals[EVALUATION], BANDWIDTHS)
+    score_on_evaluation([DirichletKernelDensity(bandwidth) for bandwidth in BANDWIDTHS])
 
 
 def density_floor():

@@ -159,7 +159,7 @@ def test_samples_at_0_and_1_are_summed_once_a_value(direct_rows, scale):
     weight = scale * weight
     assert np.isin(p, [0, 1]).sum() > 1000
     function = DirichletKernelDensity().fit(p, outcomes - p, sample_weight=weight)
-    function.score_path(p, outcomes - p, BANDWIDTHS[:3], sample_weight=weight)
+    function._residuals(p, BANDWIDTHS[:3])
     leave_one_out_residuals(p, outcomes, weight, 0.01)
     if scale == 1:
         loo_log_likelihoods(p, BANDWIDTHS[:3], weight)

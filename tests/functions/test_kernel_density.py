@@ -5,7 +5,6 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import gammaln, logsumexp
 from scipy.stats import dirichlet
-from sklearn import config_context
 
 from skcal import DirichletKernelDensity
 from skcal.functions import dirichlet_sums
@@ -229,8 +228,6 @@ def test_bandwidths_and_widths_that_are_none_raise(bandwidth):
     X, y = [[0.2], [0.4]], [0.8, -0.4]
     with pytest.raises(ValueError, match="bandwidth"):
         DirichletKernelDensity(bandwidth).fit(X, y)
-    with pytest.raises(ValueError, match="'bandwidth' parameter"):
-        DirichletKernelDensity().fit(X, y).score_path(X, np.array(y)[:, None], [0.1, bandwidth])
     with pytest.raises(ValueError, match="y has 1 columns, X has 2"):
         DirichletKernelDensity().fit([[0.2, 0.8], [0.4, 0.6]], [0.8, 0.6])
 
@@ -241,37 +238,6 @@ def test_residuals_that_make_no_outcome_raise(outcome):
     valid = np.eye(2)[:1, : len(outcome)]
     with pytest.raises(ValueError, match="X row 1 and y row 1 add up to"):
         DirichletKernelDensity().fit(X, np.vstack([valid, [outcome]]) - X)
-
-
-# Paths of bandwidths
-
-
-@pytest.mark.parametrize("n_classes", [1, 4, 20])
-@pytest.mark.parametrize("weighted", [False, True])
-def test_a_path_gives_the_scores_of_separate_fits(rng, n_classes, weighted):
-    """Also above 16 classes, where the sums over classes are taken another way."""
-    if n_classes == 1:
-        X = rng.uniform(size=(90, 1))
-        residuals = (rng.uniform(size=(90, 1)) < X) - X
-    else:
-        X = rng.dirichlet(np.full(n_classes, 0.5), 90)
-        residuals = np.eye(n_classes)[rng.integers(0, n_classes - 1, 90)] - X  # one class absent
-    X[3:5] = np.eye(n_classes)[0]
-    residuals[3:5] = np.eye(n_classes)[0] - X[3:5] if n_classes > 1 else 0
-    weight = rng.integers(0, 3, 90).astype(float) if weighted else np.ones(90)
-    train, test = slice(60), slice(60, 90)
-    fitted = DirichletKernelDensity(0.5).fit(X[train], residuals[train], weight[train])
-    bandwidths = [1e-4, 0.05, "loo", 1.0]
-    path = fitted.score_path(X[test], residuals[test], bandwidths, weight[test])
-    for bandwidth, score in zip(bandwidths, path, strict=True):
-        alone = DirichletKernelDensity(bandwidth).fit(X[train], residuals[train], weight[train])
-        assert_allclose(score, alone.score(X[test], residuals[test], weight[test]), rtol=1e-12)
-        again = DirichletKernelDensity(bandwidth).with_factor_of(fitted)
-        assert again.bandwidth_ == alone.bandwidth_
-        assert_allclose(again.residual(X[test]), alone.residual(X[test]), rtol=1e-12)
-    with config_context(working_memory=1e-3):
-        small = fitted.score_path(X[test], residuals[test], bandwidths, weight[test])
-    assert_allclose(small, path, rtol=1e-12)
 
 
 def test_sums_by_class_are_the_ratios_of_their_definition(rng):

@@ -16,13 +16,8 @@ from sklearn.svm import SVR
 
 from skcal import PlugIn, TemperatureScaling, Zero
 from skcal.recalibration import (
-    BetaCalibration,
-    DirichletCalibration,
-    InterceptCalibration,
     LogProbabilities,
     MatrixScaling,
-    QuadraticScaling,
-    SplineScaling,
     VectorScaling,
 )
 
@@ -61,59 +56,6 @@ def canonical(tempered):
 def binary(tempered):
     proba, labels = (array[:150] for array in tempered)
     return proba[:, :1], (labels == 0).astype(int), (labels == 0) - proba[:, 0]
-
-
-# Settings
-
-
-PENALIZED = [
-    MatrixScaling(),
-    MatrixScaling(structured=True, C_intercept=0.5),
-    VectorScaling(structured=True),
-    DirichletCalibration(),
-    InterceptCalibration(),
-    SplineScaling(),  # of each class against the rest
-]
-
-
-@pytest.mark.parametrize("estimator", PENALIZED, **by_estimator)
-@pytest.mark.parametrize("kind", ["weighted", "shares", "a class is absent", "one class"])
-def test_settings_that_share_work_are_those_fitted_one_by_one(canonical, rng, estimator, kind):
-    p, labels, _ = canonical
-    outcomes = {"shares": rng.dirichlet(np.ones(4), 150), "one class": np.eye(4)[0 * labels]}
-    outcomes["a class is absent"] = np.eye(4)[labels % 3]
-    residuals = outcomes.get(kind, np.eye(4)[labels]) - p
-    weight = rng.uniform(0.2, 2, 150) if kind == "weighted" else None
-    settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 30.0)]
-    fitted = list(settings[0]._fit_settings(settings, p, residuals, weight))
-    tolerance = 1e-7 if isinstance(estimator, VectorScaling) else 0  # another start
-    for setting, found in zip(settings, fitted, strict=True):
-        expected = clone(setting).fit(p, residuals, sample_weight=weight)
-        assert_allclose(found.residual(p), expected.residual(p), rtol=0, atol=tolerance)
-        assert vars(found).keys() == vars(expected).keys()
-        if kind != "one class":
-            assert vars(found.estimator_).keys() == vars(expected.estimator_).keys()
-    assert (fitted[0].residual(p) != fitted[1].residual(p)).any() == (kind != "one class")
-
-
-def test_scalar_settings_that_share_work_are_those_fitted_one_by_one(binary):
-    p, _, residuals = binary
-    for estimator in (SplineScaling(), BetaCalibration(), QuadraticScaling()):
-        settings = [PlugIn(clone(estimator).set_params(C=C)) for C in (0.01, 1.0, 30.0)]
-        fitted = settings[0]._fit_settings(settings, p, residuals)
-        for setting, found in zip(settings, fitted, strict=True):
-            assert_array_equal(found.residual(p), clone(setting).fit(p, residuals).residual(p))
-
-
-def test_settings_that_differ_in_more_than_C_are_fitted_one_by_one(binary):
-    p, _, residuals = binary
-    maps = [SplineScaling(n_knots=3, C=0.1), SplineScaling(n_knots=5), BetaCalibration(C=0.1)]
-    settings = [PlugIn(one) for one in (*maps, QuadraticScaling())]
-    fitted = list(settings[0]._fit_settings(settings, p, residuals))
-    assert [len(one.estimator_.knots_) for one in fitted[:2]] == [3, 5]
-    assert [type(one.estimator_) for one in fitted[2:]] == [BetaCalibration, QuadraticScaling]
-    fitted = settings[2]._fit_settings(settings[2:], p, residuals)
-    assert [type(one.estimator_) for one in fitted] == [BetaCalibration, QuadraticScaling]
 
 
 # Equivariance

@@ -154,33 +154,6 @@ def test_h_is_the_weighted_sum_of_the_functions_refitted_on_all_samples(
     assert_allclose(stack.score(Z, new), -np.mean(gap**2), rtol=1e-10)
 
 
-def test_ridge_forms_of_one_kernel_share_a_factor_and_are_separate_fits(sample):
-    X, residuals = sample()
-    calls = []
-
-    def kernel(A, B):
-        calls.append(len(A))
-        return np.exp(-np.sum((A[:, None] - B) ** 2, axis=2))
-
-    ridges = [
-        KroneckerKernelRidge(1e-4, kernel=kernel),
-        TwoStepKernelRidge(1e-3, kernel=kernel),
-        TwoStepKernelRidge(1e-1, kernel=kernel),
-    ]
-    stack = Stacking(ridges, random_state=0)
-    stack.fit_parts(X, residuals, np.ones(len(X)))
-    shared = len(calls)
-    calls.clear()
-    clone(ridges[0]).fit(X, residuals)
-    assert shared == len(calls) > 0
-    stack.fit(X, residuals)
-    for together, apart in zip(stack.functions_, ridges, strict=True):
-        apart = clone(apart).fit(X, residuals)
-        assert_allclose(together.predict_pairs(X), apart.predict_pairs(X), atol=1e-13)
-        assert type(together) is type(apart)
-        assert together.alpha == apart.alpha
-
-
 def test_other_kernels_have_factors_of_their_own(sample):
     X, residuals = sample()
     ridges = [TwoStepKernelRidge(1e-3, gamma=gamma) for gamma in (0.5, 5.0)]

@@ -18,8 +18,12 @@ from skcal import (
 from skcal.datasets import make_tempered
 from skcal.functions import dirichlet_sums, kernel_density, kernel_ridge
 
-DENSITY = (DirichletKernelDensity(), [1e-5, 1e-3, "loo", 0.3])
-RIDGES = [(ridge(tol=1e-14), [1e-4, 1.0]) for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)]
+DENSITIES = [DirichletKernelDensity(width) for width in (1e-5, 1e-3, "loo", 0.3)]
+RIDGES = [
+    ridge(alpha, tol=1e-14)
+    for ridge in (TwoStepKernelRidge, KroneckerKernelRidge)
+    for alpha in (1e-4, 1.0)
+]
 
 
 def draw_blocks(rng, d, draw):
@@ -35,50 +39,47 @@ def draw_blocks(rng, d, draw):
 
 
 @pytest.mark.parametrize(
-    ("paths", "many"),
-    [([DENSITY], True), ([DENSITY], False), (RIDGES, False)],
-    ids=["density, many", "density", "ridges"],
+    ("functions", "many"),
+    [(DENSITIES, True), (DENSITIES, False), (RIDGES, True), (RIDGES, False)],
+    ids=["densities, many", "densities", "ridges of many residuals", "ridges"],
 )
 @pytest.mark.parametrize(("d", "draw"), [(1, "grid"), (1, "inside"), (3, "grid"), (20, "inside")])
-def test_scores_on_a_block_are_those_of_fits_to_each_union(rng, monkeypatch, paths, d, draw, many):
+def test_fits_to_blocks_are_those_to_each_union(rng, monkeypatch, functions, d, draw, many):
     monkeypatch.setattr(dirichlet_sums, "_MANY_PAIRS", 0 if many else np.inf)
+    monkeypatch.setattr(TwoStepKernelRidge, "_has_risk_form", lambda *size: many)
     blocks = draw_blocks(rng, d, draw)
-    shared = paths[0][0]._over_blocks(blocks)
+    shared = functions[0]._over_blocks(functions, blocks)
     trainings = list(combinations([0, 2, 3], 2))
-    scores = shared.scores(paths, 1, trainings)
+    scores = shared.scores(functions, 1, trainings)
     X, residuals, weight = blocks[1]
     for training, column in zip(trainings, scores.T, strict=True):
         union = [np.concatenate(part) for part in zip(*(blocks[k] for k in training), strict=True)]
-        alone = [
-            clone(function).set_params(**{function.path_parameter: value}).fit(*union)
-            for function, values in paths
-            for value in values
-        ]
-        expected = [one.score(X, residuals, weight) for one in alone]
-        assert_allclose(column, expected, rtol=1e-8)
-        fitted = shared.fit(training)
-        function = alone[0].with_factor_of(fitted)
-        assert_allclose(function.predict(X), alone[0].predict(X), rtol=1e-6, atol=1e-9)
+        for function, score in zip(functions, column, strict=True):
+            alone, fitted = clone(function).fit(*union), shared.fit(function, training)
+            assert_allclose(score, alone.score(X, residuals, weight), rtol=1e-8)
+            assert_allclose(fitted.predict(X), alone.predict(X), rtol=1e-6, atol=1e-9)
+            assert vars(fitted).keys() == vars(alone).keys()
 
 
 @pytest.mark.parametrize("d", [1, 3, 20])
 def test_blocks_of_rows_score_as_all_rows_do_what_is_not_far_behind(rng, monkeypatch, d):
     monkeypatch.setattr(kernel_density, "_TRIAL_ROWS", 12)
     blocks, trainings = draw_blocks(rng, d, "inside"), [(0, 2), (0, 3), (2, 3)]
-    paths = [(DirichletKernelDensity(), [1e-5, 1e-3, 0.1, "loo", 0.3])]
-    expected = DENSITY[0]._over_blocks(blocks).scores(paths, 1, trainings)
-    shared = DENSITY[0]._over_blocks(blocks)
+    functions = [DirichletKernelDensity(width) for width in (1e-5, 1e-3, 0.1, "loo", 0.3)]
+    shared = functions[0]._over_blocks(functions, blocks)
+    expected = shared.scores(functions, 1, trainings)
     with config_context(working_memory=16 * 4 * 5 * (d + 1) * 6 / 2**20):  # 6 of 41 rows
-        scores = shared.scores(paths, 1, trainings)
-    X, residuals, weight = (part[blocks[1][2] > 0] for part in blocks[1])
-    first = (X[:12], residuals[:12], weight[:12])
+        scores = shared.scores(functions, 1, trainings)
+    first = [part[blocks[1][2] > 0][:12] for part in blocks[1]]
     n_behind = 0
     for training, column, whole in zip(trainings, scores.T, expected.T, strict=True):
-        tried = shared.fit(training).score_path(*first[:2], [1e-5, 1e-3, 0.1, 0.3], first[2])
-        behind = np.insert(tried < 1.5 * tried.max(), 3, False)  # scores are minus risks
+        tried = np.array([shared.fit(function, training).score(*first) for function in functions])
+        fixed = [0, 1, 2, 4]
+        behind = np.zeros(5, dtype=bool)
+        behind[fixed] = tried[fixed] < 1.5 * tried[fixed].max()  # scores are minus risks
         n_behind += np.count_nonzero(behind)
         assert_allclose(column[~behind], whole[~behind], rtol=1e-8)
-        assert_allclose(column[behind], np.insert(tried, 3, 0)[behind], rtol=1e-8)
+        assert_allclose(column[behind], tried[behind], rtol=1e-8)
     assert 0 < n_behind < 9
 
 
@@ -135,3 +136,16 @@ def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch,
     same = search_of_ridges(labels=labels).outer_results_[0]
     assert_array_equal(one.plug_ins, same.plug_ins)
     assert_array_equal(one.corrections[0], same.corrections[0])
+
+
+def test_settings_of_one_kernel_share_work_and_those_of_others_do_not():
+    proba, y = data()
+    grid = {"alpha": [1e-3, 1e-1], "gamma": [0.5, 2.0]}
+    both = [(KroneckerKernelRidge(), grid), (TwoStepKernelRidge(), {"alpha": [1e-2]})]
+    options = {"notion": "canonical", "cv": 4, "random_state": 0}
+    search = CalibrationErrorSearchCV(both, **options).fit(proba, y)
+    for family in search.families_:
+        for setting, scores in zip(family.settings, family.column_scores, strict=True):
+            alone = clone(family.function).set_params(**setting)
+            found = CalibrationErrorSearchCV([alone], **options).fit(proba, y).families_[0]
+            assert_allclose(scores, found.column_scores[0], rtol=1e-6)
