@@ -58,6 +58,9 @@ QUESTIONS = {
     "what does cutoff error mean": "glossary",
     "lightgbm early stopping": "howto/with_other_libraries",
     "new hospital without labels": "guide/shifted",
+    "optimism corrected bootstrap": "guide/clinical",
+    "order of columns": "howto/files",
+    "selective prediction": "guide/abstain",
 }
 
 

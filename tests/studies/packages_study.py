@@ -11,6 +11,7 @@ as its names and documentation say: that is read, not tried.
 import csv
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import tempfile
@@ -303,8 +304,10 @@ def table():
     rows = []
 
     def row(what, found, of_rms=NONE):
-        cells = [found.get(name, NONE) for name in PACKAGES]
-        rows.append([what, *(cell() if callable(cell) else cell for cell in cells), of_rms])
+        cells = [*(found.get(name, NONE) for name in PACKAGES), of_rms]
+        cells = [cell() if callable(cell) else cell for cell in cells]
+        units = re.compile(r"(?<=\d) (?=%|ms)")  # a number stays on a line with its unit
+        rows.append([what, *(units.sub("\u00a0", cell) for cell in cells)])
         print(*rows[-1], sep=" | ", flush=True)
 
     limits = {"skcal": skcal_limits, "torchmetrics": torch_limits, "relplot": relplot_limits}
