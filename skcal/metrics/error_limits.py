@@ -109,6 +109,7 @@ def calibration_error(
     three crossings, a sine of 0.2    128   11   41         11
     three crossings, jumps of ±0.15   150   22   62         17
     nine crossings, a sine of 0.12 *  77    14   34         10
+    19 crossings, jumps of ±0.1 *     100   37   66         43
     23 crossings, a sine of 0.15 *    92    25   58         46
     two jumps, one up and one down *  36    14   8          20
     0 to 100 %, alternating sides *   47    16   6          7
