@@ -221,7 +221,8 @@ def test_nothing_that_is_printed_contradicts_the_verdict():
 
 
 def test_no_kind_of_calibration_contradicts_itself():
-    assert found_contradictions_of_any_kind(range(len(KINDS))) == []
+    of_all = 39  # whose bias is significant in all samples, and in no class
+    assert found_contradictions_of_any_kind([*range(len(KINDS)), of_all]) == []
 
 
 @pytest.mark.slow
