@@ -262,17 +262,8 @@ def _weighted_median(x: np.ndarray, weight: np.ndarray) -> float:
     return float(x[order[low]] + x[order[high]]) / 2
 
 
-SCALAR_PARTITIONS = {
-    "uniform": uniform,
-    "quantile": quantile,
-    "sweep": sweep,
-    "unique": unique,
-}
-SIMPLEX_PARTITIONS = {
-    "uniform": uniform,
-    "median-variance": median_variance,
-    "unique": unique,
-}
+SCALAR_PARTITIONS = {"uniform": uniform, "quantile": quantile, "sweep": sweep, "unique": unique}
+SIMPLEX_PARTITIONS = {"uniform": uniform, "median-variance": median_variance, "unique": unique}
 
 
 def find_partition(strategy: str, n_columns: int) -> Callable[..., _Partition]:

@@ -18,13 +18,7 @@ from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 
-__all__ = [
-    "CalibrationDataset",
-    "TrueError",
-    "make_dirichlet",
-    "make_distorted",
-    "make_tempered",
-]
+__all__ = ["CalibrationDataset", "TrueError", "make_dirichlet", "make_distorted", "make_tempered"]
 
 _OPTIONS = {
     "n_samples": [Interval(Integral, 1, None, closed="left")],
@@ -212,10 +206,7 @@ def make_tempered(
 
 
 @validate_params(
-    {
-        **_OPTIONS,
-        "distortion": [StrOptions({"class-dependent", "non-monotone", "confused-pair"})],
-    }
+    {**_OPTIONS, "distortion": [StrOptions({"class-dependent", "non-monotone", "confused-pair"})]}
 )
 def make_distorted(
     n_samples: int = 1000,

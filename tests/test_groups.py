@@ -18,6 +18,7 @@ from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
 from skcal.metrics.base import outcome_of
 from skcal.metrics.limits import proportion_limits
+from skcal.metrics.murphy import _all_jumps, _deviation_of_groups
 from skcal.metrics.statistic import (
     draw_codes,
     flip_groups,
@@ -26,7 +27,6 @@ from skcal.metrics.statistic import (
     observed_outcomes,
     prepare,
 )
-from skcal.metrics.thresholds import _all_jumps, _deviation_of_groups
 from skcal.model_selection import compare_risks
 from skcal.model_selection.adaptive import candidates_of, partitions_of
 from skcal.notions import Problems
@@ -639,7 +639,7 @@ def test_murphy_diagrams_sum_over_groups(compared, thresholds, monkeypatch):
         sums = np.bincount(codes, share * (score - share @ score))
         expected.append(np.sqrt(n / (n - 1) * sums @ sums))
     assert_allclose(_deviation_of_groups(first, second, grid, strict), expected, atol=1e-7)
-    monkeypatch.setattr(skcal.metrics.thresholds, "_MOST_OF_GROUPS", 40)
+    monkeypatch.setattr(skcal.metrics.murphy, "_MOST_OF_GROUPS", 40)
     assert_allclose(_deviation_of_groups(first, second, grid, strict), expected, atol=0.01)
     options = {"compare": q, "thresholds": thresholds, "sample_weight": weight}
     told = metrics.murphy_diagram(y, p, groups=groups, **options)

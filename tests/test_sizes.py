@@ -169,7 +169,7 @@ OTHERS = {
         "metrics.gap_sums._MOST_POINTS",
         "metrics.limits._MOST",
         "metrics.smoothers._MAX_GROUPS",
-        "metrics.thresholds._MOST_OF_GROUPS",  # tests/test_groups.py
+        "metrics.murphy._MOST_OF_GROUPS",  # tests/test_groups.py
         "metrics.smoothers._MAX_POINTS",
         "model_selection.adaptive._MAX_CELLS",
         "model_selection.candidates._MAX_RANK",

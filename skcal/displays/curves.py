@@ -37,7 +37,8 @@ from skcal.displays.reliability_panel import (
     within,
 )
 from skcal.metrics.curve import CURVES, CalibrationCurve, curve_of
-from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram, decision_curve, murphy_diagram
+from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
+from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.sample import Sample, read_sample
 
 _DRAWN = ("frequency", "low", "high", "band_low", "band_high")

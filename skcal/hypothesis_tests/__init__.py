@@ -38,12 +38,12 @@ from skcal.hypothesis_tests.bias_curve import bias_curve
 from skcal.hypothesis_tests.classical import (
     cox_test,
     hosmer_lemeshow_test,
-    kolmogorov_smirnov_test,
     spiegelhalter_test,
 )
 from skcal.hypothesis_tests.comparison import compare_calibration
 from skcal.hypothesis_tests.equivalence import equivalence_test
 from skcal.hypothesis_tests.joint import calibration_test
+from skcal.hypothesis_tests.kolmogorov_smirnov import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import monte_carlo_test
 from skcal.hypothesis_tests.result import adjust_pvalues

@@ -15,8 +15,8 @@ from scipy.stats import foldnorm, norm
 from skcal._show import ShownRounded, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
-from skcal.hypothesis_tests.classical import range_tail
 from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.hypothesis_tests.largest_gap import largest_gap_limit
 from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.hypothesis_tests.needed_samples import (

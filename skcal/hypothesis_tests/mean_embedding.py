@@ -18,8 +18,8 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, positive
 from skcal.kernels import Kernel
-from skcal.metrics.kernel import embedding_terms, place_locations
 from skcal.metrics.limits import warn_if_few_events
+from skcal.metrics.mean_embedding import embedding_terms, place_locations
 from skcal.sample import read_sample, refuse_groups
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped

@@ -24,8 +24,9 @@ from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
-    squared_mean_embedding_calibration_error,
 )
+from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
+from skcal.metrics.murphy import murphy_diagram
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.sample_size import validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
@@ -36,7 +37,7 @@ from skcal.metrics.selective import (
 )
 from skcal.metrics.shifted import shifted_calibration_error
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
-from skcal.metrics.thresholds import decision_curve, murphy_diagram, net_benefit
+from skcal.metrics.thresholds import decision_curve, net_benefit
 from skcal.metrics.validation import validation_measures
 
 __all__ = [

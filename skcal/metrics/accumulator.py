@@ -23,11 +23,7 @@ from skcal.metrics.binned import (
     largest_error,
     resolve_distance,
 )
-from skcal.metrics.bins import (
-    BinTable,
-    given_edges,
-    moments_together,
-)
+from skcal.metrics.bins import BinTable, given_edges, moments_together
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
 from skcal.sample import error_of_shares, is_of_labels

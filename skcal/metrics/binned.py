@@ -117,13 +117,7 @@ def expected_calibration_error(
     **options: Unpack[Bins],
 ) -> float: ...
 @prepared_by(prepare_bins, counts=_count_expected_error)
-@validate_params(
-    {
-        **BIN_OPTIONS,
-        **ERROR_OPTIONS,
-        "distance": [StrOptions({"auto", *DISTANCES})],
-    }
-)
+@validate_params({**BIN_OPTIONS, **ERROR_OPTIONS, "distance": [StrOptions({"auto", *DISTANCES})]})
 def expected_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -312,13 +306,7 @@ def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
 
 
 @prepared_by(counts=_count_largest_error)
-@validate_params(
-    {
-        **BIN_OPTIONS,
-        **MIN_BIN_SAMPLES,
-        "distance": [StrOptions(set(DISTANCES))],
-    }
-)
+@validate_params({**BIN_OPTIONS, **MIN_BIN_SAMPLES, "distance": [StrOptions(set(DISTANCES))]})
 def maximum_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -17,13 +17,7 @@ from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_par
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, check_both, outcome_of, read_increasing
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
-from skcal.metrics.smoothers import (
-    CURVES,
-    isotonic_curve,
-    isotonic_limits,
-    make_points,
-    point_gaps,
-)
+from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points, point_gaps
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample, refuse_groups, refuse_weights
 
@@ -72,12 +66,7 @@ class CalibrationCurve(ShownColumns):
         )
 
 
-@validate_params(
-    {
-        "method": [StrOptions(set(CURVES))],
-        **CONFIDENCE_LEVEL,
-    }
-)
+@validate_params({"method": [StrOptions(set(CURVES))], **CONFIDENCE_LEVEL})
 def flexible_calibration_curve(
     y_true: ArrayLike,
     y_proba: ArrayLike,

@@ -350,14 +350,7 @@ def kernel_density_calibration_error(
     0.125
     """
     sample = read_sample(
-        y_true,
-        y_proba,
-        notion,
-        sample_weight,
-        labels,
-        pos_label,
-        from_logits,
-        at_least=2,
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, at_least=2
     )
     # A class that is predicted once ("top-label") has no other samples.
     return estimate_problems(

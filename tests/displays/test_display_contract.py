@@ -43,8 +43,9 @@ from skcal.displays import (
 )
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.metrics.curve import CalibrationCurve
+from skcal.metrics.murphy import MurphyDiagram
 from skcal.metrics.selective import CoverageAtRisk, RiskCoverageCurve
-from skcal.metrics.thresholds import DecisionCurve, MurphyDiagram
+from skcal.metrics.thresholds import DecisionCurve
 
 RESULTS = (
     BiasCurve

@@ -8,7 +8,7 @@ from scipy.integrate import quad
 from scipy.stats import norm
 
 from skcal.hypothesis_tests import kolmogorov_smirnov_test
-from skcal.hypothesis_tests.classical import maximum_tail, range_tail
+from skcal.hypothesis_tests.kolmogorov_smirnov import maximum_tail, range_tail
 from skcal.metrics import cutoff_calibration_error, kolmogorov_smirnov_calibration_error
 
 TAILS = {"kolmogorov-smirnov": maximum_tail, "kuiper": range_tail}

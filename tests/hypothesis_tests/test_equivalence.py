@@ -6,13 +6,13 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
 from skcal.hypothesis_tests import equivalence_test
-from skcal.hypothesis_tests.classical import range_tail
 from skcal.hypothesis_tests.equivalence import (
     _asymptotic_high,
     _exact_high,
     _range_quantile,
     _Terms,
 )
+from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
     calibration_error_interval,
