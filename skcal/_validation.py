@@ -395,13 +395,15 @@ def refuse_no_numbers(array, name: str, remedy: str = NOT_CLASSES) -> None:
         reason = f"is a {type(entries.item()).__name__}."
         raise InputError(name, reason, "Pass an array of numbers.")
     if entries.dtype == object:
-        texts = np.reshape([isinstance(one, str | bytes) for one in entries.flat], entries.shape)
+        texts = np.reshape(
+            [isinstance(entry, str | bytes) for entry in entries.flat], entries.shape
+        )
     else:
         texts = np.ones(entries.shape, dtype=bool)
     if texts.any():
         where = first_of(texts)
-        found = str(entries[tuple(where.values())])
-        raise InputError(name, f"holds {found!r}, not a number.", remedy, **where)
+        text = str(entries[tuple(where.values())])
+        raise InputError(name, f"holds {text!r}, not a number.", remedy, **where)
 
 
 def refuse_masked(array, name: str) -> None:

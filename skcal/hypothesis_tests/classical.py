@@ -152,8 +152,14 @@ def _moments_of_excess(problem, rows):
         terms = np.sum(delta * (1 - 2 * X), axis=1)
         values = 2 * (np.sum(X**2, axis=1, keepdims=True) - X)
         variances, fourth_moments = (np.sum(X * values**k, axis=1) for k in (2, 4))
-    own = weight * terms
-    return own.sum(), weight @ own, own @ own, weight**2 @ variances, weight**4 @ fourth_moments
+    weighted = weight * terms
+    return (
+        weighted.sum(),
+        weight @ weighted,
+        weighted @ weighted,
+        weight**2 @ variances,
+        weight**4 @ fourth_moments,
+    )
 
 
 @validate_params(

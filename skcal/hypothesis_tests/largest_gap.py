@@ -25,10 +25,10 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     """
     cells = gaps.in_cells(_CELLS)
     of_rows = np.repeat(cells, np.diff([*gaps.starts, len(gaps.x)]))
-    own = gaps.weight * gaps.residuals
+    weighted = gaps.weight * gaps.residuals
     mass, sums, seen, implied = (
         np.append(0.0, np.cumsum(np.bincount(of_rows, values)))
-        for values in (gaps.weight, own, own**2, gaps.implied)
+        for values in (gaps.weight, weighted, weighted**2, gaps.implied)
     )
     first, end = np.triu_indices(len(mass), 1)
     held = mass[end] - mass[first]

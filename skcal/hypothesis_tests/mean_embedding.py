@@ -287,11 +287,11 @@ def _supported(X, k, classes, V):
     order = qr(_correlation(V)[0], pivoting=True)[2]
     kept, events = order[:0], 0.0
     for size in range(1, len(order) + 1):
-        own = order[:size]
-        effective = _effective_events(X, k[:, own], classes[own], V[np.ix_(own, own)])
+        first = order[:size]
+        effective = _effective_events(X, k[:, first], classes[first], V[np.ix_(first, first)])
         enough = effective >= _EVENTS * (size + 1)
         if enough or size == 1:
-            kept, events = own, effective
+            kept, events = first, effective
         if not enough:
             break
     return np.sort(kept), events

@@ -148,14 +148,14 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     rules: list[Rule] = []
     feature, codes, n_left_out = [], [], 0
     for k, (name, column) in enumerate(read_columns(features, n_samples)):
-        of_column, own = _of_column(name, column, n_bins)
-        size = np.bincount(own[own >= 0], minlength=len(of_column))
+        of_column, of_samples = _of_column(name, column, n_bins)
+        size = np.bincount(of_samples[of_samples >= 0], minlength=len(of_column))
         large = np.flatnonzero(size >= min_samples)
         n_left_out += int(np.count_nonzero(size)) - len(large)
         place = np.full(len(of_column) + 1, -1)
         place[large] = len(rules) + np.arange(len(large))
-        codes.append(place[own])
-        rules += [of_column[one] for one in large.tolist()]
+        codes.append(place[of_samples])
+        rules += [of_column[rule_number] for rule_number in large.tolist()]
         feature += [k] * len(large)
     names = [rule.name for rule in rules]
     if not names:
@@ -211,7 +211,7 @@ def _without_repetitions(segments: Segments) -> Segments:
     for name, first in zip(segments.names, same.tolist(), strict=True):
         names.setdefault(first, []).append(name)
     kept = segments.keep(np.array(list(names)), segments.n_left_out)
-    return replace(kept, names=[_as_one_name(own) for own in names.values()])
+    return replace(kept, names=[_as_one_name(shared_names) for shared_names in names.values()])
 
 
 def _as_one_name(names: list[str]) -> str:
@@ -346,5 +346,5 @@ def _ranges(name, values, n_bins):
 
 def _shortly(numbers):
     """Numbers with as few digits as tell them apart, three at least; integers as they are."""
-    shown = [f"{one:.3g}" if one % 1 and abs(one) < 1000 else f"{one:.9g}" for one in numbers]
-    return shown if len(set(shown)) == len(shown) else [f"{one:.9g}" for one in numbers]
+    shown = [f"{end:.3g}" if end % 1 and abs(end) < 1000 else f"{end:.9g}" for end in numbers]
+    return shown if len(set(shown)) == len(shown) else [f"{end:.9g}" for end in numbers]

@@ -82,10 +82,10 @@ class Segment(NamedTuple):
 
     def __str__(self):
         relative = not np.isclose(self.expected, self.predicted)
-        told = " more than all samples" if relative else ""
+        than_all = " more than all samples" if relative else ""
         way = "underpredicted" if self.difference > 0 else "overpredicted"
         return (
-            f"{self.name}, {self.outcome}: {way}{told} by {number(abs(self.difference))}, "
+            f"{self.name}, {self.outcome}: {way}{than_all} by {number(abs(self.difference))}, "
             f"{number(self.expected)} against {number(self.observed)} ({number(self.low)} to "
             f"{number(self.high)}) observed in {self.n_samples} samples; p = {self.pvalue:.2g}"
         )
@@ -356,8 +356,8 @@ def _make_parts(statistic, sample, segments, min_samples, relative, rng) -> list
     titles = sample.notion.titles([str(label) for label in sample.classes.tolist()])
     parts = []
     for k, problem in enumerate(sample.problems()):
-        own = titles[k : k + 1] if sample.notion.scalar else titles
-        part = statistic(problem, segments, own, min_samples, rng, relative)
+        outcome_titles = titles[k : k + 1] if sample.notion.scalar else titles
+        part = statistic(problem, segments, outcome_titles, min_samples, rng, relative)
         if len(part.n_samples):
             parts.append(part)
     if not parts:
@@ -369,8 +369,8 @@ def _make_parts(statistic, sample, segments, min_samples, relative, rng) -> list
 def _worst_first(families, pvalues) -> list[Segment]:
     """Segments of all families, the worst one first; p-values are adjusted for the families."""
     segments = []
-    for family, own in zip(families, pvalues, strict=True):
-        adjusted = iter(np.minimum(len(families) * own, 1).tolist())
+    for family, family_pvalues in zip(families, pvalues, strict=True):
+        adjusted = iter(np.minimum(len(families) * family_pvalues, 1).tolist())
         segments += [segment for part in family for segment in part.describe(adjusted)]
     return sorted(segments, key=lambda segment: (segment.pvalue, -abs(segment.statistic)))
 
@@ -501,7 +501,8 @@ class SegmentECE(SegmentBias):
             bins = np.minimum((x * _N_BINS).astype(int), _N_BINS - 1)
             rows = [np.flatnonzero(bins == k) for k in np.unique(bins)]
             self._contrasts = [
-                (1, _Sums(self._segments.take(own), self._weight[own], x[own]), own) for own in rows
+                (1, _Sums(self._segments.take(of_bin), self._weight[of_bin], x[of_bin]), of_bin)
+                for of_bin in rows
             ]
         seeds = rng.randint(2**31 - 1, size=_N_SCALES).tolist()
         draws = np.concatenate([self._errors(draw_codes(self.features, [s])) for s in seeds])
@@ -540,17 +541,16 @@ def step_down(family, n_resamples, rng, n_jobs):
     order = np.argsort(-observed, kind="stable")
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
-    groups = family[0].problem.groups
-    if not groups.independent:  # all problems flip the same groups, and share what those share
+    laws = [_redraw]
+    # All problems flip the same groups, and share what those share.
+    if not family[0].problem.groups.independent:
         seeds = np.hstack([rng.randint(2**31 - 1, size=(n_resamples, 1)), seeds])
+        laws.append(_flip)
     row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
     blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
-    laws = [(_redraw, seeds)]
-    if not groups.independent:
-        laws.append((_flip, seeds))
     tested = []
-    for draw, own in laws:
-        calls = ((_exceedances, draw, family, own[b], order, bar) for b in blocks)
+    for law in laws:
+        calls = ((_exceedances, law, family, seeds[rows], order, bar) for rows in blocks)
         counted = over_jobs(calls, n_jobs)
         counts = np.sum([count for count, _ in counted], axis=0)
         tested.append((counts, np.concatenate([maxima for _, maxima in counted])))
@@ -562,14 +562,15 @@ def step_down(family, n_resamples, rng, n_jobs):
 
 
 def _redraw(family, seeds):
-    own, common = seeds[:, -len(family) :], seeds[:, 0]
-    return [redraw(part.problem, own[:, k], common) for k, part in enumerate(family)]
+    of_parts, common = seeds[:, -len(family) :], seeds[:, 0]
+    return [redraw(part.problem, of_parts[:, k], common) for k, part in enumerate(family)]
 
 
 def _flip(family, seeds):
     signs = group_signs(seeds[:, 0], family[0].problem.groups)
     return [
-        flip_groups(part.problem, signs, own) for part, own in zip(family, seeds.T[1:], strict=True)
+        flip_groups(part.problem, signs, of_part)
+        for part, of_part in zip(family, seeds.T[1:], strict=True)
     ]
 
 

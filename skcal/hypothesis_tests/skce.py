@@ -366,11 +366,11 @@ def _bootstrap(problem, root, kernel, n_resamples, rng, name):
     forms, weighted_sums, diagonals = np.zeros((3, n_resamples))
     total, trace = 0.0, 0.0
     for rows, H in _h_blocks(problem, root, kernel):
-        own = counts[rows]
-        forms += np.einsum("ij,ij->j", own, H @ counts)
+        drawn = counts[rows]
+        forms += np.einsum("ij,ij->j", drawn, H @ counts)
         row_sums, diagonal = H.sum(axis=1), H[np.arange(len(H)), np.arange(n)[rows]]
-        weighted_sums += row_sums @ own
-        diagonals += diagonal @ own
+        weighted_sums += row_sums @ drawn
+        diagonals += diagonal @ drawn
         total, trace = total + row_sums.sum(), trace + diagonal.sum()
     unbiased = (total - trace) / (n * (n - 1))
     statistic = n / (n - 1) * unbiased - total / n**2
@@ -438,7 +438,7 @@ def null_squares(
     """Sum of E (w_i w_j h_ij)² over pairs i ≠ j under H0."""
     X = X.astype(np.float64, copy=False)
     squares = np.ones(len(X)) if weight is None else weight**2
-    own = (kernel.paired(X, X) * squares) ** 2 @ covariance_products(X, X, A, row_by_row)
+    alone = (kernel.paired(X, X) * squares) ** 2 @ covariance_products(X, X, A, row_by_row)
     if X.shape[1] == 1 and not callable(kernel.name):
         squared = kernel._replace(gamma=2 * kernel.gamma)  # k², of either named kernel
         total = squared.quadratic_form(X, squares[:, None] * (X * (1 - X))) * _square_of_one(A)
@@ -448,7 +448,7 @@ def null_squares(
             products = covariance_products(X[rows], X, A, all_pairs)
             products *= squares[rows, None] * squares
             total += float(np.vdot(kernel.matrix(X[rows], X) ** 2, products))
-    return max(float(total - own), 0.0)
+    return max(float(total - alone), 0.0)
 
 
 def null_squares_of_blocks(X: np.ndarray, kernel: Kernel, A: np.ndarray | None, size: int) -> float:

@@ -308,8 +308,8 @@ class _PairTerms:
         seen = float(gram_square(centred) - diagonal @ diagonal)
         self.expected = sum(part.expected for part in parts)
         self.degenerate = 2 * max(seen, self.expected)
-        own = groups.sums(weight / weight.sum() * (self.errors + self.estimate))
-        influence = 2 * self.means - own
+        of_errors = groups.sums(weight / weight.sum() * (self.errors + self.estimate))
+        influence = 2 * self.means - of_errors
         # Noise makes the squares of gaps larger than the estimate.
         of_gaps = sum(part.spread_of_gaps for part in parts)
         squared_gaps = sum(part.squared_gaps for part in parts)
@@ -339,11 +339,11 @@ def _expected_squares(scale, x, bins, size, groups):
     """
     if groups.independent or size > _SPECTRUM_BINS:  # where what is seen has to do
         chance = scale**2 * x * (1 - x)
-        own = np.bincount(bins, chance, minlength=size)
-        squares = own**2 - groups.squares_of_cells(chance, bins, size)
+        variances = np.bincount(bins, chance, minlength=size)
+        squares = variances**2 - groups.squares_of_cells(chance, bins, size)
         return float(squares.sum()), np.sqrt(np.maximum(squares, 0))
-    total, own = groups.covariance_and_squares_of_cells(scale, x, bins, size)
-    return float((total**2).sum()) - own, np.maximum(np.linalg.eigvalsh(total), 0)
+    total, variances = groups.covariance_and_squares_of_cells(scale, x, bins, size)
+    return float((total**2).sum()) - variances, np.maximum(np.linalg.eigvalsh(total), 0)
 
 
 def _freedom(eigenvalues):

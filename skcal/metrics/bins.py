@@ -308,7 +308,7 @@ def moments_together(moments: list[BinMoments]) -> BinMoments:
     """Sums over several problems in the same bins."""
     first, *others = moments
     added = {
-        name: reduce(np.add, [getattr(one, name) for one in others], getattr(first, name))
+        name: reduce(np.add, [getattr(other, name) for other in others], getattr(first, name))
         for name in MOMENTS
         if getattr(first, name) is not None
     }
@@ -363,11 +363,11 @@ def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
     size = len(moments.weight)
     bins, place = groups.cells(moments.bins, size)
     mass, residuals = (bin_sums(place, terms.values(name), len(bins)) for name in GAPS)
-    squares, own = (
+    squares, within = (
         np.bincount(bins, (sums**2).sum(axis=1), minlength=size) for sums in (mass, residuals)
     )
     squared_gaps = (moments.gaps**2).sum(axis=1)
-    excess = own - squares * squared_gaps
+    excess = within - squares * squared_gaps
     count = np.bincount(bins, minlength=size)
     return variance_of_means(moments.weight, squares, count, excess, squared_gaps)[0]
 

@@ -177,10 +177,10 @@ class Columns:
         earlier = self.shape, self.names, "y_proba", "chunks"
         refuse_other_columns(other.shape, other.names, *earlier)
         for name in ("labels", "notion", "pos_label", "from_logits"):
-            own, others = getattr(self, name), getattr(other, name)
-            if own != others:
+            value, other_value = getattr(self, name), getattr(other, name)
+            if value != other_value:
                 raise ValueError(
-                    f"The accumulators have different {name}, {own!r} and {others!r}. Pass "
+                    f"The accumulators have different {name}, {value!r} and {other_value!r}. Pass "
                     f"{name}= to each."
                 )
 

@@ -412,8 +412,8 @@ class KernelStatistic:
         """Return the statistic of each row of outcomes; 0 where there are no pairs."""
         if not self.pairs:
             return np.zeros(len(codes))
-        apart, own = (self._sums_of_scalars if self.X.shape[1] == 1 else self._sums)(codes)
-        return (apart + own if self.biased else apart) / self.pairs
+        apart, alone = (self._sums_of_scalars if self.X.shape[1] == 1 else self._sums)(codes)
+        return (apart + alone if self.biased else apart) / self.pairs
 
     def _sums_of_scalars(self, codes):
         """Sums over pairs of two samples, and over samples with themselves, of each resample."""
@@ -426,8 +426,8 @@ class KernelStatistic:
 
             return laplacian_forms(z, rows_at, self.kernel.gamma)
         V = self.weight * (codes - self.X[:, 0])
-        own = (codes - self.X[:, 0]) ** 2 @ self.diagonal
-        return np.einsum("ji,ij->j", V, self.kernel.times(self.X, V.T)) - own, own
+        alone = (codes - self.X[:, 0]) ** 2 @ self.diagonal
+        return np.einsum("ji,ij->j", V, self.kernel.times(self.X, V.T)) - alone, alone
 
     def _sums(self, codes):
         """The same of vectors."""
@@ -439,9 +439,9 @@ class KernelStatistic:
             happened = codes.T[:, :, None]
             hits = 1 + np.take_along_axis(residuals, happened, axis=2)
             np.put_along_axis(residuals, happened, hits, axis=2)
-        own = self.diagonal @ np.einsum("ijk,ijk->ij", residuals, residuals)
+        alone = self.diagonal @ np.einsum("ijk,ijk->ij", residuals, residuals)
         residuals *= self.weight[:, None, None].astype(np.float32)
-        return self._quadratic_forms(residuals) - own, own
+        return self._quadratic_forms(residuals) - alone, alone
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""

@@ -88,7 +88,12 @@ def share_above(x, weight, thresholds, strict=False) -> Share:
 def share_between(low, high, weight, thresholds, strict=False) -> Share:
     """Sums over samples between whose two numbers the threshold lies, low < t ≤ high."""
     parts = (share_above(x, weight, thresholds, strict) for x in (high, low))
-    return Share(*(np.maximum(one - other, 0) for one, other in zip(*parts, strict=True)))
+    return Share(
+        *(
+            np.maximum(above_low - above_high, 0)
+            for above_low, above_high in zip(*parts, strict=True)
+        )
+    )
 
 
 def mean_of(shares, values) -> np.ndarray:

@@ -170,11 +170,13 @@ def murphy_diagram(
     second = None if compare is None else _read_second(y_true, compare, data, options)
     both = [data] if second is None else [data, second]
     if thresholds is None:
-        grid, strict = _all_jumps(np.concatenate([one.prediction for one in both]))
+        grid, strict = _all_jumps(np.concatenate([classifier.prediction for classifier in both]))
     else:
         grid = read_increasing(thresholds, "thresholds")
         strict = np.zeros(len(grid), dtype=bool)
-    score, *compared = (mean_of(*_elementary_scores(one, grid, strict)) for one in both)
+    score, *compared = (
+        mean_of(*_elementary_scores(classifier, grid, strict)) for classifier in both
+    )
     if second is None:
         shares, values = _elementary_scores(data, grid, strict)
     else:
@@ -242,8 +244,8 @@ def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
         rows = some[block].astype(np.intp)
         t, above = grid[rows], strict[rows]
 
-        def scores(one, t=t, above=above):
-            x = one.prediction[:, None]
+        def scores(classifier, t=t, above=above):
+            x = classifier.prediction[:, None]
             below = np.where(above, x <= t, x < t)
             return np.where(below, (1 - t) * happened, t * (1 - happened))
 
@@ -253,14 +255,14 @@ def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
     return np.interp(np.arange(len(grid)), some, np.concatenate(deviations))
 
 
-def _score_differences(one: Outcome, other: Outcome, grid, strict):
+def _score_differences(first: Outcome, second: Outcome, grid, strict):
     """Samples between whose predictions the thresholds lie, and by how much scores differ."""
-    weight = one.weight / one.weight.sum()
+    weight = first.weight / first.weight.sum()
     shares, values = [], []
-    for low, high, sign in ((one, other, 1), (other, one, -1)):
+    for low, high, sign in ((first, second, 1), (second, first, -1)):
         rows = low.prediction < high.prediction
         ends = low.prediction[rows], high.prediction[rows]
-        happened = one.happened[rows]
+        happened = first.happened[rows]
         for rate, value in ((happened, 1 - grid), (1 - happened, -grid)):
             shares.append(share_between(*ends, weight[rows] * rate, grid, strict))
             values.append(sign * value)

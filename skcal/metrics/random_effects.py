@@ -109,5 +109,5 @@ def restricted_likelihood_variance(values: np.ndarray, variances: np.ndarray) ->
     starts = np.concatenate([[0.0], np.geomspace(1e-6, 1, 40) * top])
     best = int(np.argmin([deviance(between) for between in starts]))
     bounds = starts[max(best - 1, 0)], starts[min(best + 1, len(starts) - 1)]
-    found = minimize_scalar(deviance, bounds=bounds, method="bounded", options={"xatol": 1e-10})
-    return min([0.0, float(found.x)], key=deviance)
+    inner = minimize_scalar(deviance, bounds=bounds, method="bounded", options={"xatol": 1e-10})
+    return min([0.0, float(inner.x)], key=deviance)

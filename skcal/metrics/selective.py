@@ -407,10 +407,11 @@ def coverage_at_risk(
     if last >= 0:
         return _at(answers, last, max_risk, confidence_level)
     higher = (np.floor(1000 * max_risk + 1e-9) + np.arange(1, 1000)) / 1000
-    tried = (
-        (_last_that_passes(answers, highs, one, alpha), float(one)) for one in higher if one < 1
-    )
-    last, limit = next((found for found in tried if found[0] >= 0), (-1, 1.0))
+    last, limit = -1, 1.0  # the lowest limit that could have been proven
+    for limit in higher[higher < 1].tolist():
+        last = _last_that_passes(answers, highs, limit, alpha)
+        if last >= 0:
+            break
     fewest = _fewest(max_risk, alpha)
     needed: int | None = fewest
     enough, lowest = answers.possible >= fewest, None
@@ -490,7 +491,7 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
         raise InputError("correct", reason, "Pass one of each per answer.")
     check_finite(sure, "confidence")
     if right.dtype.kind == "O":
-        right = np.array([float(one) if one in (0, 1) else np.nan for one in right.tolist()])
+        right = np.array([float(entry) if entry in (0, 1) else np.nan for entry in right.tolist()])
     neither = np.full(len(right), right.dtype.kind not in "biuf") | ((right != 0) & (right != 1))
     if neither.any():
         row = int(np.argmax(neither))

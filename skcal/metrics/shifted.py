@@ -264,11 +264,11 @@ def shifted_calibration_error(
     rng = check_random_state(random_state)
     seeds = rng.randint(2**31 - 1, size=n_resamples)
     if shift == "label":
-        found = _label_shift(sample, target, seeds, (X, target_X, estimator))
+        weights = _label_shift(sample, target, seeds, (X, target_X, estimator))
     else:
         pair = _read_features(X, target_X, seen, target)
-        found = _covariate_shift(sample, pair, estimator, seeds, rng)
-    weight = found.source[0] / found.source[0].mean()
+        weights = _covariate_shift(sample, pair, estimator, seeds, rng)
+    weight = weights.source[0] / weights.source[0].mean()
     effective = float(weight.sum() ** 2 / (weight @ weight))
     if effective < _FEWEST:
         _warn(
@@ -278,14 +278,14 @@ def shifted_calibration_error(
         )
     pvalue = None
     if target is not None:
-        pvalue = _fit_of_predictions(two_columns(sample.proba), two_columns(target), found)
+        pvalue = _fit_of_predictions(two_columns(sample.proba), two_columns(target), weights)
         if pvalue <= _UNLIKELY:
             _warn(
                 "The weighted source does not have the target's distribution of predictions (p ≤ "
                 f"{pvalue:.2g}), so shift={shift!r} does not describe what changed. Try the other "
                 "shift, or collect labels in the target."
             )
-    limits = _ShiftedLimits(sample._replace(weight=weight), found.source[1:])
+    limits = _ShiftedLimits(sample._replace(weight=weight), weights.source[1:])
     tail = 1 - confidence_level
     low, high = limits.low(tail), max(limits.high(tail)[0], limits.estimate)
     return ShiftedCalibrationError(
@@ -295,13 +295,13 @@ def shifted_calibration_error(
         shift,
         effective,
         weight,
-        found.prevalences,
-        found.errors,
+        weights.prevalences,
+        weights.errors,
         pvalue,
         confidence_level,
         str(sample.notion),
         len(weight),
-        len(found.target[0]),
+        len(weights.target[0]),
     )
 
 
@@ -342,7 +342,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     if target is None:
         remedy = "Pass the predictions for the target, whose distribution tells the prevalences."
         raise InputError("target_proba", "is missing, and shift='label' needs it.", remedy)
-    if any(one is not None for one in unused):
+    if any(option is not None for option in unused):
         reason = "has no meaning for shift='label', which uses predictions only."
         raise InputError("X", reason, "Leave X, target_X and estimator out, or use 'covariate'.")
     share, units = sample.frequencies, sample.groups.units(len(sample.codes))
@@ -366,10 +366,13 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
             raise InputError("y_proba", reason, "Use a model with some discrimination.")
         return np.linalg.solve(means, drawn @ of_target / drawn.sum()), mass.sum(axis=0)
 
-    found, _ = solve(sample.weight, np.ones(len(target)))
-    found = np.maximum(found, 0)
-    found = found / found.sum()
-    sources, targets = [sample.weight * (found / share)[sample.codes]], [np.ones(len(target))]
+    target_shares, _ = solve(sample.weight, np.ones(len(target)))
+    target_shares = np.maximum(target_shares, 0)
+    target_shares = target_shares / target_shares.sum()
+    sources, targets = (
+        [sample.weight * (target_shares / share)[sample.codes]],
+        [np.ones(len(target))],
+    )
     prevalences = []
     for seed in seeds:
         source, drawn = _counts(seed, sample, len(target))
@@ -381,7 +384,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
         sources.append(source * (shares / (mass / mass.sum()))[sample.codes])
         targets.append(drawn)
     errors = np.std(prevalences, axis=0, ddof=1)
-    return _Weights(np.array(sources), np.array(targets), found, errors)
+    return _Weights(np.array(sources), np.array(targets), target_shares, errors)
 
 
 def _scores(sample, target, share) -> tuple[np.ndarray, np.ndarray]:
@@ -480,11 +483,11 @@ def _fit_of_predictions(source, target, weights: _Weights) -> float:
     The largest difference of distribution functions is compared with how far it moves in resamples.
     """
     differences = []
-    for own, other in zip(source.T, target.T, strict=True):
-        edges = np.unique(np.quantile(other, np.arange(1, _CELLS) / _CELLS))
+    for of_source, of_target in zip(source.T, target.T, strict=True):
+        edges = np.unique(np.quantile(of_target, np.arange(1, _CELLS) / _CELLS))
         shares = [
             mass @ (values[:, None] <= edges) / mass.sum(axis=1, keepdims=True)
-            for mass, values in ((weights.source, own), (weights.target, other))
+            for mass, values in ((weights.source, of_source), (weights.target, of_target))
         ]
         differences.append(shares[0] - shares[1])
     moves = np.concatenate(differences, axis=1)

@@ -262,7 +262,9 @@ def effective_shares(data: Outcome, shares) -> tuple[float, list[Share]]:
     """Σ (w / Σw)², and shares, of samples that tell as much as the dependence in groups leaves."""
     weight = data.weight / data.weight.sum()
     effect = data.problem.groups.design_effect(weight)
-    return effect * float(weight @ weight), [Share(one.mean, effect * one.square) for one in shares]
+    return effect * float(weight @ weight), [
+        Share(share.mean, effect * share.square) for share in shares
+    ]
 
 
 def treated(data: Outcome, thresholds):

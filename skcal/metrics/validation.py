@@ -204,7 +204,7 @@ class ValidationMeasures:
 
     def _manuscript_table(self) -> Table:
         """The measures in three decimals."""
-        rows = [(MEASURE_NAMES[name], *_cells(one)) for name, one in self.measures.items()]
+        rows = [(MEASURE_NAMES[name], *_cells(measure)) for name, measure in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
         return Table(columns, rows, "lrr", self._title(), self._notes())
 
@@ -423,12 +423,12 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     # The share of the other outcome on the right side of each sample, were it of either outcome.
     either = np.empty((2, len(x)))
     values, place = np.unique(x, return_inverse=True)
-    for own in (0, 1):
-        mass = np.bincount(place, weight * (outcome != own), len(values))
+    for label in (0, 1):
+        mass = np.bincount(place, weight * (outcome != label), len(values))
         below = (np.cumsum(mass) - mass / 2)[place] / mass.sum()
-        either[own] = below if own else 1 - below
+        either[label] = below if label else 1 - below
     parts = np.where(outcome == 1, either[1], either[0])
-    shares = [np.where(outcome == own, weight, 0) for own in (0, 1)]
+    shares = [np.where(outcome == label, weight, 0) for label in (0, 1)]
     shares = [share / share.sum() for share in shares]
     area = float(shares[1] @ parts)
     if not 0 < area < 1:
@@ -436,13 +436,13 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     centred = (parts - area) ** 2
     squares = [float(share @ share) for share in shares]
     variance = sum(
-        float(share**2 @ centred) / (1 - one)
-        for share, one in zip(shares, squares, strict=True)
-        if one < 1
+        float(share**2 @ centred) / (1 - square)
+        for share, square in zip(shares, squares, strict=True)
+        if square < 1
     )
     z = groups.quantile((1 - level) / 2, weight)
     terms = (shares[0] + shares[1]) * (parts - area)
-    scaled = [weight / (weight @ (outcome == own)) * (either[own] - area) for own in (0, 1)]
+    scaled = [weight / (weight @ (outcome == label)) * (either[label] - area) for label in (0, 1)]
     law = scaled[1] - scaled[0], np.clip(x, 0, 1)
     variance = groups.larger_variance(variance, terms, law)
     half = z * np.sqrt(variance) / (area * (1 - area))
