@@ -88,8 +88,7 @@ def checked(script, folder):
     return {lines[number - 1]: text for number, text in said.items()}
 
 
-def test_results_of_the_readme_and_of_a_script_have_their_types(tmp_path):
-    pytest.importorskip("mypy.api")
+def test_types_of_results_are_known_and_misspelt_options_are_errors(tmp_path):
     readme = "".join(BLOCKS)
     held = [
         f"reveal_type({value})  # {name}\n"
@@ -97,21 +96,14 @@ def test_results_of_the_readme_and_of_a_script_have_their_types(tmp_path):
         if re.search(rf"^{value.partition('.')[0]} = ", readme, re.MULTILINE)
     ]
     assert held
-    script = readme + "".join(held) + SCRIPT
-    said = checked(script, tmp_path)
-    asked = [line for line in script.splitlines() if line.startswith("reveal_type")]
-    assert said.keys() == set(asked), said
-    for line in asked:
-        name = line.rpartition("# ")[2]
-        assert re.search(rf'type is "(\w+\.)*{name}(\[|")', said[line]), said[line]
-
-
-def test_misspelt_options_are_errors_of_types(tmp_path):
-    said = checked(MISSPELT, tmp_path)
-    wrong = [line for line in MISSPELT.splitlines() if "  # " in line]
-    assert said.keys() == set(wrong), said
-    for line in wrong:
-        assert re.search(line.rpartition("# ")[2], said[line]), said[line]
+    lines = [*held, *SCRIPT.splitlines(), *MISSPELT.splitlines()]
+    said = checked("\n".join([readme, *lines]), tmp_path)
+    asked = {line.rstrip(): line.rstrip().rpartition("# ")[2] for line in lines if "  # " in line}
+    assert said.keys() == asked.keys(), said
+    for line, expected in asked.items():
+        if line.startswith("reveal_type"):
+            expected = rf'type is "(\w+\.)*{expected}(\[|")'
+        assert re.search(expected, said[line]), said[line]
 
 
 def options_of_names():

@@ -41,22 +41,11 @@ from skcal.functions import (
     Zero,
 )
 from skcal.recalibration import (
-    BetaCalibration,
-    ClassBasedTemperatureScaling,
-    DirichletCalibration,
-    EnsembleTemperatureScaling,
-    HistogramBinning,
-    InterceptCalibration,
-    IsotonicCalibration,
     LogProbabilities,
     MatrixScaling,
-    PlattScaling,
     ProbabilityInteractions,
-    QuadraticScaling,
-    SplineScaling,
     TemperatureScaling,
     VectorScaling,
-    VennAbers,
 )
 
 LOGISTIC = LogisticRegression(C=0.1, solver="newton-cholesky", tol=1e-10)
@@ -89,25 +78,11 @@ FUNCTIONS = {
         1e-2, coordinates="log-ratio", gamma=0.01, tol=1e-13
     ),
     "LogProbabilities": PlugIn(make_pipeline(LogProbabilities(), LOGISTIC)),
-    "TemperatureScaling": PlugIn(TemperatureScaling()),
-    "ClassBasedTemperatureScaling": PlugIn(ClassBasedTemperatureScaling()),
     "ProbabilityInteractions": PlugIn(
         make_pipeline(ProbabilityInteractions(n_knots=3), Ridge(solver="svd")), equivariant=True
     ),
-    "VectorScaling": PlugIn(VectorScaling(C=0.1, tol=1e-12)),
-    "MatrixScaling": PlugIn(MatrixScaling(C=0.1)),
     "MatrixScaling structured": PlugIn(MatrixScaling(C=0.1, structured=True, tol=1e-12)),
-    "SplineScaling": PlugIn(SplineScaling(n_knots=4, tol=1e-12)),
-    "BetaCalibration": PlugIn(BetaCalibration(tol=1e-12)),
-    "InterceptCalibration": PlugIn(InterceptCalibration(C=0.1, tol=1e-12)),
     "VectorScaling structured": PlugIn(VectorScaling(C=0.1, structured=True, tol=1e-12)),
-    "DirichletCalibration": PlugIn(DirichletCalibration(C=0.1, tol=1e-12)),
-    "EnsembleTemperatureScaling": PlugIn(EnsembleTemperatureScaling()),
-    "QuadraticScaling": PlugIn(QuadraticScaling(C=0.1, tol=1e-12)),
-    "IsotonicCalibration": PlugIn(IsotonicCalibration()),
-    "HistogramBinning": PlugIn(HistogramBinning(3)),
-    "PlattScaling": PlugIn(PlattScaling(C=0.1, tol=1e-12)),
-    "VennAbers": PlugIn(VennAbers()),
     "Stacking": Stacking([PlugIn(TemperatureScaling()), Binning(3), RIDGE], cv=2, random_state=0),
 }
 COVERED_BY_OTHERS = {
@@ -123,6 +98,20 @@ COVERED_BY_OTHERS = {
     "SegmentRecalibrator": "a recalibrator of segments: tests/test_segment_recalibrator.py",
     "adjust_prevalence": "a formula: tests/recalibration/test_prevalence.py",
     "estimate_prevalence": "a likelihood: tests/recalibration/test_prevalence.py",
+}
+
+
+def small(map_class):
+    """A map of few parameters, found to the last digits."""
+    options = {"C": 0.1, "tol": 1e-12, "n_knots": 4, "n_bins": 3}
+    takes = inspect.signature(map_class).parameters
+    return map_class(**{name: value for name, value in options.items() if name in takes})
+
+
+FUNCTIONS |= {
+    name: PlugIn(small(getattr(recalibration, name)))
+    for name in recalibration.__all__
+    if name not in {*COVERED_BY_OTHERS, *FUNCTIONS}
 }
 SCALAR_ONLY = {"Binning quantile", "Binning sweep"}
 SIMPLEX_ONLY = {"Binning median-variance"}
