@@ -63,6 +63,12 @@ class ScanRange(NamedTuple):
     may_be_calibrated: float = 0.0
 
 
+def size_in_words(one: ScanRange, samples: str = "samples") -> str:
+    """Say how many samples a range has and, above 15 %, which share of them may be calibrated."""
+    of_these = f"; up to {100 * one.may_be_calibrated:.0f} % of them may be calibrated"
+    return f"{one.n_samples:,} {samples}{of_these * (one.may_be_calibrated > _CALIBRATED)}"
+
+
 @dataclass(frozen=True, eq=False)
 class ScanTestResult(CalibrationTestResult):
     """Result of :func:`~skcal.hypothesis_tests.scan_test`, beside what every test returns.
@@ -236,7 +242,9 @@ def scan_test(
 
     "wrong" is the share of the samples of a reported range that were calibrated, "bound" that of
     ``lower_bound`` in the true mean gap; on the right of a stroke with lognormal weights, which
-    leave the information of 3,700 samples.
+    leave the information of 3,700 samples. What ``may_be_calibrated`` of a range says may be calibrated, and the
+    sentence of a report above 15 %, was not enough in 2 % of 369 data sets with ranges, in seven
+    other designs with and without weights. The worst of them was two ranges with weights: 2 of 30.
 
     The bound is short since it holds for all ranges at once. The gaps of the second and the fourth
     row are 7 standard errors, and limits of all ranges take 4 of them, which leaves 1 - 4 / 7 = .43

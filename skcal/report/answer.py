@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from skcal._show import listed, percent, plain_number, pvalue_text, share
+from skcal.hypothesis_tests.scan import size_in_words
 from skcal.report.findings import Findings
 
 _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
@@ -140,14 +141,15 @@ def range_sentence(one, view, notion) -> str:
     """How far the predictions of a range are from what happened there."""
     place = _place(one, view)
     said, happened = share(one.predicted), share(one.observed)
+    cases = size_in_words(one, "cases")
     if notion.of_positive_class:
         return (
             f"{place[0].upper()}{place[1:]} average {said}, but the event happened in {happened} "
-            f"({one.n_samples:,} cases)."
+            f"({cases})."
         )
     if place == "all predictions":
-        return f"It says {said} on average and is right in {happened} ({one.n_samples:,} cases)."
-    return f"For {place} it says {said} and is right in {happened} ({one.n_samples:,} cases)."
+        return f"It says {said} on average and is right in {happened} ({cases})."
+    return f"For {place} it says {said} and is right in {happened} ({cases})."
 
 
 def _place(one, view) -> str:

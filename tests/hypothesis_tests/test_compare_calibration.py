@@ -303,3 +303,22 @@ def test_errors_name_the_second_outcomes():
     votes = np.column_stack([np.full(60, 1), np.arange(60) % 3 + 1])
     with pytest.raises(ValueError, match="second_y_true holds other numbers of votes"):
         compare_calibration(votes, a, b, second_y_true=2 * votes)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain")
+@pytest.mark.parametrize("rates", [(9, 0.6, 0.4), (2, 2, 6)])
+def test_vectors_of_equal_error_whose_groups_share_a_label(rates):
+    """Two models err as far. More than 13 of 100 at 5 % have a probability of 5e-4."""
+    rejected = 0
+    for seed in range(100):
+        rng = np.random.default_rng([seed, 5])
+        chances = rng.dirichlet(rates, 50)
+        label = (chances.cumsum(axis=1)[:, :2] < rng.random((50, 1))).sum(axis=1)
+        groups = np.repeat(np.arange(50), 20)
+        y, p = label[groups], chances[groups]
+        moved = 0.3 * (p * (1 - p))[:, :1]
+        away = np.hstack([moved, -moved * p[:, 1:] / p[:, 1:].sum(axis=1, keepdims=True)])
+        options = {"notion": "canonical", "groups": groups, "labels": [0, 1, 2]}
+        rejected += compare_calibration(y, p + away, p - away, **options).pvalue <= 0.05
+    assert rejected <= 13

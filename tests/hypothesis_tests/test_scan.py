@@ -9,7 +9,12 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest, norm
 
 from skcal.hypothesis_tests import scan_test
-from skcal.hypothesis_tests.scan import RangeScan, _best_disjoint, _critical_value
+from skcal.hypothesis_tests.scan import (
+    RangeScan,
+    _best_disjoint,
+    _critical_value,
+    size_in_words,
+)
 from skcal.sample import read_sample
 
 
@@ -199,6 +204,9 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     assert most > 0.15
     text = f"up to {100 * most:.0f} % of the samples of a range, at its ends, may be calibrated"
     assert text in " ".join(str(result).split())
+    one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
+    assert size_in_words(one, "cases") == "1,234 cases; up to 47 % of them may be calibrated"
+    assert size_in_words(one._replace(may_be_calibrated=0.1)) == "1,234 samples"
 
 
 def test_cells_grow_with_the_samples():

@@ -6,7 +6,7 @@ share their label. Every test, interval, bound and comparison is asked with ``gr
 40 sets without, too; what is counted is how often a test at 5 % rejects or a 95 % interval misses.
 Run
 
-    python tests/studies/groups_study.py --out groups.csv                 # resumes; two hours
+    python tests/studies/groups_study.py --out groups.csv                 # resumes; three hours
     python tests/studies/groups_study.py --out groups.csv --tables OUT
 """
 
@@ -392,7 +392,8 @@ def write_tables(path, folder):
             cells = [_cell(rows, design, question) for question in questions]
             if any(cells):
                 table.append([design, *cells])
-        write_table(folder, name, ["groups of samples", *questions], table)
+        if table:
+            write_table(folder, name, ["groups of samples", *questions], table)
 
 
 def _cell(rows, design, question):

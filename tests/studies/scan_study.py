@@ -2,7 +2,8 @@
 
 Of every design: how often the test rejects at 5 %, the share of the samples of the ranges it names
 that are calibrated, the share of those that are not calibrated which the ranges hold, the lower
-bound as a share of the true mean gap, and how often it is above that. Run
+bound as a share of the true mean gap, how often it is above that, the share that the result says
+may be calibrated, and how often more of a range is, and more than 15 %. Run
 
     python tests/studies/scan_study.py --sets 40                # ten minutes
 """
@@ -36,6 +37,22 @@ def rare(rng, ratio):
     return p, np.where(p > 1 - 0.05 ** (1 / 49), p * ratio, p)
 
 
+def within(draw, low, high, gap):
+    """Predictions of a range are off by a gap."""
+
+    def drawn(rng, size):
+        p = draw(rng)
+        return p, np.where((p > low) & (p < high), np.clip(p + gap * size, 0, 1), p)
+
+    return drawn
+
+
+def two_ranges(rng, size):
+    p = rng.random(N)
+    low, high = (p > 0.2) & (p < 0.25), (p > 0.7) & (p < 0.78)
+    return p, np.select([low, high], [p + size, p - 0.75 * size], p)
+
+
 def slope(rng, slope):
     p = rng.random(N)
     return p, expit(slope * logit(p))
@@ -56,20 +73,37 @@ DESIGNS = {
     "slope 0.7": (slope, 0.7),
     "eight steps of 0.1": (steps, 0.1),
 }
+#: Not used for choices.
+ASIDE = {
+    "0.2 to 0.28 too high by 0.12": (within(lambda r: r.random(N), 0.2, 0.28, -1), 0.12),
+    "Beta(2, 5), 0.4 to 0.47 too low by 0.2": (
+        within(lambda r: r.beta(2, 5, N), 0.4, 0.47, 1),
+        0.2,
+    ),
+    "top 3 % too high by 0.3": (within(lambda r: r.random(N), 0.97, 1, -1), 0.3),
+    "Beta(1, 30), top 7 % too low by 0.15": (within(lambda r: r.beta(1, 30, N), 0.085, 1, 1), 0.15),
+    "two ranges, 0.2 and -0.15": (two_ranges, 0.2),
+    "rounded, 0.6 to 0.65 too high by 0.2": (
+        within(lambda r: r.random(N).round(2), 0.595, 0.655, -1),
+        0.2,
+    ),
+    "bottom decile too low by 0.05": (within(lambda r: r.random(N), 0, 0.1, 1), 0.05),
+}
 
 
 def measured(design, weighted, seed):
     """One data set's row of numbers; NaN where no range is named."""
-    draw, size = DESIGNS[design]
+    draw, size = (DESIGNS | ASIDE)[design]
     rng = np.random.default_rng([seed, 3])
     p, truth = draw(rng, size)
     y, gap = rng.random(N) < truth, np.abs(truth - p)
     weight = rng.lognormal(size=N) if weighted else np.ones(N)
     options = {"n_resamples": 199, "random_state": 0}
     found = scan_test(y, p, sample_weight=weight if weighted else None, **options)
-    named = np.zeros(N, dtype=bool)
-    for one in found.ranges:
-        named |= (one.low <= p) & (p <= one.high)
+    inside = [(one.low <= p) & (p <= one.high) for one in found.ranges]
+    named = np.any(inside, axis=0) if inside else np.zeros(N, dtype=bool)
+    said = max((one.may_be_calibrated for one in found.ranges), default=0.0)
+    most = max((np.mean(gap[one] < 1e-9) for one in inside), default=np.nan)
     mean = weight @ gap / weight.sum()
     return [
         found.pvalue <= 0.05,
@@ -77,7 +111,8 @@ def measured(design, weighted, seed):
         named[gap > 1e-9].mean() if named.any() else np.nan,
         found.lower_bound / mean,
         found.lower_bound > mean,
-        np.mean([one.may_be_calibrated for one in found.ranges]) if found.ranges else np.nan,
+        said if inside else np.nan,
+        most > max(said, 0.15) if inside else np.nan,
     ]
 
 
@@ -85,8 +120,8 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--sets", type=int, default=40)
     options = parser.parse_args()
-    print("rejects, calibrated, held, bound, above the truth, may be calibrated")
-    for design in DESIGNS:
+    print("rejects, calibrated, held, bound, above the truth, may be calibrated, more than said")
+    for design in DESIGNS | ASIDE:
         for weighted in (False, True):
             rows = [measured(design, weighted, seed) for seed in range(options.sets)]
             with warnings.catch_warnings():
