@@ -242,9 +242,9 @@ def scan_test(
 
     "wrong" is the share of the samples of a reported range that were calibrated, "bound" that of
     ``lower_bound`` in the true mean gap; on the right of a stroke with lognormal weights, which
-    leave the information of 3,700 samples. In 2 % of 369 other data sets with ranges more of a range
+    leave the information of 3,700 samples. In 5 % of 147 other data sets with ranges, more of one
     was calibrated than its ``may_be_calibrated`` and 15 %. They were of seven designs that had no
-    part in choices; the worst was two ranges with lognormal weights, 2 of 30.
+    part in choices; the worst was two ranges with lognormal weights, 2 of 12.
 
     The bound is short since it holds for all ranges at once. The gaps of the second and the fourth
     row are 7 standard errors, and limits of all ranges take 4 of them, which leaves 1 - 4 / 7 = .43
