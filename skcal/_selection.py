@@ -69,7 +69,9 @@ def telling_parameters(estimator, names):
     except ValueError as error:
         places = estimator.get_params()
         wrong = next((name for name in sorted(names) if name not in places), None)
-        meant = [one for one in places if wrong and one.split("__")[-1] == wrong.split("__")[-1]]
+        meant = [
+            place for place in places if wrong and place.split("__")[-1] == wrong.split("__")[-1]
+        ]
         if not meant:
             raise
         raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
@@ -102,16 +104,18 @@ def warn_of_fits(caught: Sequence[Warning], failed: str, most: int | None = None
     most : int, default=None
         Other warnings that are shown at most; None shows all that differ.
     """
-    unconverged = [str(one) for one in caught if isinstance(one, ConvergenceWarning)]
+    unconverged = [str(warning) for warning in caught if isinstance(warning, ConvergenceWarning)]
     if unconverged:
         warnings.warn(
             f"{failed.format(len(unconverged))} did not converge, the first said: {unconverged[0]}",
             ConvergenceWarning,
             stacklevel=2,
         )
-    others = {str(one): one for one in caught if not isinstance(one, ConvergenceWarning)}
-    for one in list(others.values())[:most]:
-        warnings.warn(one, stacklevel=2)
+    others = {
+        str(warning): warning for warning in caught if not isinstance(warning, ConvergenceWarning)
+    }
+    for warning in list(others.values())[:most]:
+        warnings.warn(warning, stacklevel=2)
 
 
 def cv_results(
@@ -133,8 +137,12 @@ def cv_results(
     """
     results: dict[str, Any] = {}
     for column, name in enumerate(("fit", "score")):
-        results[f"mean_{name}_time"] = np.array([one[:, column].mean() for one in times])
-        results[f"std_{name}_time"] = np.array([one[:, column].std() for one in times])
+        results[f"mean_{name}_time"] = np.array(
+            [of_setting[:, column].mean() for of_setting in times]
+        )
+        results[f"std_{name}_time"] = np.array(
+            [of_setting[:, column].std() for of_setting in times]
+        )
     for split, score in enumerate(scores.T):
         results[f"split{split}_test_score"] = score
     results["mean_test_score"] = means
@@ -161,7 +169,11 @@ def simplest(comparisons: Sequence[Any], complexity: Sequence[Any] | None = None
     complexity : sequence, default=None
         What orders the candidates; None: they are ordered from the simplest on.
     """
-    good = [k for k, one in enumerate(comparisons) if one.difference <= 0 or one.pvalue > LEVEL]
+    good = [
+        k
+        for k, compared in enumerate(comparisons)
+        if compared.difference <= 0 or compared.pvalue > LEVEL
+    ]
     return good[0] if complexity is None else min(good, key=complexity.__getitem__)
 
 
@@ -249,9 +261,9 @@ def choice_summary(
     return Summary(
         heading,
         ("candidate", "best parameters", loss, f"above {reference} ± s.e.", "p"),
-        [one.cells(decimals) for one in judged],
-        next(k for k, one in enumerate(judged) if one.chosen),
+        [candidate.cells(decimals) for candidate in judged],
+        next(k for k, candidate in enumerate(judged) if candidate.chosen),
         choice,
         facts,
-        [one.record(record, reference) for one in judged],
+        [candidate.record(record, reference) for candidate in judged],
     )

@@ -185,7 +185,7 @@ OTHERS = {
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
         "recalibration.base._MANY_CLASSES",
-        "recalibration.default_maps.MATRIX_MAX_CLASSES",
+        "recalibration.candidates.MATRIX_MAX_CLASSES",
     },
 }
 

@@ -240,7 +240,9 @@ class _SumsOverBlocks(BlockFits):
         X, weight = points.proba, points.weight
         scores = np.empty((len(functions), len(trainings)))
         chosen = np.array([function.bandwidth == "loo" for function in functions])
-        widths = np.array([one.bandwidth for one in compress(functions, ~chosen)], dtype=np.float64)
+        widths = np.array(
+            [function.bandwidth for function in compress(functions, ~chosen)], dtype=np.float64
+        )
         scores[~chosen] = -self._risks(trainings, X, residuals, weight, widths)
         for k in np.flatnonzero(chosen):
             fits = (self.fit(functions[k], training) for training in trainings)
@@ -263,18 +265,18 @@ class _SumsOverBlocks(BlockFits):
         risks = np.empty((len(widths), len(trainings)))
         sums, tried = [_RiskSums(range(len(widths))) for _ in trainings], False
         for rows in blocks:
-            kept = sorted(set().union(*(own.numbers for own in sums)))
+            kept = sorted(set().union(*(of_fit.numbers for of_fit in sums)))
             paths = self._residuals_by(trainings, X[rows], widths[kept])
-            for own, path in zip(sums, paths, strict=True):
-                phis = {k: phi for k, phi in zip(kept, path, strict=True) if k in own.numbers}
-                own.add(phis, residuals[rows], weight[rows])
+            for of_fit, path in zip(sums, paths, strict=True):
+                phis = {k: phi for k, phi in zip(kept, path, strict=True) if k in of_fit.numbers}
+                of_fit.add(phis, residuals[rows], weight[rows])
             if not tried and rows.stop >= _TRIAL_ROWS and np.count_nonzero(weight[: rows.stop]) > 1:
                 tried = True
-                for column, own in zip(risks.T, sums, strict=True):
-                    column[own.numbers] = own.risks()
-                    own.keep(np.flatnonzero(column <= _BEHIND * column.min()).tolist())
-        for column, own in zip(risks.T, sums, strict=True):
-            column[own.numbers] = own.risks()
+                for column, of_fit in zip(risks.T, sums, strict=True):
+                    column[of_fit.numbers] = of_fit.risks()
+                    of_fit.keep(np.flatnonzero(column <= _BEHIND * column.min()).tolist())
+        for column, of_fit in zip(risks.T, sums, strict=True):
+            column[of_fit.numbers] = of_fit.risks()
         return risks
 
     def _residuals_by(self, trainings, X, widths):

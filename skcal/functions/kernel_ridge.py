@@ -389,7 +389,7 @@ class _Moments(NamedTuple):
         return cls(weighted.T @ weighted, (residuals * weight[:, None]).T @ psi, weight.sum())
 
     def __add__(self, other):
-        return _Moments(*(one + more for one, more in zip(self, other, strict=True)))
+        return _Moments(*(mine + more for mine, more in zip(self, other, strict=True)))
 
     def first(self, rank):
         """The moments of the first features."""
@@ -424,7 +424,7 @@ class _RidgeFits(BlockFits):
             basis,
             parts,
             [_Moments.of(*part) for part in parts],
-            [square_of_products(times_rows(own, np.sqrt(w))) for _, own, w in parts],
+            [square_of_products(times_rows(delta, np.sqrt(w))) for _, delta, w in parts],
             may_grow=basis.approximation == "nystroem" and rank < limit,
         )
 

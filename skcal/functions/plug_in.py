@@ -67,6 +67,16 @@ class Zero(BilinearFunction):
         """
         return np.zeros((len(self._validate_features(X)), self._n_residuals))
 
+    def feature_map(self, X):
+        """Return a single feature of zeros, which costs less than the residuals.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, d)
+            Features of the samples, as given to ``fit``.
+        """
+        return np.zeros((len(self._validate_features(X)), 1))
+
 
 class PlugIn(BilinearFunction):
     """Estimate miscalibration by a regression of the residuals with any scikit-learn estimator.

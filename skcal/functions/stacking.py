@@ -100,9 +100,9 @@ class Stacking(BilinearFunction):
         from_logits : bool
             Whether predictions are logits.
         """
-        own = [function.reading(from_logits) for function in self.functions]
-        changed = any(a is not b for a, b in zip(own, self.functions, strict=True))
-        return clone(self).set_params(functions=own) if changed else self
+        functions = [function.reading(from_logits) for function in self.functions]
+        changed = any(a is not b for a, b in zip(functions, self.functions, strict=True))
+        return clone(self).set_params(functions=functions) if changed else self
 
     def _seen_by(self, function, X):
         """Features as one of the functions reads them."""
@@ -257,10 +257,15 @@ class Stacking(BilinearFunction):
             residuals, over pairs; the same of the corrections ĝ over samples, or zeros.
         """
         seen = [self._seen_by(function, X) for function in fitted]
-        parts = [(read_feature_map(f, own), f.form_) for f, own in zip(fitted, seen, strict=True)]
+        parts = [
+            (read_feature_map(f, features), f.form_)
+            for f, features in zip(fitted, seen, strict=True)
+        ]
         both = [pair_products(parts, residuals, weight)]
         if _all_have_residual(self):
-            corrections = [read_residual(f, own) for f, own in zip(fitted, seen, strict=True)]
+            corrections = [
+                read_residual(f, features) for f, features in zip(fitted, seen, strict=True)
+            ]
             both.append(_residual_products(corrections, residuals, weight))
         total = np.zeros((2, len(fitted), len(fitted) + 1))
         for products, (gram, moments) in zip(total, both, strict=False):
@@ -311,7 +316,9 @@ def _diagonal(blocks):
 
 def _residual_products(fitted, residuals, weight):
     """Σ w ⟨ĝ_k, ĝ_l⟩ and Σ w ⟨ĝ_k, δ⟩ over held-out samples."""
-    rows = np.stack([np.sqrt(weight)[:, None] * one for one in fitted]).reshape(len(fitted), -1)
+    rows = np.stack([np.sqrt(weight)[:, None] * correction for correction in fitted]).reshape(
+        len(fitted), -1
+    )
     target = (np.sqrt(weight)[:, None] * residuals).ravel()
     return rows @ rows.T, rows @ target
 

@@ -190,7 +190,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
                 f"notion={fitted.notion_!r} is not of one class a sample. Fit a correction, or a "
                 "map, to each label by itself."
             )
-        lacking = [one for one in fitted.functions_ if not hasattr(one, "residual")]
+        lacking = [function for function in fitted.functions_ if not hasattr(function, "residual")]
         if lacking:
             raise ValueError(
                 f"{type(lacking[0]).__name__} has no residual(X), which would be added to the "

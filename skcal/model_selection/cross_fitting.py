@@ -174,7 +174,7 @@ def _test_fits(best, with_residual, data, rows):
 def _mean_corrections(fits, test):
     total = corrections(fits[0], test)
     for fitted in fits[1:]:
-        total = [one + more for one, more in zip(total, corrections(fitted, test), strict=True)]
+        total = [mean + more for mean, more in zip(total, corrections(fitted, test), strict=True)]
     return [correction / len(fits) for correction in total]
 
 

@@ -219,8 +219,10 @@ class Shared(FunctionFamily):
                 count = min(n_jobs, len(rows)) if fits.of_single_blocks else 1
                 for part in range(count):
                     some = [cell for cell in cells if cell.block * count // len(rows) == part]
-                    groups = [[cell for cell in some if cell.column in own] for own in plan.groups]
-                    task = SharedTask(fits, paths, [own for own in groups if own])
+                    groups = [
+                        [cell for cell in some if cell.column in chosen] for chosen in plan.groups
+                    ]
+                    task = SharedTask(fits, paths, list(filter(None, groups)))
                     self._tasks.append((numbers, task))
         return [(score_shared, task) for _, task in self._tasks]
 

@@ -93,7 +93,9 @@ class Plan:
         """Columns of each split, over which its score is the mean."""
         count = 1 + max(column.split for column in self.columns)
         numbers = [column.split for column in self.columns]
-        return [[k for k, own in enumerate(numbers) if own == split] for split in range(count)]
+        return [
+            [k for k, number in enumerate(numbers) if number == split] for split in range(count)
+        ]
 
     @property
     def unions(self) -> list[tuple[list[np.ndarray], list[Cell]]]:
@@ -222,7 +224,7 @@ def _nested(search, data, seeds, inner) -> list[Plan]:
             for k, (rows, held_out) in enumerate(splits)
         ]
         blocks = [train[held_out] for _, held_out in splits]
-        columns = [Column(k, one.evaluations[0], k) for k, one in enumerate(trainings)]
+        columns = [Column(k, training.evaluations[0], k) for k, training in enumerate(trainings)]
         outer = Outer(train, test, list(range(len(columns))), repeat)
         blocks = blocks if _are_blocks(splits, len(train)) else []
         plans.append(Plan(train, trainings, columns, [outer] if len(test) else [], blocks))

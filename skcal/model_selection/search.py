@@ -371,13 +371,13 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         tested = np.unique(np.concatenate([result.outer.test for result in self.outer_results_]))
         self.n_test_samples_ = int(np.count_nonzero(data.weight[tested]))
         self.cross_fits_ = repeats
-        estimates = [one.squared_error for one in repeats]
+        estimates = [repeat.squared_error for repeat in repeats]
         self.squared_error_, self.standard_error_ = median_of_repeats(
-            [one.value for one in estimates], [one.standard_error for one in estimates]
+            [repeat.value for repeat in estimates], [repeat.standard_error for repeat in estimates]
         )
-        limit = np.median([one.calibrated_up_to for one in repeats])
+        limit = np.median([repeat.calibrated_up_to for repeat in repeats])
         self.calibrated_up_to_ = float(np.sqrt(limit))
-        self.plug_in_squared_error_ = float(np.median([one.plug_in for one in repeats]))
+        self.plug_in_squared_error_ = float(np.median([repeat.plug_in for repeat in repeats]))
         self.fold_spread_ = float(np.std(np.concatenate([r.plug_ins for r in self.outer_results_])))
         if self.squared_error_ < 0:
             warnings.warn(
@@ -386,7 +386,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
                 stacklevel=2,
             )
         self.rms_calibration_error_ = float(np.sqrt(max(self.squared_error_, 0.0)))
-        self.one_step_ = median_of_one_steps([one.one_step for one in repeats])
+        self.one_step_ = median_of_one_steps([repeat.one_step for repeat in repeats])
         self.one_step_function_ = self.outer_results_[-1].function
         self.one_step_squared_error_ = self.one_step_ and self.one_step_.value
         self.one_step_standard_error_ = self.one_step_ and self.one_step_.standard_error
@@ -474,9 +474,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         return median_of_errors(
             [
                 estimate_error(
-                    kind, self.notion_, one.data, one.corrections, one.squared_error, one.one_step
+                    kind, self.notion_, fit.data, fit.corrections, fit.squared_error, fit.one_step
                 )
-                for one in self.cross_fits_
+                for fit in self.cross_fits_
             ]
         )
 

@@ -44,14 +44,14 @@ class Stack(FunctionFamily):
 
     def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the parts; score each column by the weights that the others of its group choose."""
-        self._fits = dict(enumerate(one.fits for one in results))
-        self._held_out = [column for one in results for column in one.held_out]
+        self._fits = dict(enumerate(result.fits for result in results))
+        self._held_out = [column for result in results for column in result.held_out]
         scores = np.empty((1, len(plan.columns)))
         for columns in plan.groups:
             for column in columns:
                 others = [self._held_out[other] for other in columns if other != column]
                 scores[0, column] = _stack_score(self.function, self._held_out[column], others)
-        return scores, np.stack([one.times for one in results], axis=1)
+        return scores, np.stack([result.times for result in results], axis=1)
 
     def fit_of(self, setting: int, column: int, chosen_by: list[int], plan: Plan) -> Fit:
         """Combine the parts by weights that some columns choose."""
@@ -128,7 +128,7 @@ def fit_parts(
         for rows in evaluations
     ]
     times = np.array([[middle - start, time.perf_counter() - middle]])
-    return FittedParts(fits, held_out, times, [one.message for one in caught])
+    return FittedParts(fits, held_out, times, [entry.message for entry in caught])
 
 
 def _parts_of(stack: Any, data: Problems, known: Iterable[Fit | None] = ()) -> list:
@@ -136,8 +136,8 @@ def _parts_of(stack: Any, data: Problems, known: Iterable[Fit | None] = ()) -> l
     fits = []
     for k, problem in enumerate(data.parts):
         sample = problem.seen_by(stack), problem.residuals, problem.weight
-        own = [fitted and fitted[k] for fitted in known]
-        fits.append(stack.fit_parts(*sample, own) if problem.has_pairs else None)
+        known_parts = [fitted and fitted[k] for fitted in known]
+        fits.append(stack.fit_parts(*sample, known_parts) if problem.has_pairs else None)
     return fits
 
 
@@ -163,7 +163,7 @@ def _combine(stack: Any, fits: list, columns: list[list]) -> Fit:
 def _sum_of_products(stack, held_out):
     count = len(stack.parts)
     return sum(
-        (one.products for one in held_out if one is not None), np.zeros((2, count, count + 1))
+        (part.products for part in held_out if part is not None), np.zeros((2, count, count + 1))
     )
 
 

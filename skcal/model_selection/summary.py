@@ -14,9 +14,9 @@ _LEVEL = 0.95
 def as_dict(search) -> dict:
     """Return what :func:`summary_of` shows, as plain numbers and strings."""
     candidates = [
-        one.record("risk", "best")
+        judged.record("risk", "best")
         | {"parameters": {k: _plain_value(v) for k, v in family.best_setting.items()}}
-        for family, one in zip(search.families_, _judged(search), strict=True)
+        for family, judged in zip(search.families_, _judged(search), strict=True)
     ]
     test, error = search.verdict()
     return {

@@ -10,14 +10,16 @@ from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.monotone import HistogramBinning, IsotonicCalibration, VennAbers
 from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence
 from skcal.recalibration.recalibrator import Recalibrator
-from skcal.recalibration.scaling import (
+from skcal.recalibration.scalar_scaling import (
     BetaCalibration,
-    DirichletCalibration,
-    InterceptCalibration,
-    MatrixScaling,
     PlattScaling,
     QuadraticScaling,
     SplineScaling,
+)
+from skcal.recalibration.scaling import (
+    DirichletCalibration,
+    InterceptCalibration,
+    MatrixScaling,
     VectorScaling,
 )
 from skcal.recalibration.temperature import (

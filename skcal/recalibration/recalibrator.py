@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
 from contextlib import nullcontext
 from functools import partial
 from importlib import import_module
@@ -18,20 +17,20 @@ from skcal._groups import read_groups
 from skcal._labels import class_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
-from skcal._selection import LEVEL, Judged, choice_summary, cv_results, simplest
-from skcal._show import Summarized, Summary, format_setting, number, printable, share
+from skcal._selection import LEVEL, cv_results, simplest
+from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, check_weight, decoded, read_columns
 from skcal.recalibration.base import outcomes_of
 from skcal.recalibration.bayesian import warn_if_contradicted
-from skcal.recalibration.default_maps import default_max_samples
-from skcal.recalibration.mixture import LabelledPredictions, Mixture, fit_map, mapped_proba
+from skcal.recalibration.candidates import default_max_samples, make_map_candidates
+from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
+from skcal.recalibration.summary import summary_of
 from skcal.recalibration.trial import (
     SCORES,
     cross_fitted,
     judge_choice,
-    make_map_candidates,
     splits_that_choose,
     try_maps,
 )
@@ -244,7 +243,7 @@ class Recalibrator(
         splits = splits_that_choose(data, self.cv, most, self.random_state)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(candidates) > 2
-        n_fits = sum(len(one.settings) for one in candidates) * len(splits)
+        n_fits = sum(len(candidate.settings) for candidate in candidates) * len(splits)
         context = self._init_callback_context(max_subtasks=n_fits)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         progress = partial(as_tasks, estimator=self, context=context)
@@ -460,7 +459,7 @@ class Recalibrator(
         return self.classes_.astype(str).astype(object)
 
     def _summary(self) -> Summary:
-        return _summary_of_choice(self)
+        return summary_of(self)
 
     def to_json(self) -> str:
         """Return the fitted recalibrator as JSON text, with the formula of its map.
@@ -508,58 +507,6 @@ class Recalibrator(
         return tags
 
 
-def _summary_of_choice(recalibrator: Recalibrator) -> Summary:
-    """The table, the choice and the gain."""
-    if not hasattr(recalibrator, "cv_results_"):
-        return Summary(f"{recalibrator.best_name_}, read from JSON")
-    classes = recalibrator.classes_.tolist()
-    what = f", {len(classes)} classes"
-    if recalibrator.n_features_in_ == 1:
-        what = f" of P({printable(str(classes[1]))})"
-    judged = [
-        Judged(name, _setting_text(setting), gap.before, gap, name == recalibrator.best_name_)
-        for name, setting, gap in zip(
-            recalibrator.names_, recalibrator._shown_params, recalibrator.comparisons_, strict=True
-        )
-    ]
-    gains = (("log_loss", "log loss"), ("brier_score", "Brier score"))
-    return choice_summary(
-        f"{recalibrator.n_samples_:,} predictions{what}; cross-validated losses",
-        judged,
-        "log loss" if recalibrator.scoring == "neg_log_loss" else "Brier score",
-        decimals=5,
-        reference="chosen",
-        record="loss",
-        choice=list(_chosen_map(recalibrator)),
-        facts=[(label, str(recalibrator.comparison_[key])) for key, label in gains]
-        + list(_facts_of_predictions(recalibrator)),
-    )
-
-
-def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
-    """Calibration error, accuracy and predicted classes, before and after."""
-    judged = getattr(recalibrator, "out_of_fold_", None)
-    if judged is None:
-        return
-    for when, error in (
-        ("before", recalibrator.initial_error()),
-        ("after", recalibrator.remaining_error()),
-    ):
-        yield f"calibration error {when}", error.sentence().removeprefix("calibration error ")
-    before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
-    rows = np.arange(len(before))
-    of_shares = judged.codes.ndim == 2
-    accuracy = [
-        np.average(
-            judged.codes[rows, top] if of_shares else judged.codes == top, weights=judged.weight
-        )
-        for top in (before, after)
-    ]
-    yield "accuracy", f"{number(accuracy[0])} before, {number(accuracy[1])} after"
-    changed = np.average(before != after, weights=judged.weight)
-    yield "predicted classes", f"{share(changed)} of the samples change theirs (out-of-fold)"
-
-
 def _warn_of_harm(loss: str, judged) -> None:
     warnings.warn(
         f"The chosen map makes the predictions worse: the cross-validated {loss.replace('_', ' ')} "
@@ -569,39 +516,3 @@ def _warn_of_harm(loss: str, judged) -> None:
         UserWarning,
         stacklevel=2,
     )
-
-
-def _setting_text(setting: dict) -> str:
-    """Short text of a map's parameters; the weights of a mixture stand below the table."""
-    if isinstance(setting["map"], Mixture):
-        return "weights below"
-    return format_setting({name: value for name, value in setting.items() if name != "map"})
-
-
-def _chosen_map(recalibrator: Recalibrator) -> Iterator[str]:
-    name = recalibrator.best_name_
-    if recalibrator._is_reverted:
-        yield "chosen: the predictions as they are; the maps raise the cross-validated loss."
-    elif name == "Identity":
-        yield "chosen: the predictions as they are; no map is significantly better."
-    elif name == "Mixture":
-        shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
-        parts = ", ".join(f"{100 * part:.0f} % {candidate}" for candidate, part in shares)
-        temperature = recalibrator.best_estimator_.temperature
-        then = "" if temperature == 1 else f", then temperature {temperature:.3f}"
-        yield f"chosen: the mean of the candidates, {parts}{then}."
-    else:
-        only = len(recalibrator.names_) - ("Identity" in recalibrator.names_) == 1
-        how = "the only method that was tried" if only else "by its cross-validated loss"
-        yield f"chosen: {name}, {how}."
-    simplest = recalibrator.simplest_name_
-    if name not in ("Identity", simplest):
-        gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
-        shown = "The identity" if simplest == "Identity" else simplest
-        chance = f"p = {gap.pvalue:.2g}"
-        if gap.difference > 0:
-            yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
-        elif gap.pvalue > LEVEL:
-            yield f"{shown} is simpler, and its loss is lower, but not significantly ({chance})."
-        else:
-            yield f"{shown} is simpler and has the lower loss ({chance})."

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
@@ -19,15 +18,10 @@ from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
 from skcal._selection import (
     LEVEL,
-    as_pair,
-    distinct_names,
-    settings_of,
-    shown_name,
     warn_of_fits,
 )
-from skcal._validation import InputError, row_blocks
-from skcal.recalibration.base import Identity, Smoothed
-from skcal.recalibration.default_maps import default_candidates, keeps_order
+from skcal._validation import row_blocks
+from skcal.recalibration.candidates import MapCandidate
 from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import (
@@ -97,71 +91,6 @@ def _given_splits(cv, data, chosen):
     return splits
 
 
-@dataclass(eq=False)
-class MapCandidate:
-    """A map with its parameter settings, and an unfitted map for each."""
-
-    name: str
-    map: Any
-    settings: list[dict]
-    maps: list
-
-
-def map_name(estimator) -> str:
-    """Name of a map for tables."""
-    if isinstance(estimator, Smoothed):
-        return f"Smoothed {map_name(estimator.estimator)}"
-    return shown_name(estimator)
-
-
-_REMEDY = (
-    "Pass a map such as skcal.TemperatureScaling(), or (map, param_grid); a map has fit and "
-    "predict_proba."
-)
-
-
-def _is_map(candidate) -> bool:
-    return hasattr(candidate, "fit") and hasattr(candidate, "predict_proba")
-
-
-def make_map_candidates(
-    candidates, n_classes: int, from_logits=False, monotone=True, preserve_classes=False
-) -> list[MapCandidate]:
-    """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
-    if candidates is None:
-        candidates = default_candidates(n_classes, monotone, preserve_classes)
-    elif not monotone:
-        reason = "belongs to the default candidates, and candidates are passed."
-        raise InputError("monotone=False", reason, "Leave one of them out.")
-    identity = Identity(from_logits)
-    expanded: list[tuple] = [(identity, [{}], [identity])]
-    for position, candidate in enumerate(candidates):
-        place = f"candidates[{position}]"
-        estimator, grid = as_pair(candidate, place, _is_map, _REMEDY)
-        if preserve_classes and not keeps_order(estimator):
-            reason = f"is {map_name(estimator)}, which can change the order of the classes."
-            remedy = "Pass preserve_classes=False, or temperatures, which keep it."
-            raise InputError(place, reason, remedy)
-        if not isinstance(estimator, Identity):
-            place = f"{place}, {map_name(estimator)}"
-            estimator = _for_input(estimator, from_logits, place)
-            expanded.append((estimator, *settings_of(estimator, grid, place)))
-    names = distinct_names(map_name(estimator) for estimator, _, _ in expanded)
-    return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]
-
-
-def _for_input(estimator, from_logits, place):
-    """The map, reading logits if all predictions are logits."""
-    if from_logits != getattr(estimator, "from_logits", False):
-        if not hasattr(estimator, "from_logits"):
-            raise ValueError(
-                f"{place}, has no from_logits. Pass maps that have it, or probabilities and "
-                "from_logits=False."
-            )
-        return clone(estimator).set_params(from_logits=from_logits)
-    return estimator
-
-
 class JudgedMap(NamedTuple):
     """What a map says of samples that it was not fitted to.
 
@@ -187,7 +116,7 @@ def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap
         fitted = fit_map(estimator, training)
         seconds = time.perf_counter() - start
         judged = judge(fitted, identity, data.take(test), training.n_positive, scoring, seconds)
-    return judged._replace(warnings=[one.message for one in caught])
+    return judged._replace(warnings=[entry.message for entry in caught])
 
 
 def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
@@ -345,8 +274,10 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     ``mix`` adds a mixture of all; ``progress(results, names)`` yields the results of the fits and
     tells callbacks of them.
     """
-    owners = np.repeat(np.arange(len(candidates)), [len(one.settings) for one in candidates])
-    maps = [unfitted for one in candidates for unfitted in one.maps]
+    owners = np.repeat(
+        np.arange(len(candidates)), [len(candidate.settings) for candidate in candidates]
+    )
+    maps = [unfitted for candidate in candidates for unfitted in candidate.maps]
     identity = fit_map(maps[0], data)
     if not data.groups.independent:
         groups = data.groups.of_outcomes(identity.predict_proba(data.X), data.happened)
@@ -361,7 +292,8 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
         results = progress(results, [candidates[k].name for k in np.repeat(owners, len(splits))])
     judged = list(results)
     # Of other warnings, that zeros were made by float32, one will do.
-    warn_of_fits([one for each in judged for one in each.warnings], "{} fit(s) of maps", most=1)
+    caught = [warning for result in judged for warning in result.warnings]
+    warn_of_fits(caught, "{} fit(s) of maps", most=1)
     held_out = [judged[k : k + len(splits)] for k in range(0, len(judged), len(splits))]
     tests = [test for _, test in splits]
     trial = Trial(candidates, owners, maps, tests, held_out, data)
@@ -495,7 +427,7 @@ def judge_choice(
     with recorded_warnings():  # the maps have said what they say of these predictions
         identity = fit_map(trial.maps[0], data)
         maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
-        rows = np.sort(np.concatenate([one.test for one in maps]))
+        rows = np.sort(np.concatenate([fold_map.test for fold_map in maps]))
         after = cross_fitted(maps, data.X, data.n_classes)[rows]
         before = identity.predict_proba(data.X[rows])
     judged = data.take(rows)
@@ -546,7 +478,7 @@ def _untested_rows(data, splits) -> list[np.ndarray]:
 def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) by maps that have not seen the sample; NaN where all have."""
     proba = np.full((len(X), n_classes), np.nan)
-    for one in fits:
-        rows = np.concatenate([one.test, one.others])
-        proba[rows] = mapped_proba(one.fitted, X[rows], one.n_train, n_classes)
+    for fold_map in fits:
+        rows = np.concatenate([fold_map.test, fold_map.others])
+        proba[rows] = mapped_proba(fold_map.fitted, X[rows], fold_map.n_train, n_classes)
     return proba
