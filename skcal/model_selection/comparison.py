@@ -123,7 +123,7 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
     a, b = _fitted_estimator("a", a), _fitted_estimator("b", b)
     _check_comparable(a, b)
     data = a._labelled(X, y, sample_weight, groups)
-    difference = _difference(a, b, data)
+    difference = engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
     if not data.groups.independent:
         difference = _between_groups(a, b, data, difference)
     implied = _implied_standard_error(a.functions_, b.functions_, data)
@@ -133,15 +133,6 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
         return compared
     law = law_of_mean(data.groups.degrees_of_freedom(data.weight))
     return replace(compared, pvalue=float(2 * law.sf(abs(difference.value) / standard_error)))
-
-
-def risk_difference(a, b, X, y, sample_weight=None) -> PairRisk:
-    """Risk of a minus risk of b, summed over the problems of the notion."""
-    return _difference(a, b, a._labelled(X, y, sample_weight))
-
-
-def _difference(a, b, data) -> PairRisk:
-    return engine.excess(a.functions_, data) - engine.excess(b.functions_, data)
 
 
 def _between_groups(a, b, data: Problems, whole: PairRisk) -> PairRisk:

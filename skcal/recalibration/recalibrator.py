@@ -301,8 +301,8 @@ class Recalibrator(
 
     def _judge(self, trial, data, splits):
         """Before and after, each fold by a map that others of the folds chose."""
-        verdict = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
-        self._identity, self._cross_fits, out_of_fold, self.comparison_ = verdict
+        judged = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
+        self._cross_fits, out_of_fold, self.comparison_ = judged
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:
             self.out_of_fold_ = out_of_fold
@@ -393,21 +393,6 @@ class Recalibrator(
                 labels=np.arange(len(self.classes_)),
             )
         return self._errors[which, notion]
-
-    def unchanged_proba(self, X) -> np.ndarray:
-        """Return the probabilities before recalibration, shape (n_samples, n_classes).
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Predictions of the kind that the recalibrator was fitted to.
-
-        Returns
-        -------
-        proba : ndarray of shape (n_samples, n_classes)
-        """
-        check_is_fitted(self)
-        return self._identity.predict_proba(read_columns(self, X, reset=False))
 
     def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities.

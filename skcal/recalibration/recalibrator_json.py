@@ -103,7 +103,6 @@ def recalibrator_from_text(recalibrator, text: str) -> None:
         )
     except RecursionError as error:
         raise document.wrong("map", "is nested too deeply") from error
-    recalibrator._identity = _with_shape(Identity(recalibrator.from_logits), shape)
     recalibrator._cross_fits = []
 
 

@@ -397,29 +397,9 @@ class FoldMap(NamedTuple):
     n_train: int
 
 
-class Verdict(NamedTuple):
-    """What the maps that folds choose for each other gain.
-
-    Attributes
-    ----------
-    identity : map
-        Fitted to all samples.
-    fold_maps : list of FoldMap
-    out_of_fold : OutOfFold
-        Predictions before and after, of the samples that folds test.
-    comparison : dict of LossComparison
-        Of each loss, before and after.
-    """
-
-    identity: Any
-    fold_maps: list[FoldMap]
-    out_of_fold: OutOfFold
-    comparison: dict[str, LossComparison]
-
-
 def judge_choice(
     trial: Trial, data: LabelledPredictions, splits, do_no_harm: bool, unchanged: bool
-) -> Verdict:
+) -> tuple[list[FoldMap], OutOfFold, dict[str, LossComparison]]:
     """Compare losses before and after, each fold by a map that the other folds choose.
 
     ``unchanged`` means that they choose the identity.
@@ -439,7 +419,7 @@ def judge_choice(
         for name, score in SCORES.items()
     }
     out_of_fold = OutOfFold(rows, before, after, happened, weight, groups)
-    return Verdict(identity, maps, out_of_fold, comparison)
+    return maps, out_of_fold, comparison
 
 
 def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:

@@ -22,7 +22,7 @@ from skcal import (
 )
 from skcal.datasets import DISTORTIONS, make_distorted, make_tempered
 from skcal.model_selection.candidates import resolve_candidates
-from skcal.model_selection.comparison import as_comparison, compare_risks, risk_difference
+from skcal.model_selection.comparison import as_comparison, compare_risks
 from skcal.model_selection.plan import make_plans
 from skcal.notions import NOTIONS
 from skcal.recalibration import MatrixScaling
@@ -220,7 +220,7 @@ def z_score(search, one, other, P, y):
     [plan] = make_plans(search, read_sample(y, P))
     columns = [plan.columns[number] for number in plan.compared]
     folds = [
-        risk_difference(a, b, P[column.rows], y[column.rows])
+        a.risk(P[column.rows], y[column.rows]) - b.risk(P[column.rows], y[column.rows])
         for a, b, column in zip(one.models, other.models, columns, strict=True)
     ]
     comparison = as_comparison(folds)

@@ -274,7 +274,7 @@ def test_logits_are_used_as_they_are():
     assert scale == pytest.approx(10, rel=1e-6)
     assert_allclose(temperature.predict_proba(logits), mild.predict_proba(P), rtol=1e-6)
     assert fitted.comparison_["log_loss"].difference > 1
-    assert_allclose(fitted.unchanged_proba(logits), softmax(logits, axis=1))
+    assert_allclose(fitted.out_of_fold_.before, softmax(logits, axis=1))
 
 
 def test_single_logits_are_those_of_the_positive_class():
@@ -510,7 +510,6 @@ def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temper
     read = Recalibrator.from_json(fitted.to_json())
     assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(read.predict(X), fitted.predict(X))
-    assert_array_equal(read.unchanged_proba(X), fitted.unchanged_proba(X))
     assert fitted.best_name_ in read.summary()
     with pytest.raises(ValueError, match="no cross-fitted maps"):
         read.cross_fit_predict_proba(X)
