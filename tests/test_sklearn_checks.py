@@ -1,5 +1,6 @@
 """scikit-learn's estimator contract, with every expected failure and its reason."""
 
+import ast
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.utils.estimator_checks import check_estimator
 from sklearn.utils.fixes import parse_version
 
+import skcal
 from skcal import (
     Binning,
     CalibrationErrorEstimator,
@@ -32,10 +34,13 @@ from skcal.recalibration import (
     ClassBasedTemperatureScaling,
     HistogramBinning,
     Identity,
+    InterceptCalibration,
     IsotonicCalibration,
     LogProbabilities,
     MatrixScaling,
+    PlattScaling,
     ProbabilityInteractions,
+    QuadraticScaling,
     SplineScaling,
     VectorScaling,
     VennAbers,
@@ -140,6 +145,7 @@ MORE_MAPS = [
         for one in (BetaCalibration, HistogramBinning, Identity, IsotonicCalibration, SplineScaling)
     ),
     VennAbers(from_logits=True),
+    *(one(from_logits=True) for one in (InterceptCalibration, PlattScaling, QuadraticScaling)),
     Recalibrator([TemperatureScaling()], cv=3, from_logits=True, random_state=0),
     FunctionCorrection(CalibrationErrorEstimator(Binning(), "confidence", from_logits=True)),
 ]
@@ -218,6 +224,44 @@ def test_every_public_function_is_checked():
     assert public - {functions.BilinearFunction} == tried
 
 
+#: Private names of scikit-learn that skcal uses, and why no public one serves.
+PRIVATE = {
+    "sklearn._config._get_threadlocal_config": "config_context copies the settings twice a call, "
+    "which takes as long as a function of a small sample",
+    "sklearn.base._fit_context": "the only way by which estimators check parameters as its own do",
+    "sklearn.metrics._scorer._BaseScorer": "scorers share predictions and take metadata through it",
+    "sklearn.metrics.pairwise._euclidean_distances": "the public function checks again what is "
+    "checked, block by block",
+    "sklearn.utils._array_api.get_namespace": "the array API of tensors, which torch lacks itself",
+    "sklearn.utils._param_validation.HasMethods": "constraints of parameters have no public name",
+    "sklearn.utils._param_validation.Interval": "as HasMethods",
+    "sklearn.utils._param_validation.InvalidParameterError": "as HasMethods",
+    "sklearn.utils._param_validation.StrOptions": "as HasMethods",
+    "sklearn.utils._param_validation.make_constraint": "as HasMethods",
+    "sklearn.utils._param_validation.validate_parameter_constraints": "as HasMethods",
+    "sklearn.utils._safe_indexing": "rows of arrays, data frames, sparse matrices and lists",
+    "sklearn.utils.parallel._get_threadpool_controller": "a new controller looks for all libraries "
+    "again",
+    "sklearn.utils.validation._check_method_params": "the rows of what a fit passes on",
+    "sklearn.utils.validation._num_samples": "the number of rows of any container",
+}
+
+
+def private_names():
+    """What the code imports of scikit-learn with an underscore in its path."""
+    found = {}
+    for path in Path(skcal.__file__).parent.rglob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("sklearn"):
+                names = [f"{node.module}.{one.name}" for one in node.names]
+                found.update({one: path.name for one in names if "._" in one})
+    return found
+
+
+def test_private_names_of_scikit_learn_are_listed_and_imported_in_one_place():
+    assert private_names() == dict.fromkeys(PRIVATE, "_sklearn_compat.py")
+
+
 PAGE = Path(__file__).parents[1] / "doc" / "api" / "sklearn_checks.rst"
 HEAD = """scikit-learn's checks
 =====================
@@ -232,6 +276,20 @@ fail, as expected, for these reasons; all others pass.
    * - check
      - estimators
      - reason
+"""
+PRIVATE_HEAD = """
+Private names
+-------------
+
+skcal imports these private names of scikit-learn, all in ``skcal/_sklearn_compat.py``. A test
+compares this list with the code.
+
+.. list-table::
+   :header-rows: 1
+   :widths: 50 50
+
+   * - name
+     - why
 """
 
 
@@ -250,7 +308,8 @@ def page_of_failures():
         f"   * - ``{check}``\n     - {', '.join(sorted(names))}\n     - {reason}\n"
         for (check, reason), names in sorted(rows.items())
     ]
-    return HEAD + "".join(lines)
+    private = [f"   * - ``{name}``\n     - {reason}\n" for name, reason in PRIVATE.items()]
+    return HEAD + "".join(lines) + PRIVATE_HEAD + "".join(private)
 
 
 @pytest.mark.skipif(

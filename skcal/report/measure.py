@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,7 +20,7 @@ from skcal.hypothesis_tests.monte_carlo import monte_carlo_of
 from skcal.metrics.bin_table import bins_of
 from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
-from skcal.metrics.bootstrap import interval_of_counts, warn_of_few_events
+from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn_of_few_events
 from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.decomposition import parts_of, sharpness_of
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
@@ -52,6 +53,7 @@ class Settings(NamedTuple):
     random_state: int
     resolution: float | str | None = "auto"
     verbose: bool | int = 0
+    metrics: Any = None
 
     @property
     def resampling(self) -> dict:
@@ -99,6 +101,17 @@ class Score:
     uncertainty: float | None = None
 
 
+@dataclass(frozen=True)
+class OwnMetric:
+    """A user's metric with its bootstrap interval."""
+
+    name: str
+    notion: Notion
+    estimate: float
+    low: float
+    high: float
+
+
 @dataclass(frozen=True, eq=False)
 class Measures(Findings):
     """Everything about one set of predictions; None is what could not be estimated.
@@ -110,6 +123,8 @@ class Measures(Findings):
     ece : BinnedEce or None
     scores : list of Score
     sharpness : float
+    own : list of OwnMetric
+        The metrics that were passed.
     validation : ValidationMeasures or None
         Of predictions of one outcome, like the three that follow.
     curve : CalibrationCurveDisplay or None
@@ -128,6 +143,7 @@ class Measures(Findings):
     ece: BinnedEce | None
     scores: list[Score]
     sharpness: float
+    own: list[OwnMetric]
     validation: ValidationMeasures | None
     curve: CalibrationCurveDisplay | None
     decision: DecisionCurve | None
@@ -168,6 +184,8 @@ def measure(
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
     ece = attempt("binned ECE", _binned_ece, sample, settings, refuted)
+    given = (settings.metrics or {}).items()
+    own = [attempt(called, _own, sample, called, metric, settings) for called, metric in given]
     searches = {
         notion: attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
         for notion in (_searched_notions(whole) if settings.search else [])
@@ -179,6 +197,7 @@ def measure(
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
+        own=[one for one in own if one is not None],
         validation=attempt("validation", _validated, inner, settings, refuted, n_curves),
         curve=attempt("calibration curve", _curve_display, name, sample, settings),
         decision=decision,
@@ -271,6 +290,16 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
         n_empty=int(np.count_nonzero(count == 0)),
         n_nearly_empty=int(np.count_nonzero((count > 0) & (count < 10))),
     )
+
+
+def _own(sample, name, metric, settings) -> OwnMetric:
+    """A metric of the samples, of their notion if it takes one, with its interval."""
+    options: dict[str, Any] = {"labels": sample.classes, **beside(sample), **settings.resampling}
+    if "notion" in signature(metric).parameters:
+        options["notion"] = sample.notion
+    level = settings.confidence_level
+    of = bootstrap_interval(metric, sample.y_true, sample.proba, confidence_level=level, **options)
+    return OwnMetric(name, sample.notion, of.estimate, of.low, of.high)
 
 
 # Scores

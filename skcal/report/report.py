@@ -285,6 +285,7 @@ class CalibrationReport:
         "cv": ["cv_object"],
         "outer_cv": ["cv_object", None],
         "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
+        "metrics": [dict, None],
         "name": [str],
         "description": [str],
         "compare_name": [str],
@@ -310,6 +311,7 @@ def calibration_report(
     n_bins=15,
     strategy="uniform",
     max_error=None,
+    metrics=None,
     resolution="auto",
     confidence_level=0.95,
     n_resamples=None,
@@ -383,6 +385,11 @@ def calibration_report(
     resolution : float in (0, 1], "auto" or None, default="auto"
         The step in which predictions are rounded, as in
         :func:`skcal.hypothesis_tests.calibration_test`: 0 and 1 then mean "within half a step".
+    metrics : dict of str to callable, default=None
+        Your own metrics, ``metric(y_true, y_proba) → float``: each is a row with its
+        :func:`skcal.metrics.bootstrap_interval`, of ``n_resamples`` calls. It also gets
+        ``labels``, ``notion`` and ``groups`` if it takes them, and ``sample_weight`` if there are
+        weights.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
@@ -479,6 +486,11 @@ def calibration_report(
         raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
     rows: Any = {"y_proba": y_proba, "y_true": y_true, "by": by, "segments": segments}
     refuse_another_order({**rows, "compare": compare})
+    for key, metric in (metrics or {}).items():
+        if not (isinstance(key, str) and callable(metric)):
+            reason = f"holds {key!r}: {metric!r:.80}."
+            remedy = "Pass names with functions of labels and predictions."
+            raise InputError("metrics", reason, remedy)
     refuse_no_pairs(cv, "cv")
     refuse_no_pairs(outer_cv, "outer_cv")
     notion_asked = notion
@@ -523,6 +535,7 @@ def calibration_report(
         random_state=_seed(random_state),
         resolution=resolution,
         verbose=verbose,
+        metrics=metrics,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = notion_asked
@@ -593,7 +606,8 @@ def _options_as_data(settings: Settings, sample: Sample) -> dict:
     )
     options = {"notion": sample.notion} | settings._asdict()
     del options["verbose"]  # which changes no number
-    return {**options, "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
+    metrics = list(settings.metrics or ())
+    return {**options, "metrics": metrics, "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
 
 
 def _version() -> str:

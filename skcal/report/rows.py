@@ -129,18 +129,25 @@ def headline_rows(measures: Measures, settings: dict, full: bool = False) -> lis
         *_cutoff_rows(measures.cutoff, settings["notion"]),
         *_average_rows(measures, settings),
     ]
-    return rows + [
+    rows += [
         Row(score.name, score.score, _PHRASES[score.name], score.notion)
         for score in measures.scores[:1]
     ]
+    return rows + _own_rows(measures, settings["confidence_level"])
+
+
+def _own_rows(measures: Measures, level: float) -> list[Row]:
+    """Metrics of the user."""
+    detail = f"your metric; {percent(level)} bootstrap interval"
+    return [Row(m.name, m.estimate, detail, m.notion, m.low, m.high) for m in measures.own]
 
 
 def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
     level, refuted = settings["confidence_level"], measures.is_significant
-    n_scores = len(measures.scores[:1])
+    n_last = len(measures.scores[:1]) + len(measures.own)
     rows = headline_rows(measures, settings, full=True)
-    rows = rows[: len(rows) - n_scores]
+    rows = rows[: len(rows) - n_last]
     rows += _test_rows(measures.test)
     rows.append(Row("samples", measures.overview.n_samples))
     if measures.ece is not None:
@@ -154,7 +161,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     rows.append(Row("sharpness", measures.sharpness, what))
     for facts in measures.tuned:
         rows += tuned_rows(facts)
-    return rows
+    return rows + _own_rows(measures, level)
 
 
 def _error_rows(error, full=False):

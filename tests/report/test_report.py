@@ -26,6 +26,7 @@ from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal._show import Table
+from skcal.datasets import make_tempered
 from skcal.hypothesis_tests import (
     compare_calibration,
     monte_carlo_test,
@@ -481,3 +482,26 @@ def test_a_target_without_labels_has_the_error_of_the_metric():
     frame = report.to_frame()
     assert frame[frame["part"] == "target"]["value"].tolist() == [expected.estimate]
     assert plain_report().target is None
+
+
+def test_a_metric_of_the_user_is_a_row_with_its_interval():
+    data = make_tempered(200, temperature=2.0, n_truth_draws=0, random_state=0)
+
+    def errors(y_true, y_proba):
+        return float((y_proba.argmax(axis=1) != y_true).mean())
+
+    few = {"n_resamples": 19, "candidates": [Zero()]}
+    options = {"metrics": {"errors": errors}, "by": np.arange(200) % 2, **few}
+    report = calibration_report(data.labels, data.proba, **options)
+    alone = bootstrap_interval(errors, data.labels, data.proba, n_resamples=19)
+    [own] = report.overall.own
+    assert (own.estimate, own.low, own.high) == (alone.estimate, alone.low, alone.high)
+    assert "\nerrors" in str(report)
+    frame = report.to_frame()
+    assert frame[frame.quantity == "errors"].value.tolist()[0] == alone.estimate
+    assert (frame.quantity == "errors").sum() == 3
+    assert report.to_dict()["overall"]["own"][0]["estimate"] == alone.estimate
+    assert report.to_dict()["settings"]["metrics"] == ["errors"]
+    for wrong in ({"a": 3}, {1: errors}):
+        with pytest.raises(ValueError, match=r"^metrics holds .*Pass names with functions"):
+            calibration_report(data.labels, data.proba, metrics=wrong, **few)
