@@ -200,7 +200,6 @@ def test_errors_name_the_classifier_whose_predictions_are_wrong(which):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"method": "ece"}, "'method' parameter"),
         ({"degree": 0}, "'degree' parameter"),
         ({"bandwidth": 0.0}, "'bandwidth' parameter"),
         ({"notion": "top-label", "method": "skce"}, "notion='top-label' is not comparable"),

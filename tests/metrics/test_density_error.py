@@ -211,7 +211,6 @@ def test_loo_takes_the_bandwidth_of_the_estimator_for_each_problem(notion, kind)
         ({"norm": 0.5}, "'norm'"),
         ({"norm": np.inf}, "'norm'"),
         ({"bandwidth": 0}, "'bandwidth'"),
-        ({"bandwidth": "median"}, "'bandwidth'"),
         ({"sample_weight": [1, 0]}, r"1 sample\(s\) of positive weight"),
     ],
 )

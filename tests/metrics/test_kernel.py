@@ -140,11 +140,7 @@ def test_certain_predictions_reach_both_ends_of_the_range():
         ({"method": "linear", "sample_weight": [1, 0, 0]}, r"1 sample\(s\) of positive weight"),
         ({"method": "block", "block_size": 4}, r"3 sample\(s\) of positive weight"),
         ({"method": "block", "block_size": 1}, "'block_size'"),
-        ({"method": "quadratic"}, "'method'"),
-        ({"kernel": "linear"}, "'kernel'"),
         ({"bandwidth": 0}, "'bandwidth'"),
-        ({"bandwidth": "mean"}, "'bandwidth'"),
-        ({"average": "weighted"}, "'average'"),
         ({"kernel": lambda X, Z: np.ones(len(X))}, "The kernel returned shape"),
     ],
 )
