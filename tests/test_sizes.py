@@ -184,6 +184,7 @@ OTHERS = {
         "hypothesis_tests.joint._MOST_STEPS",
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
+        "model_selection.candidates._MANY_PRODUCTS",  # tests/model_selection/test_candidates.py
         "recalibration.base._MANY_CLASSES",
         "recalibration.candidates.MATRIX_MAX_CLASSES",
     },

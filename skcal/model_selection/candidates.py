@@ -41,6 +41,9 @@ _RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13), gcv_mode="svd")  # one for all a
 MATRIX_SCALING_MAX_CLASSES = 100
 _INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
 _STACK_MIN_SAMPLES = 100
+# Training samples² × classes, above which a kernel density takes more than ten minutes; of 10,000
+# predictions of 1,000 classes its risk is above that of h = 0.
+_MANY_PRODUCTS = 5e11
 
 
 def gruber_bach(notion, n_classes: int, n_train: float) -> list[tuple]:
@@ -83,7 +86,14 @@ def _published(scalar, n_train, max_rank, step=1):
 def recommended(notion, n_classes: int, n_train: float) -> list[tuple]:
     """Zero, the published search space, recalibration maps and a stack; arguments as above."""
     scalar = notion.scalar
-    candidates = [(Zero(), {}), *_published(scalar, n_train, _MAX_RANK, step=2)]
+    published = _published(scalar, n_train, _MAX_RANK, step=2)
+    if not scalar and n_train**2 * n_classes > _MANY_PRODUCTS:
+        published = [
+            (function, grid)
+            for function, grid in published
+            if not isinstance(function, DirichletKernelDensity)
+        ]
+    candidates = [(Zero(), {}), *published]
     candidates.append((PlugIn(TemperatureScaling()), {}))
     if scalar:
         candidates += _scalar_maps()

@@ -97,6 +97,14 @@ def test_other_notions_get_matrix_scaling_and_vector_scaling_above_100_classes(
     ]
 
 
+@pytest.mark.parametrize("notion", ["canonical", "confidence"])
+def test_of_very_many_vectors_there_is_no_kernel_density(notion):
+    few, many = (recommended(resolved(notion), 1000, n_train) for n_train in (22_000, 23_000))
+    assert "DirichletKernelDensity" in names(few)
+    assert ("DirichletKernelDensity" in names(many)) == (notion == "confidence")
+    assert {*names(few)} - {*names(many)} <= {"DirichletKernelDensity"}
+
+
 def test_lists_resolved_twice_share_no_function():
     one, other = (resolve_candidates(None, resolved("canonical"), 10, 1000) for _ in range(2))
     assert not {id(function) for function, _ in one} & {id(function) for function, _ in other}
