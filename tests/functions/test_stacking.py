@@ -154,20 +154,6 @@ def test_h_is_the_weighted_sum_of_the_functions_refitted_on_all_samples(
     assert_allclose(stack.score(Z, new), -np.mean(gap**2), rtol=1e-10)
 
 
-def test_other_kernels_have_factors_of_their_own(sample):
-    X, residuals = sample()
-    ridges = [TwoStepKernelRidge(1e-3, gamma=gamma) for gamma in (0.5, 5.0)]
-    ridges.append(TwoStepKernelRidge(1e-3, coordinates="square-root", gamma=5.0))
-    for function, ridge in zip(
-        Stacking(ridges, random_state=0).fit(X, residuals).functions_, ridges, strict=True
-    ):
-        apart = clone(ridge).fit(X, residuals)
-        assert_array_equal(function.predict(X), apart.predict(X))
-
-
-# Degenerate lists
-
-
 @pytest.mark.parametrize("columns", [1, 4])
 def test_a_stack_of_zeros_is_zero(sample, columns):
     X, residuals = sample(columns=columns)
