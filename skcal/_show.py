@@ -65,6 +65,11 @@ def plain_number(value: float) -> str:
     return text.rstrip(".")
 
 
+def about(value: float, limit: float) -> str:
+    """``about 0.013``, of no more decimals than its limit has."""
+    return f"about {value:.{len(plain_number(limit).partition('.')[2])}f}"
+
+
 def pvalue_text(value: float, smallest: float = 1e-4) -> str:
     """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
     sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)

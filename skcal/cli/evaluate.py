@@ -19,8 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
-from skcal._show import one_line, printable, wrapped
-from skcal.cli.gates import WORST_FIRST, line_of_gate
+from skcal._show import Table, one_line, printable, wrapped
+from skcal.cli.gates import WORST_FIRST, row_of_gate, status_of_gate
 from skcal.cli.predictions import Predictions, sample_of, samples_of
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -33,7 +33,7 @@ from skcal.report.views import as_data
 from skcal.report.words import heading
 
 _PATIENCE = 2.0  # seconds before progress is shown
-_ROWS = 5  # of a gate, which takes ten lines with what stands above
+_ROWS = 4  # of a gate, which takes ten lines with what stands above
 
 
 def demonstration(seed):
@@ -57,12 +57,13 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]
+    texts += [] if gate is None else [one_line(status_of_gate(gate["results"]), 100)]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
             found = _find(name, predictions, notion, options, limits.get(notion))
             report["answers"].append(_answer_as_data(found))
             answer = answer_of(found)
-            said = f"{answer.title}." if brief else f"{wrapped(str(answer))}\n"
+            said = f"All samples: {answer.title}." if brief else f"{wrapped(str(answer))}\n"
             texts.append(f"{heading(found)}\n\n{said}")
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
@@ -78,13 +79,17 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
 
 
 def _lines_of_gate(results, full) -> list[str]:
-    """The sentences of one result or of all, or lines of several with the worst first."""
+    """The sentences of one result or of all, or rows of several with the worst first."""
     results = sorted(results, key=lambda facts: WORST_FIRST.index(facts["verdict"]))
     if full or len(results) == 1:
         return [wrapped(facts["reading"]) for facts in results]
     n_shown = len(results) if len(results) <= _ROWS else _ROWS - 1
     more = [f"… and {len(results) - n_shown:,} more: pass --details"] * (n_shown < len(results))
-    return [*map(line_of_gate, results[:n_shown]), *more]
+    rows = [row_of_gate(facts) for facts in results[:n_shown]]
+    several = [len({row[k] for row in rows}) > 1 for k in range(len(rows[0]))]
+    shown = [k for k, differ in enumerate(several) if differ or k > 2]  # names only if they differ
+    table = Table([""] * len(shown), [[row[k] for k in shown] for row in rows], "l" * len(shown))
+    return [*table.lines(), *more]
 
 
 def _find(name, predictions, notion, options, limits) -> Findings:

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import number, percent
+from skcal._show import listed, number, percent
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import sample_of, samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration
@@ -108,9 +108,10 @@ def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
         "rate_of_rarest_outcome": rate,
         "limit_by_rate": limit / rate if rate > 0 else None,
     }
-    name = f"The {GATED_ERRORS[error]} (notion {notion})"
+    name = f"The {GATED_ERRORS[error]}"
     if not notion.single and error in ("cutoff", "ece"):
-        name = f"The largest {GATED_ERRORS[error]} of a class (notion {notion})"
+        name = f"The largest {GATED_ERRORS[error]} of a class"
+    name += f" ({notion})" * (not notion.of_positive_class)
     return {**facts, "reading": _reading(name, facts)}
 
 
@@ -157,12 +158,12 @@ def _reading(name, facts) -> str:
     gap, share = facts["largest_gap"], percent(facts["min_share"])
     if gap is not None and gap < 1:
         more.append(
-            f"observed and predicted frequencies differ by at most {number(gap)} in any range of "
-            f"predictions with {share} of the samples"
+            f"in a single range of predictions with {share} of the samples, observed and predicted "
+            f"frequencies may still differ by up to {number(gap)}"
         )
     elif gap is not None and facts["verdict"] != "above":
         more.append(
-            f"the bound allows any gap in a range of predictions with {share} of the samples"
+            f"in a range of predictions with {share} of the samples, the gap may be of any size"
         )
     if facts["verdict"] != "above":
         more += _beside_rate(facts)
@@ -170,14 +171,32 @@ def _reading(name, facts) -> str:
     return f"{first} {second[0].upper()}{second[1:]}." if more else first
 
 
-def line_of_gate(facts) -> str:
-    """The bounds of an error as a line, which begins with the subgroup, if it is of one."""
-    of_part = f"{facts['subgroup']}: " if facts["subgroup"] != "all" else ""
+def status_of_gate(results) -> str:
+    """Whether the gate is passed, and of what it is not."""
+    verdict = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
+    if verdict == "below":
+        return "PASSED."
+    names = dict.fromkeys(_part(facts) for facts in results if facts["verdict"] == verdict)
+    what = "FAILED" if verdict == "above" else "NOT DECIDED, too few samples"
+    return f"{what}: {listed(list(names), 3)}."
+
+
+def row_of_gate(facts) -> tuple[str, ...]:
+    """The bounds of an error as a row: of what, kinds of calibration and of error, and numbers."""
+    low = f"at least {number(facts['low'])}, " if facts["low"] > 0 else ""
+    each = "each " if low else ""
     return (
-        f"{of_part}{_SHORT[facts['error']]:19} {number(facts['estimate'])}   {_verdict(facts)}: at "
-        f"least {number(facts['low'])}, at most {number(facts['high'])}, each at "
-        f"{_level(facts)} confidence ({facts['notion']})"
+        _part(facts),
+        str(facts["notion"]),
+        _SHORT[facts["error"]],
+        number(facts["estimate"]),
+        _verdict(facts),
+        f"{low}at most {number(facts['high'])} ({each}{_level(facts)} confidence)",
     )
+
+
+def _part(facts) -> str:
+    return "all samples" if facts["subgroup"] == "all" else facts["subgroup"]
 
 
 def _beside_rate(facts) -> list[str]:

@@ -102,14 +102,14 @@ def _last_reset(monitor) -> str:
 
 
 def _alarm(monitor) -> str:
-    seen = f"{monitor.n_samples_seen_:,} samples ({monitor.notion_} calibration)"
     if monitor.alarm_ is None:
-        return f"No alarm after {seen}."
-    first = f"ALARM at sample {monitor.alarm_:,}"
+        return f"No alarm after {monitor.n_samples_seen_:,} samples."
+    first = f"ALARM since sample {monitor.alarm_:,}"
     if monitor.acknowledged_ is not None:
         first = f"Alarm at sample {monitor.alarm_:,}, acknowledged at {monitor.acknowledged_:,}"
     said = _direction(monitor)
-    return f"{first} of {seen}{': ' + said if said else ''}."
+    now = f"{monitor.n_samples_seen_:,} samples until now"
+    return f"{first} ({now}){': ' + said if said else ''}."
 
 
 def _direction(monitor) -> str | None:
@@ -165,7 +165,10 @@ def _periods(monitor) -> list[str]:
         text = f"Last {period.n_samples:,} samples: {_counts(period, events)}."
         if period.ratio is not None:
             low, high = period.chance_low, period.chance_high
-            text += f" O/E of calibrated predictions is {low:.2f} to {high:.2f} in 19 of 20 periods"
+            text += (
+                f" If predictions are calibrated, O/E is {low:.2f} to {high:.2f} in 19 of 20 such "
+                "periods"
+            )
             outside = monitor.alarm_ is None and not low <= period.ratio <= high
             text += "; one period outside is no alarm." if outside else "."
         lines.append(text)
@@ -202,8 +205,8 @@ def _found(found: FoundByNow) -> str:
         sides.append(f"O/E {found.ratio_low:.2f} or less")
     period = f"the last {found.n_samples:,} samples"
     if not sides:
-        return f"No drift over {period} alone could have been found yet."
+        return f"No drift during {period} could have been found yet."
     return (
-        f"A drift to {' or to '.join(sides)} over {period} would have been found in "
-        f"{round(10 * CHANCE)} of 10 cases."
+        f"If {period} had drifted to {' or to '.join(sides)}, the monitor would have raised an "
+        f"alarm in {round(10 * CHANCE)} of 10 cases."
     )

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._show import listed, percent, plain_number, pvalue_text, share
+from skcal._show import about, listed, percent, plain_number, pvalue_text, share
 from skcal.hypothesis_tests.scan import size_in_words
 from skcal.report.findings import Findings
 
@@ -17,7 +17,7 @@ _OF_AVERAGE = 0.5  # share of the error that the difference of the averages make
 NAMES = 5  # of classes and subgroups that are wrong
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
-    "Subgroups differ, so one recalibration of all samples would fix only their average. Fit a "
+    "{} differ, so one recalibration of all samples would fix only their average. Fit a "
     f"SegmentRecalibrator on a held-out set, {_AGAIN}"
 )
 
@@ -43,8 +43,8 @@ class Answer(NamedTuple):
         return " ".join([f"{self.title}.", *self.sentences])
 
 
-def answer_of(found: Findings, differ: bool = False) -> Answer:
-    """What the numbers of one set of predictions say, whose subgroups may ``differ``."""
+def answer_of(found: Findings, differ: str = "") -> Answer:
+    """What the numbers of one set of predictions say; ``differ`` names parts of it that do."""
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
@@ -54,13 +54,13 @@ def answer_of(found: Findings, differ: bool = False) -> Answer:
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
-    advice = _BY_SUBGROUP if differ else _what_to_do(found)
+    advice = _BY_SUBGROUP.format(differ) if differ else _what_to_do(found)
     sentences = [what_is_wrong(found), how_sure(found), advice, *_large_limit(found)]
     return Answer(f"{side_of(found)}: {size}", grade, sentences)
 
 
 def _no_evidence(found, differ) -> Answer:
-    tolerance, by_subgroup = f"{found.tolerance:g}", [_BY_SUBGROUP] * differ
+    tolerance, by_subgroup = f"{found.tolerance:g}", [_BY_SUBGROUP.format(differ)] * bool(differ)
     if found.error.high < found.tolerance:
         good = f"The error is below {tolerance}: recalibration is not needed."
         advice = by_subgroup or _large_limit(found) or [good]
@@ -147,9 +147,12 @@ def range_sentence(one, view, notion) -> str:
             f"{place[0].upper()}{place[1:]} average {said}, but the event happened in {happened} "
             f"({cases})."
         )
-    if place == "all predictions":
-        return f"It says {said} on average and is right in {happened} ({cases})."
-    return f"For {place} it says {said} and is right in {happened} ({cases})."
+    place = place.replace("predictions", "confidences")
+    what = "answers" if notion.of_answers else "predictions"
+    return (
+        f"{place[0].upper()}{place[1:]} average {said}, but {happened} of the {what} are right "
+        f"({cases})."
+    )
 
 
 def _place(one, view) -> str:
@@ -169,8 +172,10 @@ def average_sentence(view, notion) -> str:
     if notion.of_positive_class:
         mean, rate = view.mean_predictions[-1], view.base_rates[-1]
         return f"Predictions average {share(mean)}, but the event happened in {share(rate)}."
+    what = "answers" if notion.of_answers else "predictions"
     return (
-        f"It says {share(view.mean_confidence)} on average and is right in {share(view.accuracy)}."
+        f"Confidences average {share(view.mean_confidence)}, but {share(view.accuracy)} of the "
+        f"{what} are right."
     )
 
 
@@ -206,11 +211,10 @@ def _what_to_do(found) -> str:
     if gain is None or not gain.helps:
         return f"Recalibrate on a held-out set, {_AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
-    after = f"{gain.error:.{len(high.partition('.')[2])}f}"  # no more decimals than its limit
+    after = f"{about(gain.error, gain.high)}, at most {high}"
     return (
-        f"{gain.method} is expected to reduce the error from {before} to about {after}, at most "
-        f"{high} with {percent(found.error.confidence_level)} confidence: fit it on a held-out "
-        f"set, {_AGAIN}"
+        f"{gain.method} is expected to reduce the error from {before} to {after} with "
+        f"{percent(found.error.confidence_level)} confidence: fit it on a held-out set, {_AGAIN}"
     )
 
 

@@ -196,10 +196,13 @@ def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
     if moved is sample:
         return found
     ends = {test.resolution / 4: 0.0, 1 - test.resolution / 4: 1.0}
-    ranges = [
-        one._replace(low=ends.get(one.low, one.low), high=ends.get(one.high, one.high))
-        for one in found.ranges
-    ]
+    [problem] = sample.problems()
+    features, ranges = problem.features[:, 0], []
+    for one in found.ranges:  # of which ends and mean are shown as they were given
+        low, high = ends.get(one.low, one.low), ends.get(one.high, one.high)
+        part = (features >= low) & (features <= high)
+        predicted = float(np.average(features[part], weights=problem.weight[part]))
+        ranges.append(one._replace(low=low, high=high, predicted=predicted))
     return replace(found, ranges=ranges)
 
 

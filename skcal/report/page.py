@@ -31,6 +31,7 @@ from skcal.report.words import (
     by_kind,
     headings,
     how_made,
+    name_of_parts,
     paired_lines,
 )
 
@@ -202,7 +203,7 @@ def _evidence(report, figures, full):
     """Names and contents of what the verdict rests on, which is always shown and printed."""
     if report.subgroups:
         table, caveats = subgroups_table(report).html(), html_list(by_kind(report.subgroups, full))
-        yield "Subgroups", table + caveats + figures(report, report.subgroups)
+        yield name_of_parts(report), table + caveats + figures(report, report.subgroups)
     if report.segments is not None:
         yield "Segments", segments_table(report.segments, report.settings).html()
 
@@ -220,7 +221,10 @@ def _details(report, models, figures, full):
     if report.subgroups:
         tables = side_by_side(report.subgroups, report.settings)
         notes = "" if full else html_list(by_kind(report.subgroups))
-        yield "All numbers of subgroups", "".join(table.html() for table in tables) + notes
+        yield (
+            f"All numbers of {name_of_parts(report).lower()}",
+            "".join(table.html() for table in tables) + notes,
+        )
     panel = report.overall.diagram
     yield "Bins", "<p>none</p>\n" if panel is None else bins_table(panel).html()
     if len(report.overall.overview.classes) > 2:

@@ -54,6 +54,7 @@ from skcal.report.words import (
     answer_of_comparison,
     answer_of_subgroups,
     n_different,
+    name_of_parts,
     subgroups_differ,
 )
 from skcal.sample import Sample, is_of_labels, read_sample
@@ -156,17 +157,22 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        return answer_of(self.overall, subgroups_differ(self.subgroups))
+        return answer_of(self.overall, name_of_parts(self) * subgroups_differ(self.subgroups))
 
     @property
     def verdict(self) -> str:
         """The answer in plain words: what is wrong, how sure this is, and what to do."""
-        text = str(self.answer)
+        return " ".join(self.paragraphs)
+
+    @property
+    def paragraphs(self) -> list[str]:
+        """The parts of :attr:`verdict`: the answer, or those of two models, and what else is."""
+        texts = [str(self.answer)]
         if self.comparison is not None:
-            others = answer_of(self.comparison.second)
-            names = self.overall.name, self.comparison.second.name
-            text = f"{answer_of_comparison(self)} {names[0]}: {text} {names[1]}: {others}"
-        return " ".join([text, *self.further])
+            second = self.comparison.second
+            texts = [f"{self.overall.name}: {texts[0]}", f"{second.name}: {answer_of(second)}"]
+            texts.insert(0, str(answer_of_comparison(self)))
+        return [*texts, *self.further]
 
     @property
     def further(self) -> list[str]:
@@ -477,7 +483,7 @@ def calibration_report(
     >>> print(report)  # doctest: +ELLIPSIS
     Calibration report: classifier
     ==============================
-    400 predictions of 5 classes; is a prediction right as often as its largest probability says?
+    400 predictions of 5 classes. Are they right as often as their largest probability says?
     ...
     """
     if not (notion in _NOTIONS or is_of_labels(notion)):

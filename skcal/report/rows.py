@@ -15,6 +15,7 @@ from skcal.report.words import (
     UNADJUSTED,
     answer_of_comparison,
     how_tested,
+    name_of_parts,
     paired_lines,
     segment_verdict,
 )
@@ -44,7 +45,7 @@ _VALIDATION = {
 
 _HEAD = ("", "value", "limits", "meaning")
 _PHRASES = {
-    "O/E ratio": "observed over expected events; ideal 1",
+    "O/E ratio": "observed over predicted events; ideal 1",
     "calibration slope": "below 1 overconfident, above 1 underconfident",
     "accuracy": "share of right predictions",
     "mean confidence": "equal to the accuracy if calibrated on average",
@@ -66,6 +67,7 @@ class Row:
     pvalue: float | None = None
     indented: bool = False
     above_0: bool = False
+    one_sided: bool = False
 
     @property
     def shown(self) -> str:
@@ -83,6 +85,8 @@ class Row:
             return f"≤ {plain_number(self.high)}"
         if self.low == 0 < self.high:
             return f"{'above 0, ' * self.above_0}≤ {plain_number(self.high)}"
+        if self.one_sided:
+            return f"≥ {plain_number(self.low)}, ≤ {plain_number(self.high)}"
         return f"{plain_number(self.low)} to {plain_number(self.high)}"
 
 
@@ -169,14 +173,15 @@ def _error_rows(error, full=False):
         return []
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
-    detail = f"{mean} difference of probability and frequency; each limit holds with {level}"
+    detail = f"{mean} difference of probability and frequency; each limit alone holds with {level}"
     if full:
         detail += f", the upper one if the curve crosses the diagonal at most {error.max_crossings}"
         detail += " times"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high
-    return [Row("calibration error", error.estimate, *about, above_0=error.is_significant)]
+    kind = {"above_0": error.is_significant, "one_sided": True}
+    return [Row("calibration error", error.estimate, *about, **kind)]
 
 
 def _cutoff_rows(test, notion):
@@ -301,7 +306,7 @@ def _validation_row(name, validation, meaning, level, refuted) -> Row:
     measure = getattr(validation, name)
     value, low, high = (x if math.isfinite(x) else None for x in measure)
     if not math.isnan(measure.low):
-        meaning += f"; {percent(level)} interval" * (name not in _IDEAL)
+        meaning += f"; {percent(level)} interval"
         ideal = _IDEAL.get(name)
         if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
             meaning += f", {UNADJUSTED}"
@@ -355,8 +360,14 @@ def subgroups_table(report) -> Table:
         pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
-    note = f"Each limit of an error holds with {level} confidence; p-values are adjusted for all."
-    columns = _OUTCOMES if of_events else _SUBGROUPS
+    note = (
+        f"Each limit of an error alone holds with {level} confidence; O/E has {level} intervals. "
+        * of_events
+        + f"Each limit alone holds with {level} confidence. " * (not of_events)
+        + "p-values are adjusted for all rows."
+    )
+    name = name_of_parts(report).lower().removesuffix("s")
+    columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
     notes = [note, *(found.sentence() for found in report.heterogeneity)]
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
 

@@ -39,7 +39,7 @@ _CLASSES = 12  # that text shows
 
 def as_text(report, full: bool = False) -> str:
     """The report for a terminal of 100 columns: one screen, or everything."""
-    parts = [wrapped(report.verdict)]
+    parts = ["\n\n".join(map(wrapped, report.paragraphs))]
     if report.comparison is not None:
         parts += ["", _comparison_text(report, full)]
     if report.comparison is None or full:

@@ -26,6 +26,7 @@ _ALL_RIGHT = (
 _FEW_SAMPLES = 300
 _FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
+_TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
 _RANGES = 3
 _NAMES = 3
 
@@ -39,23 +40,23 @@ def heading(found) -> str:
     """One line about the samples."""
     view = found.overview
     if found.notion.of_answers:
-        many = _number_of_predictions(view).replace("predictions", "answers").rstrip(",")
-        return f"{many}; is an answer right as often as its confidence says?"
+        return f"{_how_many(view, 'answers')}. Are answers right as often as their confidence says?"
     if not found.notion.of_positive_class:
-        many = f"{_number_of_predictions(view)} of {len(view.classes)} classes"
-        return f"{many}; is a prediction right as often as its largest probability says?"
-    happened = f"it happened {round(view.base_rates[-1] * view.n_samples):,} times"
-    if view.of_shares or view.effective_size is not None:
-        by_weight = "" if view.effective_size is None else " by weight"
-        happened = f"it happened in {share(view.base_rates[-1])}{by_weight}"
-    return f"{_number_of_predictions(view)} that the outcome is {event(view)}; {happened}"
+        many = f"{_how_many(view, 'predictions')} of {len(view.classes)} classes"
+        return f"{many}. Are they right as often as their largest probability says?"
+    rate, by_weight = view.base_rates[-1], "" if view.effective_size is None else " by weight"
+    happened = f"{round(rate * view.n_samples):,} of them ({share(rate)})"
+    if view.of_shares or by_weight:
+        happened = f"{share(rate)}{by_weight}"
+    many = _how_many(view, "samples with a predicted probability")
+    return f"{many}. The event (outcome {event(view)}) happened in {happened}."
 
 
-def _number_of_predictions(view) -> str:
-    groups = "" if view.n_groups is None else f", in {view.n_groups:,} groups,"
+def _how_many(view, what) -> str:
+    groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
     size = view.effective_size
     weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
-    return f"{view.n_samples:,} predictions{groups}{weighted}"
+    return f"{view.n_samples:,} {what}{groups}{weighted}"
 
 
 def event(view) -> str:
@@ -88,19 +89,30 @@ def answer_of_subgroups(report) -> str:
         return ""
     wrong = sorted((one for one in tested if one.is_significant), key=lambda one: one.test.pvalue)
     others = [part for part in tested if not part.is_significant]
-    of = "" if report.comparison is None else f" of {report.overall.name}"
+    of = name_of_parts(report)
+    of += "" if report.comparison is None else f" of {report.overall.name}"
     names = listed([part.name for part in wrong], NAMES)
-    text = f"Subgroups{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
+    text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     text += f": {names}."
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
     limit = f"the error may be up to {plain_number(worst.error.high)} ({worst.name})"
     if not wrong:
-        text = f"Subgroups{of}: no evidence of miscalibration in any of {len(others):,}"
+        text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
+    ratios = all(part.validation is not None for part in report.subgroups)
+    together = _TOGETHER if ratios and not subgroups_differ(report.subgroups) else ""
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
+    return f"{text}{together} There is no evidence of miscalibration in {which}, but {limit}."
+
+
+def name_of_parts(report) -> str:
+    """``Subgroups``, or what they are in a report of several labels."""
+    if report.settings["notion_asked"] != "multi-label":
+        return "Subgroups"
+    only = all(part.name.startswith("label = ") for part in report.subgroups)
+    return "Labels" if only else "Labels and subgroups"
 
 
 def subgroups_differ(parts) -> bool:
@@ -224,10 +236,11 @@ def all_warnings(report, subgroups: bool = True, full: bool = True) -> list[str]
 
     Not ``full`` are those that every number suffers from, and what could not be estimated.
     """
-    warnings = shown_warnings(report.overall, full)
     others = list(report.subgroups) if subgroups else []
-    if report.comparison is not None:
-        others.append(report.comparison.second)
+    if report.comparison is None:
+        warnings = shown_warnings(report.overall, full)
+    else:
+        warnings = by_kind([report.overall, report.comparison.second], full)
         warnings += report.comparison.warnings if full else []
     return [*dict.fromkeys([*warnings, *by_kind(others, full)]), STANDING]
 
@@ -246,9 +259,8 @@ def by_kind(parts, full: bool = True) -> list[str]:
     texts = []
     for (name, text), *others in kinds.values():
         names = listed([other for other, _ in others], _NAMES)
-        same = all(text == other for _, other in others)
-        also = f" (and {names}{'' if same else ', with other numbers'})" if others else ""
-        texts.append(f"{name}{also}: {text}")
+        holds = "holds" if all(text == other for _, other in others) else "holds, in other numbers,"
+        texts.append(f"{name}: {text}" + f" The same {holds} for {names}." * bool(others))
     return texts
 
 
@@ -277,9 +289,10 @@ def rounding(test) -> list[str]:
         return []
     n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
     return [
-        f"Predictions are rounded to {test.resolution:g}, so 0 and 100 % mean within half a step: "
-        f"the {n:,} that {were} wrong cannot decide the verdict alone. Slopes and log losses take "
-        "the middle of that half step."
+        f"Predictions are rounded to {test.resolution:g}, so one of 0 or 100 % may mean up to "
+        f"{share(test.resolution / 2)} from there. {n:,} of these {were} wrong. They count as far "
+        f"off as the rounding allows. Slopes and log losses put them {share(test.resolution / 4)} "
+        "from 0 or 100 %."
     ]
 
 
@@ -340,9 +353,9 @@ def _extreme_predictions(rows, happened, rounded):
     impossible = np.count_nonzero(of_outcomes((rows == 0) * 1.0, happened))
     if impossible and not rounded:
         yield (
-            f"{impossible:,} outcome{'s' if impossible > 1 else ''} had been given a probability "
-            "of 0, so the log loss is infinite. It is computed with the smallest probability that "
-            f"{rows.dtype} resolves."
+            f"{impossible:,} outcome{'s' if impossible > 1 else ''} had a predicted probability of "
+            "0, so the log loss is infinite. The log loss shown replaces 0 by "
+            f"{np.finfo(rows.dtype).eps:.0g}."
         )
     if len(rows) > 1 and (rows == rows[0]).all():
         yield "All predictions are equal, so there is one point to calibrate."

@@ -62,7 +62,7 @@ def test_a_report_of_answers_never_speaks_of_events(file, run, detail, tmp_path)
         assert "event" not in shown
         assert "accuracy" in shown
         assert "classifier was trained" not in shown
-    assert text.splitlines()[2].startswith("200 answers; ")
+    assert text.splitlines()[2].startswith("200 answers. ")
 
 
 def test_groups_of_answers_are_counted_in_the_heading(file, run):
@@ -70,7 +70,7 @@ def test_groups_of_answers_are_counted_in_the_heading(file, run):
     pairs = [json.dumps(row | {"question": k // 2}) for k, row in enumerate(rows)]
     file.write_text("\n".join(pairs))
     text = run("report", file, *OPTIONS, "--groups", "question", *FEW)
-    assert text.splitlines()[2].startswith("200 answers, in 100 groups; is an answer right")
+    assert text.splitlines()[2].startswith("200 answers in 100 groups. Are answers right")
 
 
 @pytest.mark.parametrize("off", [0.15, -0.2, 0.02])

@@ -80,7 +80,7 @@ def test_the_time_of_a_change_is_found():
 def test_an_alarm_speaks_of_the_drift_and_not_of_all_samples():
     monitor = watched(drifting(2, shift=-0.8, before=40, after=10))
     text = str(monitor)
-    assert text.startswith(f"ALARM at sample {monitor.alarm_:,} of 10,000 samples (binary")
+    assert text.startswith(f"ALARM since sample {monitor.alarm_:,} (10,000 samples until now): ")
     assert "the event happens less often than predicted." in text
     change = monitor.periods_["drift"]
     assert f"Since about sample {change.first_sample:,}: {change.observed:,.4g} events" in text
@@ -119,10 +119,10 @@ def test_without_an_alarm_it_says_what_would_have_been_found():
     assert recent.n_samples == monitor.periods_["recent"].n_samples
     assert everything.n_samples == monitor.n_samples_seen_
     assert recent.ratio_low < everything.ratio_low < 1 < everything.ratio_high < recent.ratio_high
-    assert f"A drift to O/E {recent.ratio_high:.2f} or more" in str(monitor)
-    assert str(monitor).count("would have been found") == 1
+    assert f"had drifted to O/E {recent.ratio_high:.2f} or more" in str(monitor)
+    assert str(monitor).count("would have raised an alarm") == 1
     few = watched([([0.01, 0.02], [0, 0])])
-    assert "No drift over the last 2 samples alone could have been found yet." in str(few)
+    assert "No drift during the last 2 samples could have been found yet." in str(few)
     assert watched(drifting(2)).found_by_now_ == []
 
 

@@ -61,9 +61,9 @@ def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
 
 
 def test_the_verdict_names_the_labels_that_are_off(report):
-    said = "Subgroups: 1 of 3 significantly miscalibrated: label = trade. "
+    said = "Labels: 1 of 3 significantly miscalibrated: label = trade. "
     assert said in report.verdict
-    assert "Subgroups differ, so one recalibration of all samples" in report.verdict
+    assert "Labels differ, so one recalibration of all samples" in report.verdict
     assert "There is no evidence of miscalibration in the other 2, but" in report.verdict
 
 
@@ -152,9 +152,9 @@ def test_a_report_of_precisions_says_what_the_functions_say(labelled, k):
     assert_allclose([view.base_rates[1], view.mean_predictions[1]], [held, predicted])
     assert (view.of_shares, view.n_groups, len(report.subgroups)) == (k > 1, None, 2)
     if k == 2:  # of the first two labels one may hold, which is half an event
-        share = f"it happened in {100 * held:.0f} %"
-        outcome = "that the outcome is 'a label of the first 2'"
-        assert f"{N} predictions {outcome}; {share}" in str(report)
+        event = "The event (outcome 'a label of the first 2') happened in"
+        said = f"{N} samples with a predicted probability. {event} {100 * held:.0f} %."
+        assert said in " ".join(str(report).split())
 
 
 @pytest.mark.parametrize("k", [1, 3])

@@ -257,7 +257,8 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     report = plain_report()
     wrong, sure, remedy = report.answer.sentences
     assert report.answer.title in ("Overconfident: moderate", "Overconfident: large")
-    assert re.search(r"it says \d\d % .*is right in \d\d % \(\d+ cases\)\.$", wrong, re.IGNORECASE)
+    said = r"^Confidences .*average \d\d %, but \d\d % of these \d+ predictions are right\.$"
+    assert re.search(said, wrong)
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
         r"Temperature scaling is expected to reduce the error from 0\.\d+ to about 0\.\d+, at most "
@@ -355,17 +356,19 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
     report = calibration_report(labels, proba, by=by, **FAST)
     few = [text for text in all_warnings(report) if "every number here" in text]
     assert len(few) == 1
-    assert few[0].startswith("1 (and 2, 3, 4): 20 samples are few")
+    assert few[0].startswith("1: 20 samples are few")
+    assert few[0].endswith(" The same holds for 2, 3, 4.")
     by = np.repeat(np.arange(8), [380, 20, 20, 20, 19, 18, 17, 6])
     parts = calibration_report(labels, proba, by=by, **FEW).subgroups
     few = [text for text in by_kind(parts) if "every number here" in text]
-    assert few[0].startswith("1 (and 2, 3, 4, … 3 more, with other numbers): 20 samples are few")
+    assert few[0].startswith("1: 20 samples are few")
+    assert few[0].endswith(" The same holds, in other numbers, for 2, 3, 4, … 3 more.")
     table = subgroups_table(report)
     for row, part in zip(table.rows, report.subgroups, strict=True):
         estimate, low, high = map(
             plain_number, (part.error.estimate, part.error.low, part.error.high)
         )
-        limits = f"{low} to {high}" if part.error.low else f"≤ {high}"
+        limits = f"≥ {low}, ≤ {high}" if part.error.low else f"≤ {high}"
         above = "above 0, " * (part.is_significant and not part.error.low)
         assert row[3] == f"{estimate} ({above}{limits})"
     assert str(report).count("Each limit of an error holds with 95 % confidence; p-values") == 1
