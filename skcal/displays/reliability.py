@@ -537,7 +537,7 @@ def _heading(panel) -> str:
     facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]
     if panel.n_above:
-        lines.append(f"{panel.n_above:,} predictions above {panel.axis.high:g}")
+        lines.append(f"{panel.n_above:,} above {panel.axis.high:g} not shown")
     if panel.number is not None:
         error, _, limits = panel.number.sentence().partition(" (")
         lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]

@@ -29,6 +29,7 @@ _FEWEST = 12  # samples of a bin
 _LONGEST = 0.4  # of the axis: from a bin to the end of its interval, if it is calibrated
 _MOST_VALUES = 21  # distinct predictions with a bin each, such as multiples of 0.05
 _TENTHS = np.arange(1, 10) / 10
+_THINNEST = 0.25  # of the samples between two quantiles: a quantile this near to a tenth is no end
 _WIDE_GAP, _EMPTY = 0.25, 0.05  # of the axis: between bins, and without samples in between
 _MIDDLE, _SPREAD = 0.48, 0.2  # a curve is drawn if this share is so near to the axis' middle
 _GRID_POINTS = 401
@@ -119,7 +120,7 @@ def rule_of(n_bins, strategy, edges) -> BinRule | None:
 
 
 def bins_of_axis(x, weight, axis: ProbabilityAxis) -> np.ndarray:
-    """Edges of bins that end at tenths of the axis and at quantiles of the samples.
+    """Edges of bins that end at tenths of the axis and at quantiles that are apart from these.
 
     Equal predictions stay together. A bin joins its nearer neighbour if it has fewer than 12
     samples, or so few that the interval of calibrated predictions would be long or leave the axis.
@@ -132,7 +133,10 @@ def bins_of_axis(x, weight, axis: ProbabilityAxis) -> np.ndarray:
         n_parts = int(np.clip(0.75 * np.cbrt(len(x)), 2, 10))
         middle = (np.cumsum(sums[0]) - sums[0] / 2) / sums[0].sum()
         tenths = np.searchsorted(values, axis.at(_TENTHS), side="right")
-        quantiles = np.searchsorted(middle, np.arange(1, n_parts) / n_parts)
+        shares = np.arange(1, n_parts) / n_parts
+        below = np.append(0, np.cumsum(sums[0]) / sums[0].sum())[tenths]
+        apart = np.abs(shares[:, np.newaxis] - below).min(axis=1) >= _THINNEST / n_parts
+        quantiles = np.searchsorted(middle, shares[apart])
         ends = np.unique([*tenths, *quantiles, len(values)])
         last = ends[ends > 0] - 1
     inner = values[_large_enough(last, sums, axis)[:-1]]

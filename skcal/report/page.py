@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 from skcal._show import html_list, html_text, percent, style
+from skcal.displays.reliability_panel import SMOOTH
 from skcal.report.answer import answer_of
 from skcal.report.figure import (
     draw,
@@ -38,9 +39,10 @@ from skcal.report.words import (
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
     "Points are bins of predictions with {level} intervals. They lie on the dashed line if the "
-    "predictions are calibrated; by chance, some intervals miss it. {ranges}Below: the samples of "
-    "each outcome by prediction; heights are square roots of counts."
+    "predictions are calibrated; by chance, 1 of {chance:.0f} intervals misses it. {line}"
+    "{ranges}Below: the samples of each outcome by prediction; heights are square roots of counts."
 )
+_LINE = "The line is a smooth estimate of the observed frequency. "
 _RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
 _CURVE_READING = (
     "Curves are regressions on splines. The darker band holds the curve at each single point, the "
@@ -289,8 +291,13 @@ def _figures(report, parts) -> str:
         reading = f"The {len(display.panels)} with the largest calibration error of {len(parts)}. "
     if report.overall in parts:  # once a page
         shaded = any(panel.ranges for panel in display.panels)
-        level = percent(report.settings["confidence_level"])
-        reading += _READING.format(level=level, ranges=_RANGES * shaded)
+        level = report.settings["confidence_level"]
+        reading += _READING.format(
+            level=percent(level),
+            chance=1 / (1 - level),
+            line=_LINE * all(panel.line == SMOOTH for panel in display.panels),
+            ranges=_RANGES * shaded,
+        )
     return _figure(images, reading)
 
 

@@ -46,7 +46,7 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert panel.histogram.sum() == 3000
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
-    assert f"{panel.n_above:,} predictions above {high:g}" in display.ax_.get_title()
+    assert f"{panel.n_above:,} above {high:g} not shown" in display.ax_.get_title()
     plt.close("all")
 
 

@@ -139,6 +139,19 @@ def test_bins_end_at_tenths_and_at_quantiles_of_the_samples():
     assert np.histogram(x, np.linspace(0, 1, 11))[0].min() < 12  # so that some have joined
 
 
+def test_a_thin_bin_ends_at_tenths_of_the_axis():
+    rng, n_avoided, fewest = np.random.default_rng(0), 0, 0.24 * 5000 / 10  # of ten quantiles
+    for a, b in rng.uniform(0.5, 4, (50, 2)):
+        x = np.sort(rng.beta(a, b, 5000))
+        below = np.searchsorted(x, bins_of_axis(x, np.ones(5000), UNIT), side="right")
+        tenths = np.searchsorted(x, np.arange(11) / 10, side="right")
+        thin, at_tenth = np.diff(below) < fewest, np.isin(below, tenths)
+        assert (at_tenth[:-1] & at_tenth[1:])[thin].all()
+        both = np.union1d(tenths, np.arange(500, 5000, 500))
+        n_avoided += np.count_nonzero(np.diff(both) < fewest) - np.count_nonzero(thin)
+    assert n_avoided > 50
+
+
 def test_equal_predictions_stay_together_and_few_distinct_ones_have_a_bin_each():
     ratings = np.repeat([0.0, 0.1, 0.1, 0.5, 1.0], 50)
     edges = bins_of_axis(ratings, np.ones(250), UNIT)
