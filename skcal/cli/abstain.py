@@ -39,7 +39,7 @@ def threshold_of(predictions, notion, options) -> CoverageAtRisk:
 
 
 def shown(result: CoverageAtRisk, as_object: bool) -> tuple[str, int]:
-    """What is printed, and the exit status."""
+    """The printed text and the exit status."""
     status = 0 if result.risk is not None else _UNPROVEN
     if not as_object:
         return str(result), status

@@ -1,4 +1,4 @@
-"""What the columns of a table, and the arrays of an archive, mean: classes, labels and shares."""
+"""The classes, labels and shares among the columns of a table or the arrays of an archive."""
 
 from __future__ import annotations
 

@@ -110,7 +110,7 @@ def main(arguments=None) -> int:
 def _run(command, options) -> int:
     """The exit status of a command; its warnings go to the error stream, each once.
 
-    Of a command that fails only the error is printed.
+    If a command fails, only the error is printed.
     """
     with recorded_warnings() as caught:
         status = command(options) or 0
@@ -169,7 +169,7 @@ def _discard_output():
 
 
 def _shown_name(file) -> str:
-    """What a file is called."""
+    """The name of a file."""
     return "standard input" if file == STANDARD_INPUT else file
 
 

@@ -1,4 +1,4 @@
-"""Samples that are left out because something of them is missing, counted and told."""
+"""Samples that are left out because a value is missing: their number, and the message."""
 
 from __future__ import annotations
 

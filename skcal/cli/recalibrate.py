@@ -81,7 +81,7 @@ def read_map(path, max_bytes: float) -> Recalibrator:
 
 
 def facts_of_map(recalibrator: Recalibrator, options, n_applied: int) -> dict:
-    """What was chosen and won, as plain numbers and strings."""
+    """The choice and its gain, as plain numbers and strings."""
     facts = {
         "fitted_to": options.file,
         "map": options.map or options.save,

@@ -41,7 +41,7 @@ _DAMAGES = (
 
 
 class FileTable(NamedTuple):
-    """What a file holds, before anyone decides what it means.
+    """The contents of a file, before its columns have a meaning.
 
     Attributes
     ----------

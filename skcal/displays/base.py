@@ -1,4 +1,4 @@
-"""What displays share: one line that shows them, axes, colours, labels, and what they read."""
+"""The base of displays: their repr, axes, colours, labels, and how they read predictions."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Display:
         save_figure(self.figure_.figure, path)
 
     def _facts(self) -> list[str]:
-        """What the display holds, in few words each; empty ones are left out."""
+        """The contents of the display in few words each; empty ones are left out."""
         raise NotImplementedError
 
     def _layout(self) -> tuple[int, tuple[float, float]]:
@@ -223,7 +223,7 @@ def counted(number: int, noun: str) -> str:
 
 
 def problem_titles(sample: Sample) -> list[str]:
-    """What is predicted in each problem of a scalar notion, with names that fit."""
+    """The predicted quantity of each problem of a scalar notion, with names that fit."""
     return sample.notion.titles([as_label(label, 24) for label in sample.classes])
 
 

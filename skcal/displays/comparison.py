@@ -32,7 +32,7 @@ from skcal.hypothesis_tests.result import CalibrationTestResult
 
 @dataclass(frozen=True, eq=False)
 class ClassifierError:
-    """What is known of one classifier, in probability units: roots of squared errors.
+    """The error of one classifier with its limits, in probability units: roots of squared errors.
 
     Attributes
     ----------

@@ -39,7 +39,7 @@ def strip_of(ax):
 def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=0):
     """Draw how often the outcome happened (up) and did not (down), by prediction.
 
-    Heights are square roots, so that bins of few samples are seen. On a strip that another
+    Heights are square roots, so that bins of few samples are visible. On a strip that another
     display has drawn bars are outlines.
 
     Parameters

@@ -178,7 +178,7 @@ class ReliabilityDisplay(Display):
         )
 
     def _sentence(self):
-        """What the display says first."""
+        """The first sentence of the display."""
         [panel, *more] = self.panels
         if more or panel.number is None:
             return f"Reliability diagram, {counted(len(self.panels), 'panel')}, {self.notion}"
@@ -397,7 +397,7 @@ class ReliabilityDisplay(Display):
             self.legends_.append(ax.legend(*zip(*parts, strict=True), **look))
 
     def _key(self, panel, line) -> list[tuple[Any, str]]:
-        """What is drawn, with its meaning."""
+        """The parts of the drawing, with their meaning."""
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
 
@@ -532,7 +532,7 @@ def _draw_points(ax, panel, colours):
 
 
 def _heading(panel) -> str:
-    """What is predicted, how often it happened, and the calibration error with its limits."""
+    """The predicted event, how often it happened, and the calibration error with its limits."""
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
     facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]

@@ -337,7 +337,7 @@ def read_residual(function: BilinearFunction, X) -> np.ndarray | sparse.sparray:
 
 
 def _read_rows(function, method, X, n_columns):
-    """What a method returns, as floats of shape (n_samples, n_columns)."""
+    """The result of a method as floats of shape (n_samples, n_columns)."""
     name = f"{type(function).__name__}.{method}(X)"
     rows = getattr(function, method)(X)
     if not sparse.issparse(rows):

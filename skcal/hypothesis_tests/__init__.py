@@ -27,11 +27,11 @@ Hosmer-Lemeshow, confidence (asymptotic) 5.2 %   23 %         59 %        100 %
 Cox, confidence (asymptotic)             6.4 %   24 %         67 %        100 %
 ======================================== ======= ============ =========== ============
 
-So: ``calibration_test``, which sees what several tests see (its own table compares it with
-``skce_test`` and ``scan_test``) and decides the verdict of reports; to look at one thing alone,
-``monte_carlo_test`` or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")`` where
-n is too large for them; ``risk_test`` against an alternative that you can name. Levels and
-powers come from ``tests/studies/errors_of_tests.py``.
+So: ``calibration_test``, which combines several tests (its own table compares it with ``skce_test``
+and ``scan_test``) and decides the verdict of reports; for a single statistic, ``monte_carlo_test``
+or ``skce_test`` with their defaults; ``skce_test(method="asymptotic")`` where n is too large for
+them; ``risk_test`` against an alternative that you can name. Levels and powers come from
+``tests/studies/errors_of_tests.py``.
 """
 
 from skcal.hypothesis_tests.bias_curve import bias_curve

@@ -196,7 +196,7 @@ def _read_feature(feature, n_samples):
 def _windows(values, window, n_points):
     """Rows of each window, in the order of the feature; samples of one value are in it together.
 
-    Of windows with the same median the last is kept, which holds the fewest lower values.
+    If windows have the same median, the last is kept, which holds the fewest lower values.
     """
     order = np.argsort(values, kind="stable")
     ordered = values[order]

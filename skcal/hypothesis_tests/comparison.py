@@ -123,7 +123,7 @@ def compare_calibration(
     result : ComparisonResult
         ``error_difference`` holds the difference of the two calibration errors with its 95 %
         interval, and says it in a sentence. ``estimate`` is the squared calibration error of a
-        minus that of b, as far as the method sees it; negative: a is better.
+        minus that of b, as far as the method measures it; negative: a is better.
         ``confidence_interval()`` is a normal one, with weights or ``groups`` one of Student's
         distribution. Two-sided p-value, asymptotic.
 
@@ -135,13 +135,14 @@ def compare_calibration(
 
     Notes
     -----
-    The estimate is a difference of two U-statistics, each the mean of W_ij ⟨δ_i, δ_j⟩ over pairs
-    i ≠ j. W depends on the predictions alone, so that the mean is exactly zero for every calibrated
-    classifier, sharp or flat. For "projection" W_ij = ψ(x_i)ᵀ (ΨᵀΨ/n)⁻¹ ψ(x_j) with
-    Legendre polynomials ψ of the mid-ranks and the probabilities themselves, and the expectation is
-    the squared norm of the projection of E[δ | x] on them. Up to 10 probabilities, every residual
-    sees the polynomials of all; of more, those of its own probability, and above 100 of degree 1.
-    Errors of other shapes, such as a sawtooth, are not seen: raise ``degree`` or use "skce".
+    The estimate is a difference of two U-statistics, each the mean of W_ij ⟨δ_i, δ_j⟩ over pairs i
+    ≠ j. W depends only on the predictions, so that the mean is exactly zero for every calibrated
+    classifier, sharp or flat. For "projection" W_ij = ψ(x_i)ᵀ (ΨᵀΨ/n)⁻¹ ψ(x_j) with Legendre
+    polynomials ψ of the mid-ranks and the probabilities themselves, and the expectation is the
+    squared norm of the projection of E[δ | x] on them. With up to 10 probabilities, every residual
+    is projected on polynomials of all of them. With more, it is projected on those of its own
+    probability, and with more than 100 on degree 1. Errors of other shapes, such as a sawtooth, are
+    not detected: raise ``degree`` or use "skce".
 
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
@@ -152,8 +153,8 @@ def compare_calibration(
     rejections are on the page "Levels and powers of single tests" of the documentation.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
-    flat classifier of equal error, where it rejects 72 %. Of a few events no test of this kind
-    knows the variance: below a sum of ‖δ_i‖² of 5 there is a warning.
+    flat classifier of equal error, where it rejects 72 %. With few events the variance cannot be
+    estimated: below a sum of ‖δ_i‖² of 5 there is a warning.
 
     Swapping predictions between the classifiers is not offered: it tests exchangeability, not equal
     errors. O(n r²) time and O(n r) memory, r the number of polynomials times that of residuals;
@@ -175,7 +176,7 @@ def compare_calibration(
     >>> result.estimate > 0, result.pvalue < 0.01
     (True, True)
 
-    Two language models answer the same questions, each right or wrong by itself:
+    Two language models answer the same questions, each with its own right and wrong answers:
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -292,7 +293,7 @@ def _mean_of_pairs(sums: _PairSums) -> tuple[float, float]:
 
 
 def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
-    """Mean over pairs of different groups and its standard error, which sees groups alone."""
+    """Mean over pairs of different groups and its standard error over groups."""
     sizes, n_groups = sums.sizes, len(sums.sizes)
     total, squared = sizes.sum(), sizes @ sizes
     pairs = total**2 - squared

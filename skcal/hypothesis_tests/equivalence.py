@@ -366,7 +366,7 @@ def bounded(
 
 
 class _Bounds(NamedTuple):
-    """What is known of the error of one problem; bounds may lie outside [0, 1]."""
+    """Estimate and bounds of the error of one problem; bounds may lie outside [0, 1]."""
 
     estimate: float
     low: float

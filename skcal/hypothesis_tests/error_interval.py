@@ -68,7 +68,7 @@ def calibration_error_interval(
 
     See Also
     --------
-    calibration_error : the estimate alone.
+    calibration_error : only the estimate.
     skcal.hypothesis_tests.calibration_test : decides whether the lower limit is above 0.
     skcal.hypothesis_tests.equivalence_test : is the error below a limit that you set?
     bootstrap_interval : intervals of other measures.

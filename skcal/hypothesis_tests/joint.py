@@ -82,8 +82,8 @@ class JointTestResult(CalibrationTestResult):
         Whether predictions are too far from their mean or too near, if "slope" is significant at
         the 5 % level.
     n_impossible : int
-        Samples with an outcome that was given the probability 0. Each refutes calibration by
-        itself; only then is "certainty" among the statistics.
+        Samples with an outcome that was given the probability 0. One of them is enough to reject
+        calibration; only then is "certainty" among the statistics.
     resolution : float or None
         The step in which predictions are rounded, as it was given or found; None if they are not.
     n_rounded : int
@@ -227,8 +227,8 @@ def calibration_test(
     Share of rejections in % at level 5 %, 300 data sets (standard error at most 2.9 %) of five
     draws of the predictions, with 1,999 resamples. The others are single statistics, each of exact
     level: likelihood ratios of the intercept and of Cox's regression, the score of the slope, ten
-    bins (HL), the squared kernel error of width 0.1 (SKCE) and the scan. Of the last eight cells
-    four were looked at only after all choices. ``tests/studies/power_study.py`` draws them:
+    bins (HL), the squared kernel error of width 0.1 (SKCE) and the scan. Four of the last eight
+    cells were evaluated only after all choices. ``tests/studies/power_study.py`` draws them:
 
     ========================================== ==== ==== ==== ===== ==== ==== ====
     predictions                                this int. Cox  slope HL   SKCE scan
@@ -260,12 +260,12 @@ def calibration_test(
     a test of that direction alone has a power of 80 %. Then no test loses less than 8, 13, 17
     points on average for d = 2, 3, 4.
 
-    Of calibrated predictions 3.7 % to 5.3 % were rejected in 300 data sets each (standard error
-    1.3 %): four distinct predictions at n = 30, 1 % events, and uniform ones with lognormal
-    weights, five votes, or in pairs.
+    Calibrated predictions were rejected in 3.7 % to 5.3 % of 300 data sets each (standard error 1.3
+    %): four distinct predictions at n = 30, 1 % events, and uniform ones with lognormal weights,
+    five votes, or in pairs.
 
     0.02 s for 1,000 samples, 0.2 s for 100,000 and 2 s for a million with 199 resamples; O(n) a
-    resample. Every class of "classwise" is tested by itself: some 20 s for 10,000 samples of 100
+    resample. With "classwise" every class has its own test: some 20 s for 10,000 samples of 100
     classes.
 
     References

@@ -251,7 +251,7 @@ def _informative(V):
 
 
 def _inverse(V):
-    """Inverse by the correlations, whose rank tells how many locations carry information."""
+    """Inverse by the correlations, whose rank is the number of locations that carry information."""
     correlation, scale = _correlation(V)
     rank = int(np.count_nonzero(np.linalg.eigvalsh(correlation) > _SINGULAR))
     if rank == 0:

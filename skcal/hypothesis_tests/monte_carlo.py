@@ -4,12 +4,12 @@ Given its features the outcomes of a calibrated problem are independent draws fr
 so a statistic of features and outcomes alone has a null distribution that can be simulated at every
 sample size. Observed and resampled outcomes go through the same code, since rounding breaks ties.
 
-Of groups of samples that depend on each other only the mean of the residuals is known under H0, 0
-given the features, so all residuals of a group keep or change their signs together [1]_. Flips know
-too little where few groups have events: where none has one all residuals are negative. So the
-p-value is the larger of theirs and that of outcomes that are redrawn with the dependence that the
-samples show (:class:`skcal._groups.Dependence`); shares of votes, whose law is not known, as shares
-that vary as much as those that are seen.
+If groups of samples depend on each other, only the mean of the residuals is known under H0: 0 given
+the features. So all residuals of a group keep or change their signs together [1]_. Flips know too
+little where few groups have events: where none has one all residuals are negative. So the p-value
+is the larger of theirs and that of outcomes that are redrawn with the dependence that the samples
+show (:class:`skcal._groups.Dependence`); shares of votes, whose law is not known, as shares that
+vary as much as those that are seen.
 
 .. [1] Hagemann, Placebo inference on treatment effects when the number of clusters is small,
    Journal of Econometrics 2019.

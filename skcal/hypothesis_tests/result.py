@@ -1,4 +1,4 @@
-"""What a test returns, and what tests share: adjusted p-values and tests of several problems."""
+"""The result of a test, adjusted p-values, and tests of several problems."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class CalibrationTestResult(ShownRounded):
         return f"no evidence of {what} ({p})"
 
     def _how(self) -> str:
-        """What is wrong, behind "significantly miscalibrated"."""
+        """The words behind "significantly miscalibrated" that say what is wrong."""
         return ""
 
     def __str__(self):

@@ -1,4 +1,4 @@
-"""Test whether a fitted function sees miscalibration that h = 0 does not."""
+"""Test whether a fitted function has a lower risk than h = 0, which means miscalibration."""
 
 from __future__ import annotations
 

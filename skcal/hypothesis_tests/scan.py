@@ -190,7 +190,7 @@ def scan_test(
     Returns
     -------
     result : ScanTestResult
-        ``estimate`` is NaN: the test estimates a lower bound alone.
+        ``estimate`` is NaN: the test estimates only a lower bound.
 
     Raises
     ------
@@ -211,18 +211,18 @@ def scan_test(
     Notes
     -----
     The predictions are divided into √n cells of equally many samples, at least 32 and at most 128,
-    equal predictions together.
-    Of every range of cells, with V = Σ p (1 - p) over its samples and over all samples ΣV,
+    equal predictions together. For every range of cells, with V = Σ p (1 - p) over its samples and
+    over all samples ΣV,
 
     T = abs(Σ y - Σ p) / √V - √(2 log(e ΣV / V)),
 
     so that small and large ranges compete on equal terms [1]_. The largest T is compared with that
     of outcomes redrawn from the predictions: P(p-value ≤ α) ≤ α at every sample size. With κ the
-    critical value, the observed frequency of each range has binomial limits at the normal tail of
-    κ + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. With ``groups``
-    V is no less than the sum over the groups of (Σ y - Σ p)² in the range, and than the variance
-    that the estimated dependence of the outcomes of a group makes; limits are as much wider. Of all
-    sets of disjoint ranges the one whose limits leave out the most is the lower bound.
+    critical value, the observed frequency of each range has binomial limits at the normal tail of κ
+    + √(2 log(e ΣV / V)); the binomial bounds sums of unequal probabilities [2]_. With ``groups`` V
+    is no less than the sum over the groups of (Σ y - Σ p)² in the range, and than the variance that
+    the estimated dependence of the outcomes of a group makes; limits are as much wider. The lower
+    bound is that of the set of disjoint ranges whose limits leave out the most.
 
     Reported are the ranges of the largest T, without those ends that their minimal significant
     ranges leave out [3]_: a wider range may be significant for what it holds of these, and the rest
@@ -255,9 +255,9 @@ def scan_test(
     calibrated, n = 300 to 3,000, 200 data sets each) the lower bound was above the truth in at most
     1.5 % of miscalibrated data sets, and of calibrated ones in no more than the test rejects.
 
-    It sees ranges, so it is weak where errors change their sign within a cell.
-    O(n) time a resample: with 999 some 10 s for a million samples of one probability, or for
-    10,000 of each of 100 classes, and a fifth of that with ``n_resamples=199``.
+    It has little power where errors change their sign within a cell. O(n) time a resample: with 999
+    some 10 s for a million samples of one probability, or for 10,000 of each of 100 classes, and a
+    fifth of that with ``n_resamples=199``.
 
     References
     ----------

@@ -77,7 +77,7 @@ class Segment(NamedTuple):
 
     @property
     def expected(self) -> float:
-        """What was observed less the difference: predicted, or what all samples would show."""
+        """The observed frequency minus the difference: the prediction, or that of all."""
         return self.observed - self.difference
 
     def __str__(self):
@@ -376,7 +376,7 @@ def _worst_first(families, pvalues) -> list[Segment]:
 
 
 def _calibration_curve(problem: Problem) -> np.ndarray:
-    """What happened as a smooth function of a single prediction, (n_rows, 1)."""
+    """The observed frequency as a smooth function of a single prediction, (n_rows, 1)."""
     outcomes = problem.outcomes[:, 0]
     happened = np.column_stack([1 - outcomes, outcomes]) if problem.of_shares else outcomes
     curve = SplineScaling().fit(problem.features, happened, problem.weight)
@@ -534,7 +534,7 @@ def _happened(outcomes, label):
 def step_down(family, n_resamples, rng, n_jobs):
     """Adjusted p-values of all segments of a family, and the largest statistic of each redraw.
 
-    Of groups the p-values are the larger ones of flips and of redraws; the largest statistics
+    With groups, the p-values are the larger ones of flips and of redraws; the largest statistics
     (n_laws, n_resamples) are in this order, those of the larger p-value first.
     """
     observed = np.concatenate([part(part.codes)[0] for part in family])

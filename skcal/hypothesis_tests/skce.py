@@ -519,7 +519,7 @@ class FeatureStatistic:
     """SKCE of vectors by features of few landmarks, k(x, x') ≈ ⟨ψ(x), ψ(x')⟩.
 
     That is a kernel, too, and a Monte Carlo test by its SKCE as exact as by that of k, at O(n r)
-    for a draw instead of O(n² C). Landmarks are chosen by the predictions alone.
+    for a draw instead of O(n² C). Landmarks are chosen by the predictions, not by the labels.
     """
 
     slack = 1e-13

@@ -369,7 +369,7 @@ default="total-variation"
 
     See Also
     --------
-    calibration_bins : its ``largest_gap`` tells which bin it is.
+    calibration_bins : its ``largest_gap`` is the number of that bin.
 
     Notes
     -----

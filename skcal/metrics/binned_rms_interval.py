@@ -284,7 +284,7 @@ class _BinnedProblem:
 class _PairTerms:
     """Sparse rows u_i, an entry a problem, with ⟨u_i, u_j⟩ = h_ij for pairs i ≠ j.
 
-    Of groups a row is the sum over the samples of a group, and pairs are of different groups.
+    With groups, a row is the sum over the samples of a group, and pairs are of different groups.
     """
 
     def __init__(self, sample: Sample, rule: BinRule):

@@ -213,7 +213,7 @@ GAPS = ("weight", "residuals")
 
 
 class RowTerms:
-    """What each sample adds to its bin; the properties are terms without the weight."""
+    """The terms that each sample adds to its bin; the properties are terms without the weight."""
 
     def __init__(self, problem: Problem, centres=None, bins=None):
         self.problem, self.centres, self.bins = problem, centres, bins

@@ -110,7 +110,7 @@ def _in_chunks_of(array, name, model, model_name):
 
 @dataclass(frozen=True)
 class Columns:
-    """What the columns of predictions mean, fixed by the first chunk.
+    """The classes and the kind of the columns, fixed by the first chunk.
 
     Attributes
     ----------
@@ -186,7 +186,7 @@ class Columns:
 
 
 def _telling_labels(y, n_classes) -> np.ndarray:
-    """Some labels of a chunk that tell as much about the classes as all do."""
+    """A few labels of a chunk that hold all of its classes."""
     y = plain_labels(y, "y_true")
     if y.dtype.kind in "iu" and len(y) and y.min() >= 0 and y.max() < n_classes:
         return np.array([y.min(), y.max()])

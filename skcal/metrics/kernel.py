@@ -456,7 +456,7 @@ class KernelStatistic:
 
 
 def _single(values):
-    """float32, where 0 stands for what sums do not see: subnormal factors are slow."""
+    """float32, with 0 in place of numbers too small for the sums: subnormal factors are slow."""
     single = values.astype(np.float32)
     size = np.abs(single)
     single[size < _UNSEEN * size.max(initial=0)] = 0

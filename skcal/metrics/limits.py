@@ -29,8 +29,8 @@ def proportion_limits(happened, weight, groups: Groups, tail) -> tuple[float, fl
     """Clopper-Pearson limits of a weighted frequency, by its effective number of samples.
 
     That of groups is what makes a binomial variance as large as theirs, less what Student's
-    distribution adds [1]_, and no larger than their dependence allows. Where all outcomes agree, no
-    variance is seen, and groups count as one sample each.
+    distribution adds [1]_, and no larger than their dependence allows. If all outcomes agree, the
+    variance cannot be estimated, and each group counts as one sample.
 
     .. [1] Korn & Graubard, Confidence intervals for proportions with small expected number of
        positive counts estimated from survey data, Survey Methodology 1998.

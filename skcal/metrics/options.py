@@ -18,7 +18,7 @@ Strategy = Literal["uniform", "quantile", "sweep", "unique", "median-variance"]
 
 
 class Columns(TypedDict, total=False):
-    """What the columns of predictions are, and what a sample weighs."""
+    """The classes of the columns of predictions, and the weights of the samples."""
 
     sample_weight: ArrayLike | None
     labels: ArrayLike | None

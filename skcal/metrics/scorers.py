@@ -62,8 +62,8 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
 class CalibrationScorer(BaseScorer):
     """A scorer that knows the class of each column of probabilities from ``classes_``.
 
-    ``make_scorer`` hands a metric the columns alone, so a fold that lacks a class, or a label that
-    the classifier never saw, cannot be placed; this one can.
+    ``make_scorer`` passes only the columns to a metric, so that it fails if a fold lacks a class or
+    has a label that the classifier was not fitted to. This one does not.
     """
 
     def _score(self, method_caller, estimator, X, y_true, **kwargs):
@@ -91,7 +91,7 @@ class CalibrationScorer(BaseScorer):
 
 
 def predicted(estimator, X) -> np.ndarray:
-    """What a classifier predicts, as an array."""
+    """The predictions of a classifier, as an array."""
     proba = estimator.predict_proba(X)
     refuse_no_numbers(proba, "predict_proba")
     return plain_array(proba, "predict_proba")

@@ -567,7 +567,7 @@ def _limits(answers: _Answers, tail: float) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _at(answers: _Answers, last: int, max_risk: float, level: float) -> CoverageAtRisk:
-    """What the threshold of this place keeps."""
+    """The share of answers that this threshold keeps, and their risk."""
     threshold = _short(answers.thresholds[last : last + 2])
     kept = answers.confidence >= threshold
     low, _ = proportion_limits(kept, answers.weight, answers.groups, 1 - level)

@@ -29,7 +29,7 @@ _NEARLY_LABELS, _LEAST_RATIO = 0.95, 1e-9  # variances of shares, as parts of th
 
 @dataclass(frozen=True)
 class Preparation:
-    """What a metric declares; see :func:`prepared_by`."""
+    """The declaration of a metric; see :func:`prepared_by`."""
 
     outcomes: Callable | None = None
     counts: Callable | None = None
@@ -60,7 +60,7 @@ def prepared_by(
         ``counts(sample, **params)`` returns the metric of a ``skcal.sample.Sample`` as
         a function of how often each row counts, or None.
     at_least : int, default=1
-        A problem with fewer samples tells nothing: its statistic is 0.
+        The statistic of a problem with fewer samples is 0.
     **options
         Options that a test sets unless told otherwise.
 
@@ -178,7 +178,7 @@ def _check_params(metric, params):
 
 
 def _nothing(outcomes):
-    """The statistic of a problem that is too small to tell anything."""
+    """The statistic of a problem with too few samples."""
     return np.zeros(len(outcomes))
 
 

@@ -1,4 +1,4 @@
-"""What medicine reports of a model for one outcome: numbers with intervals, a table, words."""
+"""The measures that medicine reports for a model of one outcome: numbers, intervals, a table."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ class ValidationMeasures:
         return said + " ".join(self._notes())
 
     def _notes(self) -> list[str]:
-        """What to know when the numbers are read: that events are few, that distances are noisy."""
+        """Notes for the reader: that events are few, that distances are noisy."""
         if math.isnan(self.slope.estimate):
             return [
                 f"{self.n_events:,} events in {self.n_samples:,} samples are too few for a slope, "
@@ -395,7 +395,7 @@ def validation_of(
 
 
 def _few_events(outcome, weight, groups) -> bool:
-    """Whether fewer events or non-events were seen than slopes and intervals need.
+    """Whether there are fewer events or non-events than slopes and intervals need.
 
     Of groups as many as tell as much, since those of one group may be one event.
     """

@@ -1,4 +1,4 @@
-"""What an estimate stays below if the predictions are calibrated, by redrawn outcomes."""
+"""The limit of an estimate if the predictions are calibrated, by redrawn outcomes."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ def calibrated_limit(
     estimate: SquaredError,
     partitions: Partitions | None = None,
 ) -> float:
-    """What the estimate stays below with probability 0.95 if the predictions are calibrated.
+    """The 95 % quantile of the estimate if the predictions are calibrated.
 
     The quantile of the estimate over outcomes that are redrawn from the predictions, with the
-    corrections as they are: those of redrawn samples would be other noise of about this size. Of
-    groups the larger one of that and the quantile under random signs of the groups' residuals.
+    corrections as they are: those of redrawn samples would be other noise of about this size. With
+    groups, the larger one of that and the quantile under random signs of the groups' residuals.
 
     Parameters
     ----------
@@ -151,7 +151,7 @@ def _events(uniform, limit) -> tuple:
 
 
 class _RedrawnProblem:
-    """The candidates of a problem as functions of its events alone.
+    """The candidates of a problem as functions of its events.
 
     Sums of w δ and of w² ‖δ‖² are known over atoms, on which all partitions are constant.
     """

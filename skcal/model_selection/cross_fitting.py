@@ -94,7 +94,7 @@ def _excess_of_rows(fitted, data, rows):
 
 @dataclass(frozen=True, eq=False)
 class OuterResult:
-    """What the fits that are chosen for the test samples of an outer split say of them.
+    """The corrections of the test samples of an outer split, by the fits that are chosen for them.
 
     Attributes
     ----------
@@ -180,7 +180,7 @@ def _mean_corrections(fits, test):
 
 @dataclass(frozen=True, eq=False)
 class CrossFit:
-    """Samples that were tested, with corrections that have not seen them.
+    """Samples that were tested, with corrections of fits without them.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""The errors that people report, from corrections of samples by functions that have not seen them.
+"""Errors from cross-validated corrections of the samples.
 
 With residuals δ, corrections ĝ that were fitted on other samples, and g*(x) = E[δ | x]:
 

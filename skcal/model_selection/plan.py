@@ -50,7 +50,7 @@ class Cell(NamedTuple):
 class Outer:
     """Test samples, and the columns whose scores choose for them.
 
-    Neither the fits of these columns nor their scores have seen the test samples.
+    The fits of these columns and their scores do not use the test samples.
     """
 
     train: np.ndarray

@@ -100,7 +100,7 @@ def _how_many(facts) -> str:
 
 
 def _chosen_function(facts) -> list[str]:
-    """What was chosen, and what would have done."""
+    """The candidate that was chosen, and simpler ones that are as good."""
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
     lines = [f"chosen: {chosen}, which has the lowest risk (mean squared error over pairs)."]

@@ -146,7 +146,7 @@ class TiltFamily(Protocol):
         """ψ of the k-th tilt, an array that broadcasts to (n_rows, n_columns)."""
 
     def sums_of(self, batch: Batch) -> np.ndarray | float:
-        """What a batch adds to the sums of every memory; nothing to fixed tilts."""
+        """The terms that a batch adds to the sums of every memory; none for fixed tilts."""
         return 0.0
 
 
@@ -222,7 +222,7 @@ def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np
 
 
 class ClassShifts(TiltFamily):
-    """A class by itself less or more frequent."""
+    """A bet that a single class is less or more frequent."""
 
     def __init__(self, n_columns: int):
         self.n_columns = n_columns

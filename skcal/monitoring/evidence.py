@@ -5,11 +5,11 @@ With L_t(j) the likelihood ratio of tilt j on the samples of batch t, and prior 
     W_t = Σ_j π_j Σ_{s ≤ t} ρ_s Π_{i=s…t} L_i(j)  +  1 - Σ_{s ≤ t} ρ_s
 
 is the wealth of a player who spreads 1 over all tilts and over the batches s before which
-calibration may have been lost. Under H0 it is a martingale with W_0 = 1. The inner sum obeys
-A_t = (A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t = R(V) - R(V + v) for a batch whose outcomes
-have the variance v = Σ p (1 - p) after earlier ones of V: rare events are waited for. R is 1 before
-the first batch and .8 (1 + V / 100)^-.3 after it, so that a fifth of the wealth is bet on a model
-that was never calibrated, and the cost of a late change grows slowly. Of vectors v is half of the
+calibration may have been lost. Under H0 it is a martingale with W_0 = 1. The inner sum obeys A_t =
+(A_{t-1} + ρ_t) L_t, so that no past is kept. ρ_t = R(V) - R(V + v) for a batch whose outcomes have
+the variance v = Σ p (1 - p) after earlier ones of V: rare events are waited for. R is 1 before the
+first batch and .8 (1 + V / 100)^-.3 after it, so that a fifth of the wealth is bet on a model that
+was never calibrated, and the cost of a late change grows slowly. For vectors, v is half of the
 variance Σ (1 - ‖p‖²).
 
 The e-detector of Shiryaev and Roberts (Shin, Ramdas & Rinaldo 2023) starts a bet at every sample,

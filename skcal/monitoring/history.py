@@ -1,4 +1,4 @@
-"""What was known after earlier batches: the course, periods, and the time of a change."""
+"""The history of a monitor: its course, periods, and the time of a change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the columns of a monitor's predictions mean, fixed by its first batch."""
+"""The classes and the kind of a monitor's columns, fixed by its first batch."""
 
 from __future__ import annotations
 

@@ -438,7 +438,7 @@ class CalibrationMonitor(BaseEstimator):
 
     @property
     def found_by_now_(self) -> list[FoundByNow]:
-        """What would have been found in the last samples, and in all; empty after an alarm."""
+        """Drifts that would have raised an alarm, in the last samples and in all."""
         if self.alarm_ is not None or not self.periods_:
             return []
         common, found = self._evidence[0], []
@@ -603,8 +603,8 @@ class CalibrationMonitor(BaseEstimator):
 def _stages(n_samples: int, n_seen: int) -> Iterator[slice | np.ndarray]:
     """Rows of a batch that are bet on together, by what all before them taught.
 
-    A large batch is taken in a random order, which sees no outcome, and in parts of at least 200
-    and at most 10,000 samples, each at most half of what came before.
+    A large batch is taken in a random order, which does not depend on outcomes, and in parts of at
+    least 200 and at most 10,000 samples, each at most half of what came before.
     """
     sizes, left = [], n_samples
     while left > 0:

@@ -66,7 +66,7 @@ class MonitorPlan:
 
 @dataclass(frozen=True, eq=False)
 class Outlook:
-    """What bets on shifts win if the log-odds of the target drift.
+    """The gain of bets on shifts if the log-odds of the target drift.
 
     Attributes
     ----------
@@ -146,7 +146,7 @@ class Outlook:
         return bool(np.logaddexp.reduce(wealth, axis=None) >= threshold)
 
     def _learned(self, shift, rate, ends, n_before) -> np.ndarray:
-        """What learned shifts win from each start on (n_starts, n_memories)."""
+        """The gain of learned shifts from each start on (n_starts, n_memories)."""
         V, d = float(self.share @ (self.proba - self.proba**2)), rate - self.mean
         t = ends[:-1, None] + np.diff(ends)[:, None] / 2
         information = V * _decayed(n_before + t, MEMORIES)

@@ -1,4 +1,4 @@
-"""What a monitor says about now: the alarm, periods, evidence, and what it would have found."""
+"""The status of a monitor: alarm, periods, evidence, and what it would have found."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What recalibration maps share, from arguments to probabilities; the identity and smoothing."""
+"""The base of recalibration methods, from arguments to probabilities; identity and smoothing."""
 
 from __future__ import annotations
 
@@ -231,7 +231,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     @property
     def _shown_name(self):
-        """What tables call the map."""
+        """The name of the map in tables."""
         return f"{'Structured ' * getattr(self, 'structured', False)}{type(self).__name__}"
 
     def _formula_text(self):
@@ -239,7 +239,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         return self._formula
 
     def _saved(self):
-        """What the fit learnt, by name."""
+        """The fitted parameters by name."""
         if self._is_of_several_classes:
             return {"estimators": [json.loads(part.to_json()) for part in self.estimators_]}
         learnt = {name: getattr(self, f"{name}_") for name in self._saved_parameters}
@@ -394,7 +394,7 @@ def logits_of_all(z):
 
 
 def _floor_of(X):
-    """What zeros count as; a warning where float32 rounded to them."""
+    """The value that replaces zeros; a warning if float32 rounded to them."""
     positive = _smallest_positive(X)
     lost, smallest = np.count_nonzero(X <= 0), positive
     if X.shape[1] == 1:
@@ -431,11 +431,11 @@ def _happened_of(y, X: np.ndarray, columns):
 
 
 def outcomes_of(y, X: np.ndarray, labels=None, *, columns=None):
-    """What happened of predictions (n, 1) or (n, C), how many votes tell it, and the classes.
+    """The outcomes of predictions (n, 1) or (n, C), the number of votes, and the classes.
 
-    Those are column numbers and None, or shares (n, C) and numbers of votes, 1 where unknown. Of a
-    single column the second of two labels in order is positive, as ``classes_[1]`` of
-    scikit-learn's classifiers, unless ``labels`` tells the order.
+    Those are column numbers and None, or shares (n, C) and numbers of votes, 1 where unknown. For a
+    single column, the second of two sorted labels is positive, as ``classes_[1]`` of scikit-learn's
+    classifiers, unless ``labels`` has another order.
     """
     proba = X[:, 0] if X.shape[1] == 1 else X
     soft = read_shares(y, proba, "y", "X")

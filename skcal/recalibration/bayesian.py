@@ -68,7 +68,7 @@ class BayesianCalibration(RecalibrationMap):
 
     See Also
     --------
-    PlattScaling : slope and intercept alone.
+    PlattScaling : only slope and intercept.
     skcal.Recalibrator : takes this map for two classes by default.
 
     Notes
@@ -288,7 +288,7 @@ def _splines(cells, at) -> Iterator[_Model]:
 
 
 def _prior_scale(X, cells, unit, deviations):
-    """What makes coefficients of unit normal priors: ``unit`` times the samples' own variance.
+    """The scale of coefficients with unit normal priors: ``unit`` times the samples' own variance.
 
     None is larger than the squares of ``deviations``.
     """

@@ -69,8 +69,8 @@ class LabelledPredictions(NamedTuple):
 def fit_map(estimator, data: LabelledPredictions):
     """Fit a clone; weights that are all equal are not passed on.
 
-    Shares become a row for each class that has one. Of this package's own warnings only those of
-    fits that did not converge are passed on: maps get column numbers, of which one may be absent
+    Shares become a row for each class that has one. Among this package's own warnings, only those
+    of fits that did not converge are passed on: maps get column numbers, of which one may be absent
     from a fold, and some candidates are for rounded logarithms.
     """
     data = data.as_labels()

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcal._selection import LEVEL, Judged, choice_summary
-from skcal._show import Summary, format_setting, number, printable, share
+from skcal._show import Summary, about, format_setting, number, printable, share
 from skcal.recalibration.mixture import Mixture
 
 
@@ -45,11 +45,10 @@ def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
     judged = getattr(recalibrator, "out_of_fold_", None)
     if judged is None:
         return
-    for when, error in (
-        ("before", recalibrator.initial_error()),
-        ("after", recalibrator.remaining_error()),
-    ):
-        yield f"calibration error {when}", error.sentence().removeprefix("calibration error ")
+    error, left = recalibrator.initial_error(), recalibrator.remaining_error()
+    limits = left.sentence().partition(" (")[2]
+    yield "calibration error before", error.sentence().removeprefix("calibration error ")
+    yield "calibration error after", f"{about(left.estimate, left.high)} ({limits}"
     before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
     rows = np.arange(len(before))
     of_shares = judged.codes.ndim == 2

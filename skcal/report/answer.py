@@ -23,7 +23,7 @@ _BY_SUBGROUP = (
 
 
 class Answer(NamedTuple):
-    """What a reader is told first.
+    """The first sentences of a report.
 
     Attributes
     ----------
@@ -44,7 +44,7 @@ class Answer(NamedTuple):
 
 
 def answer_of(found: Findings, differ: str = "") -> Answer:
-    """What the numbers of one set of predictions say; ``differ`` names parts of it that do."""
+    """The answer about one set of predictions; ``differ`` names its parts if these differ."""
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
@@ -168,7 +168,7 @@ def _place(one, view) -> str:
 
 
 def average_sentence(view, notion) -> str:
-    """What happened beside what was predicted, on average over all samples."""
+    """The mean prediction and the observed frequency of all samples."""
     if notion.of_positive_class:
         mean, rate = view.mean_predictions[-1], view.base_rates[-1]
         return f"Predictions average {share(mean)}, but the event happened in {share(rate)}."

@@ -1,4 +1,4 @@
-"""What a report compares: subgroups, and two models on the same samples."""
+"""Subgroups, and two models on the same samples."""
 
 from __future__ import annotations
 

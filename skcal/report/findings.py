@@ -1,4 +1,4 @@
-"""What an answer rests on: the test, the error with its limits, ranges, and the gain."""
+"""The numbers behind an answer: the test, the error with its limits, ranges, and the gain."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _HELPS = 0.8  # of the error that is left, from which on recalibration is not pr
 
 @dataclass(frozen=True)
 class Overview:
-    """What was predicted and what happened; the ends are of what the notion is about.
+    """Mean predictions and observed frequencies; the ends are those of the predictions in question.
 
     ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
     weights differ, by which shares and means are, else None. ``n_certain`` predictions are exactly
-    0 or 1. ``of_shares`` tells whether outcomes are shares or votes, whose events are not whole
+    0 or 1. ``of_shares`` is True if outcomes are shares or votes, whose events are not whole
     samples.
     """
 
@@ -70,7 +70,7 @@ class Gain:
 
 @dataclass(frozen=True, eq=False)
 class Findings:
-    """What the answer about one set of predictions rests on; None is what could not be estimated.
+    """The numbers behind the answer about one set of predictions; None if not estimated.
 
     Attributes
     ----------

@@ -65,7 +65,7 @@ class Settings(NamedTuple):
         }
 
     def n_searched(self, n_samples: int) -> int:
-        """How many of the samples the searches see."""
+        """The number of samples that the searches use."""
         most = self.max_search_samples
         return n_samples if most is None else min(most, n_samples)
 

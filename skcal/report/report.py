@@ -176,7 +176,7 @@ class CalibrationReport:
 
     @property
     def further(self) -> list[str]:
-        """What subgroups, segments and a target add to the answer, a sentence each."""
+        """The sentences about subgroups, segments and a target."""
         sentences = [answer_of_subgroups(self)] if self.subgroups else []
         level = 1 - self.settings["confidence_level"]
         if self.segments is not None and self.segments.pvalue <= level:
@@ -438,8 +438,8 @@ def calibration_report(
     Raises
     ------
     ValueError
-        If the input is not valid. What the samples do not allow is left out with a warning in the
-        report.
+        If the input is not valid. If there are too few samples for a number, it is left out with a
+        warning in the report.
 
     See Also
     --------

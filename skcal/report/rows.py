@@ -290,7 +290,7 @@ def _score_row(score):
 
 
 def _validation_rows(validation, level, refuted) -> list[Row]:
-    """What medicine reports of one outcome, beside the rows of every report."""
+    """The rows that medicine reports for one outcome."""
     if validation is None:
         return []
     prevalence, low, high = validation.prevalence

@@ -58,7 +58,7 @@ def as_text(report, full: bool = False) -> str:
 
 
 def title_of(report, width: int | None = None) -> str:
-    """What the report is about."""
+    """The title of a report."""
     names = report.overall.name
     if report.comparison is not None:
         names = f"{names} and {report.comparison.second.name}"

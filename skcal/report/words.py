@@ -1,4 +1,4 @@
-"""What a report says in sentences: its answer, its caveats, and how it was made."""
+"""The sentences of a report: about subgroups and models, its caveats, and how it was made."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _NAMES = 3
 
 
 def headings(report) -> list[str]:
-    """What a report is about: its samples, and what its maker says of data, model and date."""
+    """The lines below the title: the samples, and the description by the user."""
     return [heading(report.overall), *filter(None, [report.description])]
 
 
@@ -65,7 +65,7 @@ def event(view) -> str:
 
 
 def how_made(report) -> str:
-    """What repeats the report."""
+    """The version and the settings that reproduce the report."""
     settings = report.settings
     searched = ""
     if report.overall.tuned and report.n_searched < report.overall.overview.n_samples:
@@ -185,7 +185,7 @@ def paired_verdict(report) -> str:
 
 
 def paired_lines(report) -> list[str]:
-    """What the paired tests of two models say, those of scores last."""
+    """A line for each paired test of two models, those of scores last."""
     comparison, level = report.comparison, percent(report.settings["confidence_level"])
     names = f"{report.overall.name} minus {comparison.second.name}"
     of_calibration = [(f"{test.notion} {test.measure}", test) for test in comparison.tests]
@@ -251,7 +251,7 @@ def shown_warnings(measures, full: bool) -> list[str]:
 
 
 def by_kind(parts, full: bool = True) -> list[str]:
-    """The warnings of subgroups, once for each kind: they differ in numbers alone."""
+    """The warnings of subgroups, once for each kind; those of a kind differ only in numbers."""
     kinds: dict[str, list] = {}
     for measures in parts:
         for text in shown_warnings(measures, full):
@@ -284,7 +284,7 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
 
 
 def rounding(test) -> list[str]:
-    """What the test makes of predictions of 0 and 1 that were rounded."""
+    """How the test treats predictions of 0 and 1 that were rounded."""
     if test is None or not test.n_rounded:
         return []
     n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
