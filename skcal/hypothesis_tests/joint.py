@@ -104,7 +104,10 @@ class JointTestResult(CalibrationTestResult):
         return f", {words}" if words else ""
 
     def __str__(self):
-        lines = [wrapped(self._head()), f"method   {self.method}; notion {self.notion}"]
+        lines = [
+            wrapped(self._head()),
+            f"method   {self.method}; kind: {self.notion}",
+        ]
         lines.append("p-values of its statistics, adjusted for all of them:")
         if self.n_rounded:
             lines.insert(
@@ -282,7 +285,7 @@ def calibration_test(
     >>> p = rng.uniform(0, 0.4, size=1000)
     >>> print(calibration_test(rng.uniform(size=1000) < 1.2 * p, p, random_state=0))
     Significantly miscalibrated, too low on average (p ≤ 0.001).
-    method   Combined p-value of several statistics, exact level; notion binary
+    method   Combined p-value of several statistics, exact level; kind: binary
     p-values of its statistics, adjusted for all of them:
       bias      0.001  predictions too low
       intercept 0.001  predictions too low

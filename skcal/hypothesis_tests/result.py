@@ -114,7 +114,10 @@ class CalibrationTestResult(ShownRounded):
         return ""
 
     def __str__(self):
-        lines = [wrapped(self._head()), f"method     {self.method}; notion {self.notion}"]
+        lines = [
+            wrapped(self._head()),
+            f"method     {self.method}; kind: {self.notion}",
+        ]
         lines.append(f"statistic  {self.statistic:.4g}")
         if not np.isnan(self.null_mean):
             lines.append(f"under H0   {self.null_mean:.4g} on average")

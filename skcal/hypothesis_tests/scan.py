@@ -109,7 +109,10 @@ class ScanTestResult(CalibrationTestResult):
         return f"no evidence of miscalibration in any range of predictions ({p})"
 
     def __str__(self):
-        lines = [wrapped(self._head()), f"method     {self.method}; notion {self.notion}"]
+        lines = [
+            wrapped(self._head()),
+            f"method     {self.method}; kind: {self.notion}",
+        ]
         level = percent(self.confidence_level)
         if not self.ranges:
             return "\n".join(lines)
@@ -275,7 +278,7 @@ def scan_test(
     >>> happened = rng.uniform(size=2000) < np.where(p > 0.6, p - 0.2, p)
     >>> print(scan_test(happened, p, random_state=0))
     1 range of predictions is significantly miscalibrated (p ≤ 0.001).
-    method     Scan of ranges of predictions, exact level; notion binary
+    method     Scan of ranges of predictions, exact level; kind: binary
     mean gap   at least 0.0552 at 95 % confidence
     <BLANKLINE>
     predictions       samples  predicted  observed (95 % for all ranges)

@@ -140,7 +140,7 @@ class SegmentTestResult(CalibrationTestResult):
         )
 
     def __str__(self):
-        head = f"{wrapped(self._head())}\nmethod   {self.method}; notion {self.notion}"
+        head = f"{wrapped(self._head())}\nmethod   {self.method}; kind: {self.notion}"
         if self.n_left_out:
             head += f"; {self.n_left_out} segments are too small to be tested"
         if len(self.segments) > _SHOWN:

@@ -175,6 +175,13 @@ class CalibrationErrorInterval(ShownRounded):
         """Whether the error is significantly above 0."""
         return self.pvalue <= 1 - self.confidence_level + _ROUNDING
 
+    def _shown(self):
+        level = f"with {percent(self.confidence_level)} confidence"
+        rows: list[tuple[str, Any]] = [("estimate", self.estimate)]
+        rows.append((f"at least, {level}", self.low))
+        rows += [(f"at most, {level}", self.high), ("kind of calibration", str(self.notion))]
+        return [*rows, ("crossings of the diagonal, at most", self.max_crossings)]
+
     def sentence(self) -> str:
         """Return the error with its limits in words."""
         high, level = plain_number(self.high), percent(self.confidence_level)

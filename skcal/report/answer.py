@@ -156,14 +156,14 @@ def range_sentence(one, view, notion) -> str:
 
 
 def _place(one, view) -> str:
-    """``predictions above 14 %``."""
+    """``predictions of 14 % or more``."""
     from_first, to_last = one.low <= view.smallest, one.high >= view.largest
     if from_first and to_last:
         return "all predictions"
     if from_first:
         return f"predictions up to {share(one.high)}"
     if to_last:
-        return f"predictions above {share(one.low)}"
+        return f"predictions of {share(one.low)} or more"
     return f"predictions from {share(one.low)} to {share(one.high)}"
 
 

@@ -93,7 +93,9 @@ def answer_of_subgroups(report) -> str:
     of += "" if report.comparison is None else f" of {report.overall.name}"
     names = listed([part.name for part in wrong], NAMES)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
-    text += f": {names}."
+    ratios = all(part.validation is not None for part in report.subgroups)
+    together = ratios and len(report.subgroups) > 1 and not subgroups_differ(report.subgroups)
+    text += f": {names}." + _TOGETHER * (together and bool(wrong))
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
@@ -101,10 +103,8 @@ def answer_of_subgroups(report) -> str:
     if not wrong:
         text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
-    ratios = all(part.validation is not None for part in report.subgroups)
-    together = _TOGETHER if ratios and not subgroups_differ(report.subgroups) else ""
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    return f"{text}{together} There is no evidence of miscalibration in {which}, but {limit}."
+    return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
 
 
 def name_of_parts(report) -> str:

@@ -87,7 +87,7 @@ def test_what_is_printed_holds_the_mean_under_the_null(rng):
     assert result.null_mean == result.null_distribution.mean()
     assert str(result).splitlines() == [
         f"Significantly miscalibrated (p ≤ {result.pvalue:.2g}).",
-        "method     Monte Carlo (expected_calibration_error), exact level; notion confidence",
+        "method     Monte Carlo (expected_calibration_error), exact level; kind: confidence",
         f"statistic  {result.statistic:.4g}",
         f"under H0   {result.null_mean:.4g} on average",
     ]
@@ -99,7 +99,7 @@ def test_what_is_printed_holds_the_mean_under_the_null(rng):
 def test_what_is_printed_leaves_out_what_is_not_known(result):
     assert str(result).splitlines() == [
         "No evidence of miscalibration (p = 0.25).",
-        "method     z; notion binary",
+        "method     z; kind: binary",
         "statistic  2",
         "estimate   0.5 ± 0.25 (s.e.)",
     ]
@@ -118,7 +118,7 @@ def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(r
         sentence = result.error_difference.sentence()
         assert str(result).splitlines() == [
             *wrapped(f"{sentence[0].upper()}{sentence[1:]}.").splitlines(),
-            f"method     paired {name}, asymptotic level; notion binary",
+            f"method     paired {name}, asymptotic level; kind: binary",
             f"statistic  {result.statistic:.4g}",
             f"estimate   {result.estimate:.4g} ± {result.standard_error:.2g} (s.e.), "
             "first minus second",

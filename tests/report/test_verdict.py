@@ -257,7 +257,9 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     report = plain_report()
     wrong, sure, remedy = report.answer.sentences
     assert report.answer.title in ("Overconfident: moderate", "Overconfident: large")
-    said = r"^Confidences .*average \d\d %, but \d\d % of these \d+ predictions are right\.$"
+    said = (
+        r"^Confidences .*average \d\d %, but \d\d % of the predictions are right \(\d+ cases\)\.$"
+    )
     assert re.search(said, wrong)
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
@@ -371,7 +373,9 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
         limits = f"≥ {low}, ≤ {high}" if part.error.low else f"≤ {high}"
         above = "above 0, " * (part.is_significant and not part.error.low)
         assert row[3] == f"{estimate} ({above}{limits})"
-    assert str(report).count("Each limit of an error holds with 95 % confidence; p-values") == 1
+    assert (
+        str(report).count("Each limit alone holds with 95 % confidence. p-values are adjusted") == 1
+    )
     wrong = [part for part in report.subgroups if part.is_significant]
     others = [part for part in report.subgroups if not part.is_significant]
     highest = max(others, key=lambda part: part.error.high)
@@ -393,7 +397,8 @@ def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samp
         for other in ("expected to reduce", "Recalibrate on", "not needed"):
             assert other not in text
     same = calibration_report(rng.random(4000) < expit(logit(p) + 0.6), p, by=by, **FAST)
-    assert "differ" not in same.verdict
+    assert "Subgroups differ" not in same.verdict
+    assert "between subgroups: recalibrate all together." in same.verdict
     assert "expected to reduce" in same.verdict
 
 
@@ -491,7 +496,7 @@ def test_cells_of_latex_hold_no_sentence_and_what_medicine_asks_for(tmp_path, ma
         if measured is not None:
             low, high = getattr(measured, name)[1:]
             assert cells[quantity][2] == f"{plain_number(low)} to {plain_number(high)}"
-    said = [row.detail for row in headline_rows(report.overall, report.settings)]
+    said = [row.detail for row in headline_rows(report.overall, report.settings, detail == "full")]
     assert all(f": {sentence}\n" in text for sentence in said[:-1])
 
 
