@@ -25,6 +25,8 @@ from skcal.displays.base import (
 )
 from skcal.monitoring import CalibrationMonitor
 
+_FEW_LOOKS = 30  # each of which has a marker
+
 
 @dataclass(eq=False, repr=False)
 class MonitorDisplay(Display):
@@ -163,7 +165,7 @@ class MonitorDisplay(Display):
             logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
         shown = np.where(np.isfinite(logs), logs, np.nan)
         look = styled(kwargs, color=BLUE, label=label)
-        look.setdefault("marker", "o" if len(shown) == 1 else "")
+        look.setdefault("marker", "o" if len(shown) <= _FEW_LOOKS else "")
         [self.evidence_] = ax.plot(self.columns["n_samples"], shown, **look)
         limit = f"{self.threshold:,.0f}" if self.of_detector else f"1 / {self.alpha:g}"
         self.threshold_ = ax.axhline(
@@ -172,7 +174,7 @@ class MonitorDisplay(Display):
         self.alarm_: Any = None
         if self.alarm is not None:
             infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
-            label = f"alarm at {self.alarm:,}{infinite}"
+            label = f"alarm, when {self.alarm:,} were read{infinite}"
             self.alarm_ = ax.axvline(self.alarm, color=ORANGE, linewidth=2, label=label)
         ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")
         ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -180,12 +182,12 @@ class MonitorDisplay(Display):
 
     def _draw_bias(self, ax) -> None:
         n, columns = self.columns["n_samples"], self.columns
-        label = f"{percent(1 - self.alpha)} at all times"
+        label = f"{percent(1 - self.alpha)} band of these"
         band = n, columns["bias_low"], columns["bias_high"]
         self.interval_ = draw_band(ax, *band, BLUE, 0.2, label)
         [self.bias_] = ax.plot(n, columns["bias"], color=BLUE, label="all samples so far")
         [self.recent_bias_] = ax.plot(
-            n, columns["recent_bias"], ".", color=GREY, label="since the point before", zorder=1
+            n, columns["recent_bias"], ".", color=GREY, label="each batch", zorder=1
         )
         ax.axhline(0, color="black", linewidth=0.8)
         if self.alarm is not None:

@@ -115,12 +115,24 @@ class JointTestResult(CalibrationTestResult):
                 f"{self.n_rounded:,} outcomes against predictions of 0 or 1: these may be rounded, "
                 f"in steps of {self.resolution:g}",
             )
-        told = {"bias": self.direction, "intercept": self.direction, "slope": self.spread}
-        for name, p in self.statistic_pvalues.items():
-            known = told.get(name) and p <= _LEVEL
-            what = f"predictions {told[name]}" if known else STATISTICS_SEE[name]
-            lines.append(f"  {name:9} {p:<7.2g}{what}")
+        lines += [f"  {name:9} {p:<7.2g}{what}" for name, p, what in self._read_statistics()]
         return "\n".join(lines)
+
+    def _shown(self):
+        parts = [
+            (f"p-value of {name}", f"{p:.2g}: {what}") for name, p, what in self._read_statistics()
+        ]
+        return [("method", self.method), ("kind of calibration", str(self.notion)), *parts]
+
+    def _read_statistics(self) -> list[tuple[str, float, str]]:
+        """Name and p-value of each statistic, and what it says or would have found."""
+        said = {"bias": self.direction, "intercept": self.direction, "slope": self.spread}
+        return [
+            (name, p, f"predictions {said[name]}")
+            if said.get(name) and p <= _LEVEL
+            else (name, p, STATISTICS_SEE[name])
+            for name, p in self.statistic_pvalues.items()
+        ]
 
 
 @validate_params({**RESOLUTION, **RESAMPLING})

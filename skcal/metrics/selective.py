@@ -128,8 +128,8 @@ class CoverageAtRisk:
         if self.nearest is not None:
             near = self.nearest
             said.append(
-                f"The lowest limit that they could have proven is {percent(near.max_risk)}, had it "
-                f"been fixed before: a confidence of at least {near.threshold:.12g} keeps "
+                f"The lowest risk that they could have proven is {percent(near.max_risk)}, had it "
+                f"been chosen before: a confidence of at least {near.threshold:.12g} keeps "
                 f"{near.n_kept:,} answers, and {100 * (near.risk or 0):.1f} % of them are wrong."
             )
         if self.lowest_risk is None:

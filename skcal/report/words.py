@@ -94,8 +94,8 @@ def answer_of_subgroups(report) -> str:
     names = listed([part.name for part in wrong], NAMES)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     ratios = all(part.validation is not None for part in report.subgroups)
-    together = ratios and len(report.subgroups) > 1 and not subgroups_differ(report.subgroups)
-    text += f": {names}." + _TOGETHER * (together and bool(wrong))
+    alike = ratios and len(report.subgroups) > 1 and not subgroups_differ(report.subgroups)
+    text += f": {names}." + _TOGETHER * (alike and report.overall.is_significant)
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
