@@ -25,7 +25,7 @@ from skcal.displays.base import (
 )
 from skcal.monitoring import CalibrationMonitor
 
-_FEW_LOOKS = 30  # each of which has a marker
+_MARKED = 30  # looks, beyond which they have no markers
 
 
 @dataclass(eq=False, repr=False)
@@ -165,7 +165,7 @@ class MonitorDisplay(Display):
             logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
         shown = np.where(np.isfinite(logs), logs, np.nan)
         look = styled(kwargs, color=BLUE, label=label)
-        look.setdefault("marker", "o" if len(shown) <= _FEW_LOOKS else "")
+        look.setdefault("marker", "o" if len(shown) <= _MARKED else "")
         [self.evidence_] = ax.plot(self.columns["n_samples"], shown, **look)
         limit = f"{self.threshold:,.0f}" if self.of_detector else f"1 / {self.alpha:g}"
         self.threshold_ = ax.axhline(
