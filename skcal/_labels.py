@@ -200,17 +200,17 @@ def columns_of_labels(y_proba, name: str):
     Such lists are what ``MultiOutputClassifier.predict_proba`` returns; other input stays.
     """
     listed = isinstance(y_proba, list | tuple) and len(y_proba)
-    if not (listed and all(np.ndim(one) == 2 for one in y_proba)):
+    if not (listed and all(np.ndim(array) == 2 for array in y_proba)):
         return y_proba
-    for k, one in enumerate(y_proba):
-        if np.shape(one)[1] != 2:
+    for k, array in enumerate(y_proba):
+        if np.shape(array)[1] != 2:
             raise InputError(
                 name,
-                f"holds an array of shape {np.shape(one)} for label {k}, where two columns are "
+                f"holds an array of shape {np.shape(array)} for label {k}, where two columns are "
                 "needed.",
                 "If the classifier saw one outcome of that label alone, leave the label out.",
             )
-    return np.column_stack([np.asarray(one)[:, 1] for one in y_proba])
+    return np.column_stack([np.asarray(array)[:, 1] for array in y_proba])
 
 
 def is_table(y_true) -> bool:
@@ -423,8 +423,8 @@ def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: 
         return present
     if present.dtype.kind in "biuf" and present[0] >= 0 and present[-1] < n_classes:
         return np.arange(n_classes)
-    found = f"has {len(present)} classes {shortened(present)}"
-    reason = f"{found}, {proba_name} has {n_classes} columns."
+    has = f"has {len(present)} classes {shortened(present)}"
+    reason = f"{has}, {proba_name} has {n_classes} columns."
     raise InputError(name, reason, PASS_LABELS, kind="classes")
 
 
@@ -436,10 +436,10 @@ def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) 
     if any_two and len(present) == 2 and not fractions:
         return present
     swapped = " (are the arguments swapped?)" if fractions else ""
-    found = f"takes values in {shortened(present)}{swapped}"
+    takes = f"takes values in {shortened(present)}{swapped}"
     raise InputError(
         name,
-        f"{found}, so the positive class of a {single} is unknown.",
+        f"{takes}, so the positive class of a {single} is unknown.",
         f"Pass labels=[negative class, positive class]{_example(present)}{_where(name)}, or labels "
         "in {0, 1} or {-1, 1}.",
         kind="positive class",

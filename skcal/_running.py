@@ -88,10 +88,10 @@ def one_blas_thread() -> Iterator[None]:
     global _inside, _shared
     blas = _get_threadpool_controller().select(user_api="blas").lib_controllers
     counts = [(library, count) for library in blas if (count := library.num_threads) > 1]
-    own = [one for one in counts if one[0].threading_layer == "openmp"]  # a number of each thread
+    apart = [entry for entry in counts if entry[0].threading_layer == "openmp"]  # by thread
     with _lock:
         if not _inside:
-            _shared = [one for one in counts if one not in own]
+            _shared = [entry for entry in counts if entry not in apart]
         _inside += 1
         _set_threads([(library, 1) for library, _ in counts])
     try:
@@ -99,7 +99,7 @@ def one_blas_thread() -> Iterator[None]:
     finally:
         with _lock:
             _inside -= 1
-            _set_threads(own if _inside else own + _shared)
+            _set_threads(apart if _inside else apart + _shared)
 
 
 def _set_threads(counts) -> None:

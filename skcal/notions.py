@@ -144,9 +144,9 @@ def _problem(
     """A problem about some of the samples, whose weights are given."""
     if isinstance(rows, slice):
         return Problem(features, residuals, weight, logits=logits)
-    own, total = weight[rows], weight.sum()
-    share = float(own.sum() / total) if total else 0.0
-    return Problem(features, residuals, own, share, logits, rows=rows)
+    weight_of_rows, total = weight[rows], weight.sum()
+    share = float(weight_of_rows.sum() / total) if total else 0.0
+    return Problem(features, residuals, weight_of_rows, share, logits, rows=rows)
 
 
 class Problems(NamedTuple):
@@ -173,7 +173,7 @@ class Problems(NamedTuple):
     @property
     def dependent(self) -> Any:
         """The groups, with the strongest dependence that a problem shows."""
-        strongest = max((part.groups for part in self.parts), key=lambda one: one.strength)
+        strongest = max((part.groups for part in self.parts), key=lambda groups: groups.strength)
         return replace(self.groups, dependence=strongest.dependence)
 
     def take(self, rows: np.ndarray) -> Problems:
@@ -690,11 +690,11 @@ def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if isinstance(notion, str) and notion == "auto":
         notion = NOTIONS["binary" if n_classes == 2 else "confidence"]
-    found = _as_notion(notion, proba)
+    resolved = _as_notion(notion, proba)
     if proba.ndim == 1:
-        found = found.of_one_column()
-    found.check(n_classes)
-    return found
+        resolved = resolved.of_one_column()
+    resolved.check(n_classes)
+    return resolved
 
 
 def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
@@ -757,14 +757,14 @@ def make_problems(
     >>> problem.features.ravel(), problem.residuals.ravel()
     (array([0.5 , 0.75]), array([ 0.5 , -0.75]))
     """
-    found = _as_notion(notion, proba)
+    resolved = _as_notion(notion, proba)
     weight = np.ones(len(proba)) if weight is None else weight
-    if not found.of_positive_class:
+    if not resolved.of_positive_class:
         proba, logits = two_columns(proba), _log_columns(logits)
     options = {} if logits is None else {"logits": logits}
-    problems = found.problems(proba, codes, weight, **options)
-    if type(found).__module__ != __name__:
-        _check_problems(found, problems, len(proba), labelled=codes is not None)
+    problems = resolved.problems(proba, codes, weight, **options)
+    if type(resolved).__module__ != __name__:
+        _check_problems(resolved, problems, len(proba), labelled=codes is not None)
     return problems
 
 
