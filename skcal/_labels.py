@@ -76,7 +76,7 @@ def check_labels(
     if labels is None and columns is not None and proba.ndim == 2:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None:
-        _refuse_mark(y, present, n_classes, name, proba_name)
+        refuse_mark(y, present, n_classes, name, proba_name)
     if labels is None and proba.ndim == 1:
         classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
@@ -323,7 +323,9 @@ def _to_drop(label, name: str, proba_name: str) -> str:
     )
 
 
-def _refuse_mark(y, present, n_classes: int, name: str, proba_name: str) -> None:
+def refuse_mark(
+    y, present, n_classes: int, name: str, proba_name: str, to_keep=PASS_LABELS
+) -> None:
     """Raise where one number beside column numbers seems to mark samples without a label."""
     if present.dtype.kind not in "iuf" or (present % 1 != 0).any():
         return
@@ -335,8 +337,7 @@ def _refuse_mark(y, present, n_classes: int, name: str, proba_name: str) -> None
         raise InputError(
             name,
             f"is {mark}, which is not the number of one of {n_classes} classes.",
-            f"{_to_drop(mark, name, proba_name)} If it is a class, pass labels= with the class of "
-            "every column.",
+            f"{_to_drop(mark, name, proba_name)} If it is a class: {to_keep}",
             row=int(np.argmax(y == mark)),
             kind="mark",
         )

@@ -19,7 +19,7 @@ from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, proces
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._groups import read_groups, read_splits
-from skcal._labels import plain_labels, refuse_another_order, shortened, sorted_labels
+from skcal._labels import plain_labels, refuse_another_order, refuse_mark, shortened, sorted_labels
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
@@ -227,6 +227,8 @@ class RecalibratedClassifierCV(
                 f"y holds one class, {present.tolist()[0]!r}. A classifier needs samples of "
                 "two classes or more."
             )
+        if not frozen and len(present) > 2:
+            refuse_mark(y, present, len(present), "y", "X", "Pass numpy.asarray(y).astype(str).")
         self.classes_ = decoded(estimator.classes_) if frozen else present
         codes = _columns_of(present, self.classes_)[codes]
         if (codes < 0).any():

@@ -242,7 +242,8 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         fitted = clone(recalibrator).fit(data.X, data.y, **options)
         if len(fitted.classes_) != 2:
             reason = f"has {len(fitted.classes_)} classes; segments shift the log-odds of two."
-            raise InputError("y", reason, "Recalibrate one class against the rest.")
+            lead = "Only binary classification is supported. "
+            raise InputError("y", reason, "Recalibrate one class against the rest.", lead=lead)
         model = _Model(fitted, [], np.zeros(1))
         log_odds, happened = model.log_odds(data.X), data.y == fitted.classes_[1]
         if self.max_segments == 0:
@@ -306,7 +307,13 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         segments : data frame, dict or array-like
             Features that make the segments, as given to ``fit``.
         """
-        return self.classes_[self.predict_proba(X, segments=segments).argmax(axis=1)]
+        more_probable = self.predict_proba(X, segments=segments).argmax(axis=1)
+        return self.classes_[more_probable]
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
 
     def summary(self) -> str:
         """Return the segments and what they change, as text."""

@@ -122,8 +122,22 @@ def test_columns_of_shares_are_those_of_the_predictions():
             expected_calibration_error(y.set_axis(other, axis=1), p)
 
 
+def test_categories_in_another_order_than_the_columns_are_warned_of():
+    pd = pytest.importorskip("pandas")
+    y = pd.Categorical(["low", "high", "mid"] * 5, ["low", "mid", "high"])
+    p = np.random.default_rng(0).dirichlet(np.ones(3), 15)
+    with pytest.warns(UserWarning, match=r"y_true has the categories .*low.*Pass labels="):
+        read_in_sorted_order = expected_calibration_error(y, p)
+    told = expected_calibration_error(y, p, labels=y.categories)  # without a warning
+    in_order = p[:, [2, 0, 1]]  # high, low, mid
+    assert told == pytest.approx(expected_calibration_error(np.asarray(y), in_order), abs=1e-15)
+    assert told != pytest.approx(read_in_sorted_order, abs=1e-3)
+    expected_calibration_error(y, pd.DataFrame(p, columns=y.categories))
+    expected_calibration_error(y.reorder_categories(["high", "low", "mid"]), p)
+
+
 ARRAY_API = """
-import array_api_strict as xp, numpy as np
+import {library} as xp, numpy as np
 from sklearn import config_context
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
 from skcal import CalibrationErrorEstimator, RecalibratedClassifierCV, Recalibrator
@@ -161,10 +175,13 @@ assert type(map.predict_proba(p)) is np.ndarray
     parse_version(scipy.__version__) < parse_version("1.14"),
     reason="scikit-learn dispatches to other libraries from scipy 1.14 on",
 )
-def test_arrays_of_other_libraries_are_taken_and_come_back():
-    pytest.importorskip("array_api_strict")
+@pytest.mark.parametrize(
+    "library", ["array_api_strict", pytest.param("torch", marks=pytest.mark.integrations)]
+)
+def test_arrays_of_other_libraries_are_taken_and_come_back(library):
+    pytest.importorskip(library)
     done = subprocess.run(
-        [sys.executable, "-c", ARRAY_API],
+        [sys.executable, "-c", ARRAY_API.format(library=library)],
         env={**os.environ, "SCIPY_ARRAY_API": "1"},
         capture_output=True,
         text=True,

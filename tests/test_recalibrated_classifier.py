@@ -223,6 +223,11 @@ def with_entry(value):
         (None, Y, "X is None"),
         (X[1:], Y, "X has 59 rows, y 60"),
         (X, X[:, 0], "y row 0 is .*, a fraction.*swapped"),
+        (
+            X,
+            np.where(np.arange(60) == 7, -100, Y),
+            r"^y row 7 is -100, which.*y\[keep\] and X\[keep\]",
+        ),
         (X, np.array([0, "1"] * 30, dtype=object), "y holds labels that cannot be sorted"),
     ],
     ids=str,

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import expit, logit
+from sklearn.exceptions import NotFittedError
 
 from skcal import Recalibrator
 from skcal.hypothesis_tests import segment_features
@@ -137,5 +138,7 @@ def test_what_is_wrong_is_said(fitted):
     with pytest.raises(ValueError, match="has shape"):
         fitted.predict_proba(p[:5], segments=features)
     three = np.random.default_rng(0).dirichlet(np.ones(3), 60)
+    with pytest.raises(NotFittedError):
+        SegmentRecalibrator().predict(p, segments=features)
     with pytest.raises(ValueError, match="y has 3 classes; segments shift the log-odds of two"):
         SegmentRecalibrator(Identity(), **QUICK).fit(three, np.arange(60) % 3, segments=features)

@@ -144,7 +144,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
         X = read_columns(self, X, y)
         weight = check_weight(sample_weight, len(X))
-        happened, votes, self.classes_ = _happened_of(y, X, columns)
+        happened, votes, self.classes_ = happened_of(y, X, columns)
         codes = happened
         if votes is not None:
             rows, codes, shares = rows_of_shares(happened)
@@ -375,6 +375,9 @@ class Smoothed(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
+        if getattr(self.estimator, "from_logits", False):
+            reason = "has from_logits=True, but is fitted to probabilities."
+            raise InputError("estimator", reason, "Pass from_logits=True to Smoothed instead.")
         self.estimator_ = clone(self.estimator).fit(self._smooth(z), codes, weight)
 
     def _smooth(self, z):
@@ -416,7 +419,7 @@ def _smallest_positive(X):
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
 
 
-def _happened_of(y, X: np.ndarray, columns):
+def happened_of(y, X: np.ndarray, columns):
     """As :func:`outcomes_of`; maps have no option ``labels``, which the errors of others name."""
     try:
         return outcomes_of(y, X, columns=columns)

@@ -15,11 +15,11 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
 from skcal._groups import INDEPENDENT, Groups
-from skcal._labels import refuse_another_order, rows_of_shares
+from skcal._labels import class_names, refuse_another_order, rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import InputError, check_weight, read_columns
-from skcal.recalibration.base import Identity, outcomes_of
+from skcal.recalibration.base import Identity, happened_of
 from skcal.recalibration.features import log_probabilities
 
 _PACKAGE = str(Path(__file__).parents[1])
@@ -178,7 +178,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples, n_classes) or (n_samples, 1)
             Predicted probabilities; one column holds P(positive class).
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Column numbers, or shares of the classes, or counts of votes for them.
+            Labels as for :class:`TemperatureScaling`, or shares of the classes, or counts of votes.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
 
@@ -186,13 +186,13 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
+        columns = class_names(X)
         refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
         X = read_columns(self, X, y)
         weight = check_weight(sample_weight, len(X))
-        happened, votes, _ = outcomes_of(y, X)
+        happened, votes, self.classes_ = happened_of(y, X, columns)
         data = LabelledPredictions(X, happened, weight if votes is None else weight * votes)
         self.estimators_ = [fit_map(one, data) for one in self.estimators]
-        self.classes_ = np.arange(data.n_classes)
         return self
 
     def predict_proba(self, X) -> np.ndarray:
@@ -204,6 +204,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
             Predicted probabilities; one column holds P(positive class).
         """
         check_is_fitted(self)
+        X = read_columns(self, X, reset=False)
         parts = zip(self.estimators_, self.weights, strict=True)
         n_classes = len(self.classes_)
         total = sum(weight * plain_proba(fitted, X, n_classes) for fitted, weight in parts)
@@ -212,14 +213,15 @@ class Mixture(ClassifierMixin, BaseEstimator):
         return softmax(log_probabilities(total) / self.temperature, axis=1)
 
     def predict(self, X) -> np.ndarray:
-        """Return the column of the most probable class of each sample.
+        """Return the most probable class of each sample.
 
         Parameters
         ----------
         X : array-like of shape (n_samples,) or (n_samples, n_classes)
             Predicted probabilities; one column holds P(positive class).
         """
-        return self.predict_proba(X).argmax(axis=1)
+        most_probable = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[most_probable]
 
 
 def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.ndarray:

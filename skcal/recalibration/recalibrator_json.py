@@ -125,8 +125,8 @@ def _restored(document: Document, from_logits: bool, shape: tuple[int, int]) -> 
         if weights.shape != (len(maps),) or not np.isclose(weights.sum(), 1):
             raise document.wrong("weights", "are not one for each map, of sum 1")
         mixture = Mixture(maps, weights, document.number("temperature", 1e-6, 1e6))
-        mixture.estimators_, mixture.classes_ = maps, np.arange(shape[1])
-        return mixture
+        mixture.estimators_ = maps
+        return _with_shape(mixture, shape)
     fitted = from_document(document, known_maps(RecalibrationMap))
     if (fitted.n_features_in_, len(fitted.classes_)) != shape or fitted.from_logits != from_logits:
         raise document.wrong("map", f"{name} is of other predictions")

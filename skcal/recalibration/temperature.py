@@ -212,7 +212,10 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         )
 
     def _proba(self, z):
-        return np.tensordot(self.weights_, np.stack(self._parts(z)), axes=1)
+        # Sums of BLAS differ in rounding from batch to batch, which orders ties otherwise.
+        return sum(
+            weight * part for weight, part in zip(self.weights_, self._parts(z), strict=True)
+        )
 
 
 def best_temperature(z, codes, weight, max_temperature=100.0):

@@ -310,7 +310,7 @@ def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
     for number, (_, test) in enumerate(splits):
         mixture, used = _mixture(trial, [k for k in numbers if k != number])
         mixture.estimators_ = [trial.held_out[k][number].fitted for k in used]
-        mixture.classes_ = np.arange(data.n_classes)
+        mixture.n_features_in_, mixture.classes_ = data.X.shape[1], np.arange(data.n_classes)
         mixtures.append(mixture)
         held_out_data = data.take(test)
         mixed.append(held_out_data._replace(X=mixture.predict_proba(held_out_data.X)))

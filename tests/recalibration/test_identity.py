@@ -27,6 +27,8 @@ def test_the_identity_of_logits_is_their_softmax(rng):
 
 def test_a_smoothed_map_is_the_map_of_smoothed_probabilities(rng):
     P, y = rng.dirichlet(np.full(3, 0.3), size=80), rng.integers(0, 3, 80)
+    with pytest.raises(ValueError, match=r"estimator has from_logits=True.*to Smoothed instead"):
+        Smoothed(TemperatureScaling(from_logits=True)).fit(P, y)
     a = 0.02
     own = (P + a) / (1 + 3 * a)
     expected = TemperatureScaling().fit(own, y).predict_proba(own)
@@ -66,9 +68,12 @@ def test_mixture_weights_bear_infinite_losses():
 
 def test_a_mixture_is_the_weighted_mean_of_its_maps(rng):
     P, y = rng.dirichlet(np.full(3, 0.3), size=80), rng.integers(0, 3, 80)
-    found = Mixture([Identity(), TemperatureScaling()], [0.3, 0.7]).fit(P, y).predict_proba(P)
+    fitted = Mixture([Identity(), TemperatureScaling()], [0.3, 0.7]).fit(
+        P, np.array(list("abc"))[y]
+    )
     expected = 0.3 * P + 0.7 * TemperatureScaling().fit(P, y).predict_proba(P)
-    assert_allclose(found, expected, rtol=1e-12)
+    assert_allclose(fitted.predict_proba(P), expected, rtol=1e-12)
+    assert_array_equal(fitted.predict(P), fitted.classes_[expected.argmax(axis=1)])
 
 
 def test_no_map_but_the_identity_makes_anything_impossible(rng):

@@ -203,3 +203,5 @@ def test_the_weights_of_the_mixture_maximise_the_likelihood(rng, d, noise):
     expected = np.tensordot(fitted.weights_, np.stack(parts), axes=1)
     assert_allclose(fitted.predict_proba(X), expected, rtol=1e-9)
     assert_array_equal(fitted.predict(X), X.argmax(axis=1))
+    alone = [fitted.predict_proba(row)[0] for row in X[:, None]]
+    assert_array_equal(alone, fitted.predict_proba(X))
