@@ -146,7 +146,6 @@ OTHERS = {
         "report.words._FEW_SAMPLES",
     },
     "limits of numbers": {
-        "hypothesis_tests.needed_samples._MOST_SAMPLES",
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",

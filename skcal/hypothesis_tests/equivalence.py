@@ -266,7 +266,7 @@ def equivalence_test(
     the same confidence. ``n_samples_needed`` of "calibration" and "cutoff" comes from 200 data sets
     that are drawn by a fixed seed: gaps of the assumed size, in the shape that the data suggest,
     plus noise. With the error that 200,000 samples or more suggest, so many samples showed "below"
-    in 93 to 100 of 100 data sets each ("calibration", seven curves), 88 to 97 ("ece"), 87 to 97
+    in 92 to 100 of 100 data sets each ("calibration", seven curves), 88 to 97 ("ece"), 87 to 97
     ("rms"), and in 87 to 98 % of 120 ("cutoff", five curves). If the true error is larger than the
     assumed one, fewer pass. O(n log n) time.
 

@@ -7,6 +7,7 @@ of the variance that so many samples would have. The draws are fixed.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 from scipy.optimize import brentq
@@ -27,27 +28,26 @@ CHANCE = 0.9  # of a pass
 _DRAWS = 200
 _OF_ENDS = 1.165  # standard deviations of a step (Siegmund 1985)
 _TOGETHER = 4  # coarse cells that make one
-_MOST_SAMPLES = 2**50
-_PRECISION = 100  # the inverse of it, relative
+_LEAST_ROOT, _PRECISION = 2.0**-25, 0.004  # of 1 / √n
 
 
 def samples_needed(
     limit: float, error: float, noise: Callable[[float], float], start: int = 1
 ) -> float:
     """The least n with error + noise(n) ≤ limit, to one percent."""
-    if error >= limit:
+
+    @cache
+    def above(root):  # nearly a line in 1 / √n
+        return error + noise(root**-2) - limit
+
+    if error >= limit or above(_LEAST_ROOT) > 0:
         return np.inf
-    least = most = start
-    while least > 1 and error + noise(least) <= limit:
-        least, most = least // 2, least
-    while error + noise(most) > limit:
-        least, most = most, 2 * most
-        if most > _MOST_SAMPLES:
-            return np.inf
-    while most - least > max(1, least // _PRECISION):
-        middle = (least + most) // 2
-        least, most = (middle, most) if error + noise(middle) > limit else (least, middle)
-    return float(most)
+    low, high = _LEAST_ROOT, start**-0.5
+    while above(high) <= 0:
+        if high >= 1:
+            return 1.0
+        low, high = high, min(2 * high, 1.0)
+    return float(np.ceil(brentq(above, low, high, rtol=_PRECISION) ** -2))
 
 
 class DrawnSteps:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, percent, plain_number
+from skcal._show import ShownRounded, percent, plain_number, rounded
 from skcal._validation import InputError
 from skcal.metrics.crossings import (
     CHANGES,
@@ -177,10 +177,11 @@ class CalibrationErrorInterval(ShownRounded):
 
     def _shown(self):
         level = f"with {percent(self.confidence_level)} confidence"
+        condition = f"if the curve crosses the diagonal at most {self.max_crossings} times"
         rows: list[tuple[str, Any]] = [("estimate", self.estimate)]
         rows.append((f"at least, {level}", self.low))
-        rows += [(f"at most, {level}", self.high), ("kind of calibration", str(self.notion))]
-        return [*rows, ("crossings of the diagonal, at most", self.max_crossings)]
+        rows.append((f"at most, {level}", f"{rounded(self.high)}, {condition}"))
+        return [*rows, ("kind of calibration", str(self.notion))]
 
     def sentence(self) -> str:
         """Return the error with its limits in words."""
