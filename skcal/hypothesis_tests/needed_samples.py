@@ -84,11 +84,8 @@ def needed_for_calibration_error(
     pairs = list(zip(limits.shares, drawn, strict=True))
     total = sum(share * np.abs(one.signal).sum() for share, one in pairs)
     size = assumed / total if total > 0 else 0.0
-    z, unseen, changes = (
-        limits.quantile(tail),
-        np.log(1 / tail) * limits.typical_share,
-        list(CHANGES),
-    )
+    z, changes = limits.quantile(tail), list(CHANGES)
+    unseen = np.log(1 / tail) * limits.typical_share
     means = sum(share * noise_of_sums(one.variances)[0] for share, one in pairs)
     fine = sum(share * noise_of_fine_sums(one.variances.sum()) for share, one in pairs)
     missed = float(at_changes(np.asarray(fine - means), max_crossings))  # of signs within cells

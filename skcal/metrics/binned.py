@@ -274,10 +274,10 @@ def expected_calibration_error(
 
 
 def ece_of_counts(sample: Sample, rule: BinRule) -> Callable[[np.ndarray], float]:
-    """ECE of a sample as a function of how often each of its rows counts."""
+    """ECE, the mean over classes or labels, as a function of how often each row counts."""
 
     def measure(moments):
-        return expected_error(moments, 1, False, "total-variation", "sum", True)
+        return expected_error(moments, 1, False, "total-variation", "macro", True)
 
     def of_rows(counts):
         rows = counts > 0

@@ -183,7 +183,7 @@ def measure(
     scores = [attempt(score[0], _decomposed, inner, *score) for score in _asked_scores(sample)]
     decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
-    ece = attempt("binned ECE", _binned_ece, sample, settings, refuted)
+    ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
     own = [attempt(called, _own, sample, called, metric, settings) for called, metric in given]
     searches = {
@@ -275,16 +275,17 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     estimate = of_counts(np.ones(len(sample.codes), dtype=np.intp))
     interval = interval_of_counts(estimate, of_counts, *about, level)
     bins = {"n_bins": settings.n_bins, "strategy": settings.strategy}
-    rng = check_random_state(settings.random_state)
+    rng, n_jobs = check_random_state(settings.random_state), settings.n_jobs
     ece = "expected_calibration_error"
-    test = monte_carlo_of(sample, ece, bins, n_resamples, rng, settings.n_jobs)
-    null: Any = test.null_distribution
-    count = bins_of(sample, rule, level).count
+    null: Any = monte_carlo_of(sample, ece, bins, n_resamples, rng, n_jobs).null_distribution
+    table = bins_of(sample, rule, level)
+    counts = (table.count[table.problem == k] for k in np.unique(table.problem))
+    count = max(counts, key=lambda count: np.count_nonzero(count < 10))
     return BinnedEce(
         notion=sample.notion,
         **_interval(interval.estimate, interval.low, interval.high, refuted),
         null_mean=float(null.mean()),
-        null_limit=float(np.quantile(null, level)),
+        null_limit=float(np.quantile(null, level, axis=-1).mean()),  # as if labels moved together
         n_bins=len(count),
         strategy=settings.strategy,
         n_empty=int(np.count_nonzero(count == 0)),

@@ -265,7 +265,8 @@ def _one_step_rows(facts: dict) -> list[Row]:
 
 def _ece_rows(ece, level):
     name = f"binned ECE ({ece.n_bins} bins)"
-    interval = f"mean gap of {ece.strategy} bins; {percent(level)} bootstrap interval"
+    mean = "mean over the labels of the mean" if str(ece.notion) == "multi-label" else "mean"
+    interval = f"{mean} gap of {ece.strategy} bins; {percent(level)} bootstrap interval"
     if ece.estimate > ece.high:
         interval += " of what is left without the noise in ECE, which is above it"
     limit = f"on average; the limit holds in {percent(level)} of draws"

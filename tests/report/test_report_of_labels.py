@@ -44,7 +44,7 @@ def test_verdict_and_error_are_those_of_the_labels_and_the_rest_is_of_all_pairs(
     assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
     assert report.overall.error == calibration_error_interval(*labelled, notion="multi-label")
     assert report.overall.ece.estimate == expected_calibration_error(
-        *labelled, notion="multi-label", average="micro"
+        *labelled, notion="multi-label", average="macro"
     )
     assert (report.overall.overview.n_samples, report.overall.overview.n_groups) == (N * K, N)
     assert report.settings["notion_asked"] == "multi-label"
