@@ -20,8 +20,9 @@ from skcal.hypothesis_tests.result import (
     positive,
     warn_of_limit,
 )
-from skcal.metrics.base import Outcome, check_both
+from skcal.metrics.base import Outcome
 from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.logistic import LogisticLine
 from skcal.sample import read_sample, refuse_groups, refuse_vectors
 
@@ -352,7 +353,8 @@ def cox_test(
     -------
     result : CalibrationTestResult
         ``estimate`` is the intercept or the slope; NaN for "calibrated" and for several classes.
-        Asymptotic. ``confidence_interval()`` is a normal one; that of the likelihood is in
+        From fewer than five events or non-events there is no slope, and a warning. Asymptotic.
+        ``confidence_interval()`` is a normal one; that of the likelihood is in
         :func:`skcal.metrics.cox_recalibration`. With ``groups``, or weights that differ, it is
         Wald's test with the sandwich covariance of that function, against Hotelling's F.
 
@@ -391,7 +393,6 @@ def _cox(problem, hypothesis):
     weight = problem.weight / problem.weight.mean()
     groups = problem.groups.or_singles(weight)
     outcome = Outcome(problem._replace(weight=weight, groups=groups))
-    check_both(outcome.happened)
     line, shift = LogisticLine(outcome), LogisticLine(outcome, slope=1)
     if hypothesis == "intercept":  # needs no slope, so no overlap either
         fit, tested = shift.fit(), slice(0, 1)
@@ -403,7 +404,8 @@ def _cox(problem, hypothesis):
         result = _likelihood_ratio(fit, tested, null)
     else:
         result = _wald(fit, tested, groups.effective_number(weight) - 1)
-    if hypothesis == "calibrated":
+    warn_if_few_events(line.events, FEWEST_EVENTS, "the limit", "Use monte_carlo_test.")
+    if hypothesis == "calibrated" or (hypothesis == "slope" and line.events < FEWEST_EVENTS):
         return result
     estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]
     return replace(result, estimate=float(estimate), standard_error=float(error))

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import check_both, outcome_of
-from skcal.metrics.logistic import LogisticLine
+from skcal.metrics.base import outcome_of
+from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
+from skcal.metrics.logistic import LogisticFit, LogisticLine
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.sample import Sample, read_sample
 
@@ -25,6 +28,7 @@ class CoxRecalibration(ShownRounded):
     intercept, slope : float
         a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
         :func:`~skcal.metrics.calibration_intercept` gives; that is ``intercept_in_the_large``.
+        From fewer than five events or non-events both, their standard errors and intervals are NaN.
     intercept_standard_error, slope_standard_error : float
         The standard errors by the Fisher information; samples count with their weights. Of groups
         those of the sandwich, never below.
@@ -58,10 +62,11 @@ class CoxRecalibration(ShownRounded):
         numbers = [self.slope, *self.slope_interval]
         numbers += [self.intercept_in_the_large, *self.intercept_in_the_large_interval]
         slope, low, high, large, least, most = map(plain_number, numbers)
-        return (
-            f"calibration slope {slope} ({low} to {high}); intercept at slope 1 {large} "
-            f"({least} to {most}); {percent(self.confidence_level)} intervals"
-        )
+        large = f"intercept at slope 1 {large} ({least} to {most})"
+        level = percent(self.confidence_level)
+        if math.isnan(self.slope):
+            return f"{large}; {level} interval; fewer than five events or non-events: no slope"
+        return f"calibration slope {slope} ({low} to {high}); {large}; {level} intervals"
 
 
 @validate_params(CONFIDENCE_LEVEL)
@@ -105,7 +110,8 @@ def cox_recalibration(
     -------
     result : CoxRecalibration
         ``intercept`` and ``slope`` of the logits (0 and 1 if calibrated),
-        ``intercept_in_the_large`` at slope 1, and their intervals.
+        ``intercept_in_the_large`` at slope 1, and their intervals. From fewer than five events or
+        non-events there is a warning and only the last; see Notes.
 
     Raises
     ------
@@ -129,6 +135,9 @@ def cox_recalibration(
     those of independent samples. Intervals use Student's distribution with (Σ w)² / Σ_g w_g² - 1
     degrees of freedom.
 
+    Fewer than five events or non-events do not determine a slope. Groups count for as many events
+    as would tell as much if they were independent.
+
     References
     ----------
     .. [1] Cox, Two further applications of a model for binary regression, Biometrika 1958.
@@ -140,27 +149,36 @@ def cox_recalibration(
     Examples
     --------
     >>> from skcal.metrics import cox_recalibration
-    >>> y, p = [0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]
+    >>> y, p = [0, 1, 0, 1, 1, 0] * 2, [0.2, 0.3, 0.4, 0.6, 0.9, 0.7] * 2
     >>> result = cox_recalibration(y, p)
     >>> round(result.slope, 3), round(result.slope_standard_error, 3)
-    (0.721, 0.821)
+    (0.721, 0.58)
     >>> [round(end, 2) for end in result.slope_interval]
-    [-0.71, 2.89]
+    [-0.3, 2.12]
     """
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    return recalibration_of(sample, confidence_level)
+    result = recalibration_of(sample, confidence_level)
+    _warn_if_few(LogisticLine(outcome_of(sample)))
+    return result
+
+
+def _warn_if_few(line: LogisticLine) -> None:
+    warn_if_few_events(line.events, FEWEST_EVENTS, "a slope, which is NaN", "Use more samples.")
 
 
 def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibration:
-    """The logistic recalibration of predictions of one outcome."""
+    """The logistic recalibration of predictions of one outcome, without a slope of few events."""
     data = outcome_of(sample)
     line, shift = LogisticLine(data), LogisticLine(data, slope=1)
-    check_both(data.happened)
-    line.check_overlap()
-    both, large = line.fit(), shift.fit()
-    intercept, slope = line.intervals(both, confidence_level)
+    both = LogisticFit(np.full(2, np.nan), np.full((2, 2), np.nan), np.nan)
+    intercept = slope = ConfidenceInterval(np.nan, np.nan)
+    if line.events >= FEWEST_EVENTS:
+        line.check_overlap()
+        both = line.fit()
+        intercept, slope = line.intervals(both, confidence_level)
+    large = shift.fit()
     [in_the_large] = shift.intervals(large, confidence_level)
     errors, [error_in_the_large] = both.standard_errors.tolist(), large.standard_errors.tolist()
     return CoxRecalibration(
@@ -181,14 +199,6 @@ def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibratio
         confidence_level=confidence_level,
         notion=sample.notion,
     )
-
-
-def intercept_of(sample: Sample, confidence_level: float) -> tuple[float, float, float]:
-    """The intercept in the large and the ends of its interval, which need no slope."""
-    shift = LogisticLine(outcome_of(sample), slope=1)
-    fit = shift.fit()
-    [interval] = shift.intervals(fit, confidence_level)
-    return float(fit.coefficients[0]), *interval
 
 
 def calibration_intercept(
@@ -251,9 +261,7 @@ def calibration_intercept(
     -1.0986
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    data = outcome_of(sample)
-    check_both(data.happened)
-    return float(LogisticLine(data, slope=1).most_likely()[0])
+    return float(LogisticLine(outcome_of(sample), slope=1).most_likely()[0])
 
 
 def calibration_slope(
@@ -288,8 +296,9 @@ def calibration_slope(
     Returns
     -------
     slope : float
-        1 is calibrated; below 1: predictions are overconfident. Probabilities below 2⁻⁵² count as
-        that floor (logit ±36.04), and can dominate.
+        1 is calibrated; below 1: predictions are overconfident. NaN, with a warning, from fewer
+        than five events or non-events. Probabilities below 2⁻⁵² count as that floor (logit ±36.04),
+        and can dominate.
 
     Raises
     ------
@@ -311,12 +320,14 @@ def calibration_slope(
     Examples
     --------
     >>> from skcal.metrics import calibration_slope
-    >>> round(calibration_slope([0, 1, 0, 1, 1, 0], [0.2, 0.3, 0.4, 0.6, 0.9, 0.7]), 3)
+    >>> y, p = [0, 1, 0, 1, 1, 0] * 2, [0.2, 0.3, 0.4, 0.6, 0.9, 0.7] * 2
+    >>> round(calibration_slope(y, p), 3)
     0.721
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    data = outcome_of(sample)
-    check_both(data.happened)
-    line = LogisticLine(data)
+    line = LogisticLine(outcome_of(sample))
+    _warn_if_few(line)
+    if line.events < FEWEST_EVENTS:
+        return np.nan
     line.check_overlap()
     return float(line.most_likely()[1])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from operator import itemgetter
 
 import numpy as np
@@ -15,7 +15,7 @@ from scipy.stats import chi2
 from skcal._groups import no_smaller
 from skcal._scores import log_losses_of_logits
 from skcal._validation import InputError
-from skcal.metrics.base import Outcome
+from skcal.metrics.base import Outcome, check_both
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -45,16 +45,28 @@ class LogisticLine:
     Parameters
     ----------
     data : Outcome
+        Both outcomes occur; else an error is raised.
     slope : 1 or None, default=None
         None: it is free.
     """
 
     def __init__(self, data: Outcome, slope: int | None = None):
+        check_both(data.happened)
         self.outcome, self.weight, self.groups = data.happened, data.weight, data.problem.groups
         ones, self.offset = np.ones_like(data.logit), np.zeros(1)
         self.design = np.column_stack([ones, data.logit])
         if slope is not None:
             self.offset, self.design = data.logit, ones[:, None]
+
+    @cached_property
+    def events(self) -> float:
+        """Events or non-events, whichever are fewer; of groups as many as would tell as much alone.
+
+        A sample with a weight counts as repeated rows unless the weights made groups of it.
+        """
+        rows = np.maximum(self.weight, 1) if self.groups.independent else np.ones(len(self.weight))
+        fewer = min(rows[self.outcome > 0].sum(), rows[self.outcome < 1].sum())
+        return float(fewer / self.groups.design_effect(self.weight))
 
     def check_overlap(self) -> None:
         """Raise unless the predictions of the two outcomes overlap, without which b is infinite."""

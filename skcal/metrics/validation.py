@@ -16,8 +16,8 @@ from skcal._scores import brier_losses, of_outcomes
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import Outcome, check_both, outcome_of
-from skcal.metrics.cox import intercept_of, recalibration_of
+from skcal.metrics.base import Outcome, outcome_of
+from skcal.metrics.cox import recalibration_of
 from skcal.metrics.curve_distances import CURVE_DISTANCES, CurveDistances
 from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
 from skcal.metrics.smoothers import CURVES
@@ -364,17 +364,9 @@ def validation_of(
     sample = sample._replace(weight=weight, groups=sample.groups.or_singles(weight))
     data = outcome_of(sample)
     x, outcome, together = data.prediction, data.happened, data.problem.groups
-    check_both(outcome)
     about = outcome, weight, together, confidence_level
-    few = _few_events(outcome, weight, together)
-    if few:
-        large = intercept_of(sample, confidence_level)
-        slope = c_statistic = Measure(np.nan, np.nan, np.nan)
-        n_resamples = None
-    else:
-        cox = recalibration_of(sample, confidence_level)
-        large = cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
-        slope, c_statistic = Measure(cox.slope, *cox.slope_interval), _c_statistic(x, *about)
+    cox = recalibration_of(sample, confidence_level)
+    few, unknown = math.isnan(cox.slope), Measure(np.nan, np.nan, np.nan)
     rate = _prevalence(*about)
     mean = float(np.average(x, weights=weight))
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
@@ -382,25 +374,18 @@ def validation_of(
         prevalence=rate,
         mean_prediction=Measure(mean, np.nan, np.nan),
         observed_expected_ratio=ratio,
-        intercept_in_the_large=Measure(*large),
-        slope=slope,
-        **_distances(method, data, confidence_level, n_resamples, random_state),
-        c_statistic=c_statistic,
+        intercept_in_the_large=Measure(
+            cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
+        ),
+        slope=unknown if few else Measure(cox.slope, *cox.slope_interval),
+        **_distances(method, data, confidence_level, None if few else n_resamples, random_state),
+        c_statistic=unknown if few else _c_statistic(x, *about),
         **_brier_measures(x, *about, few),
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
         n_events=round(float(rate.estimate * len(x))),
     )
-
-
-def _few_events(outcome, weight, groups) -> bool:
-    """Whether there are fewer events or non-events than slopes and intervals need.
-
-    Of groups as many as tell as much, since those of one group may be one event.
-    """
-    events = min(np.count_nonzero(outcome), np.count_nonzero(outcome == 0))
-    return bool(events / groups.design_effect(weight) < FEWEST_EVENTS)
 
 
 def _prevalence(outcome, weight, groups, level) -> Measure:
@@ -411,12 +396,12 @@ def _prevalence(outcome, weight, groups, level) -> Measure:
 def _distances(method, data: Outcome, level, n_resamples, random_state) -> dict[str, Measure]:
     """ICI, E50, E90 and Emax."""
     curve = CurveDistances(method, data)
-    ends = np.full((2, len(CURVE_DISTANCES)), np.nan)
+    ends: Any = [[np.nan] * len(CURVE_DISTANCES)] * 2
     if n_resamples is not None:
         rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-        ends[:] = curve.intervals(level, n_resamples, rng)
-    rows = np.vstack([curve.estimates, ends]).T.tolist()
-    return {name: Measure(*row) for name, row in zip(CURVE_DISTANCES, rows, strict=True)}
+        ends = curve.intervals(level, n_resamples, rng)
+    rows = zip(CURVE_DISTANCES, curve.estimates, *ends, strict=True)
+    return {name: Measure(*map(float, row)) for name, *row in rows}
 
 
 def _c_statistic(x, outcome, weight, groups, level) -> Measure:

@@ -10,6 +10,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from skcal.hypothesis_tests import cox_test
 from skcal.metrics import (
     calibration_intercept,
     calibration_slope,
@@ -133,11 +134,42 @@ def test_two_distinct_predictions_have_a_closed_form():
     ],
 )
 def test_no_finite_slope_raises_while_the_intercept_exists(y, p, match):
+    y, p = y * 5, p * 5
     for function in (cox_recalibration, calibration_slope):
         with pytest.raises(ValueError, match=match):
             function(y, p)
     assert np.isfinite(calibration_intercept(y, p))
     assert 0 <= integrated_calibration_index(y, p) <= 1
+
+
+@pytest.mark.parametrize("least", [0, 1])  # of which outcome there are few
+@pytest.mark.parametrize(("events", "each"), [(1, 1), (4, 1), (4, 2), (5, 1)])
+def test_fewer_than_five_events_determine_no_slope(least, events, each):
+    """Weights repeat rows."""
+    p = np.linspace(0.1, 0.8, 40)
+    y = np.full(40, 1 - least)
+    y[5 : 5 + events] = least
+    weight = np.full(40, float(each))
+    if events * each >= 5:
+        found = cox_recalibration(np.repeat(y, each), np.repeat(p, each))
+        assert_allclose(calibration_slope(y, p, sample_weight=weight), found.slope, rtol=1e-9)
+        return
+    shown = [f"effective number of events is {events}, below 5", "which is NaN"]
+    with pytest.warns(UserWarning, match=".*".join(shown[::-1])):
+        assert np.isnan(calibration_slope(y, p, sample_weight=weight))
+    with pytest.warns(UserWarning, match=shown[0]):
+        found = cox_recalibration(y, p, sample_weight=weight)
+    assert "fewer than five events or non-events: no slope" in found.sentence()
+    assert "calibration slope" not in found.sentence()
+    unknown = [found.intercept, found.slope, *found.intercept_interval, *found.slope_interval]
+    assert np.isnan(unknown).all()
+    assert found.intercept_in_the_large == calibration_intercept(y, p, sample_weight=weight)
+    low, high = found.intercept_in_the_large_interval
+    assert low < found.intercept_in_the_large < high
+    for hypothesis in ("calibrated", "slope", "intercept"):
+        with pytest.warns(UserWarning, match=shown[0]):
+            tested = cox_test(y, p, hypothesis=hypothesis)
+        assert np.isnan(tested.estimate) == (hypothesis != "intercept")
 
 
 @pytest.mark.parametrize("function", EVERY)
