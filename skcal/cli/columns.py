@@ -142,6 +142,8 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
             "of labels."
         )
+    if header[0].startswith(("#", "sep=")) and not options.keys() <= set(header):
+        raise FileError(f"{path}: {place} is {header[0]!r}, not a header. Delete that line.")
     other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
     if len(header) == 1 and other:
         option = "tab" if other == "\t" else repr(other)

@@ -251,7 +251,9 @@ class Rows:
             if len(row) != width:
                 commas = self._dialect[:2] == (",", ",")
                 remedy = "Give each column one."
-                if commas:
+                if row[0].startswith("#"):
+                    remedy = "Delete lines of comments."
+                elif commas:
                     remedy = (
                         "If commas stand before decimals, quote the numbers, or pass --sep ';'."
                     )
