@@ -207,12 +207,22 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             return proba / proba.sum(axis=1, keepdims=True)
         proba = np.empty((len(X), len(self.classes_)))
         for rows in row_blocks(len(X), 8 * proba.shape[1], most=BLOCK_BYTES):
-            proba[rows] = self._proba(self._logarithms(X[rows]))
+            proba[rows] = self._of_classes("_proba", self._logarithms(X[rows]))
         return proba
+
+    def _of_classes(self, method, z):
+        """What one of a subclass' own methods returns, if it has a column for each class."""
+        values, n_classes = getattr(self, method)(z), len(self.classes_)
+        if np.shape(values) != (len(z), n_classes):
+            raise ValueError(
+                f"{type(self).__name__}.{method} returned an array of shape {np.shape(values)} for "
+                f"{len(z)} samples of {n_classes} classes. Return a column for each class."
+            )
+        return values
 
     def _proba(self, z):
         """Probabilities of shape (n_samples, n_classes), by default of the logits ``_map(z)``."""
-        logits = self._map(z)
+        logits = self._of_classes("_map", z)
         if logits.shape[1] == 2:
             margin = logits[:, 1] - logits[:, 0]
             return np.stack([expit(-margin), expit(margin)], axis=1)

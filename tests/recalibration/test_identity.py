@@ -7,7 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import softmax
 
 from skcal import TemperatureScaling
-from skcal.recalibration import Identity, Mixture, Smoothed
+from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed
 from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba, mixture_weights
 
 
@@ -82,3 +82,12 @@ def test_no_map_but_the_identity_makes_anything_impossible(rng):
     fitted = fit_map(TemperatureScaling(), data)
     assert mapped_proba(fitted, P, 20, 3).min() >= 1 / 63
     assert mapped_proba(fit_map(Identity(), data), P, 20, 3).min() == 0
+
+
+@pytest.mark.parametrize("method", ["_map", "_proba"])
+@pytest.mark.parametrize("columns", [0, slice(1), [0, 1, 1]])
+def test_an_own_map_without_a_column_for_each_class_is_told_so(rng, method, columns):
+    own = {"_fit": lambda self, z, codes, weight: None, method: lambda self, z: z[:, columns]}
+    P, y = rng.dirichlet(np.ones(2), size=20), rng.integers(0, 2, 20)
+    with pytest.raises(ValueError, match=rf"^Own\.{method} returned an array of shape .*a column"):
+        type("Own", (RecalibrationMap,), own)().fit(P, y).predict_proba(P)
