@@ -11,11 +11,12 @@ from functools import partial
 from pathlib import Path
 from warnings import warn
 
+import numpy as np
+
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
-from skcal.cli.abstain import shown, threshold_of
 from skcal.cli.bounds import STANDARD_INPUT, FileError
 from skcal.cli.evaluate import (
     chosen_notions,
@@ -25,6 +26,8 @@ from skcal.cli.evaluate import (
     verdict_test,
 )
 from skcal.cli.gates import (
+    PASSED,
+    UNKNOWN,
     gate_of_comparison,
     gate_of_errors,
     gate_of_tests,
@@ -50,7 +53,8 @@ from skcal.displays.base import require_matplotlib
 from skcal.displays.files import save_figure
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.notions import ANSWERS, resolve_notion
+from skcal.metrics import coverage_at_risk
+from skcal.notions import ANSWERS, NOTIONS, Notion, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.order import are_reversed
@@ -256,10 +260,21 @@ def _evaluate_file(options):
 
 
 def _abstain(options):
-    notion = ANSWERS if options.correct is not None else "confidence"
-    text, status = shown(threshold_of(_predictions_of(options), notion, options), options.json)
-    options.print(text)
-    return status
+    """The threshold of the confidence that holds ``--max-risk``, in the units of the file."""
+    predictions = _predictions_of(options)
+    proba, classes = predictions.proba, predictions.classes
+    notion: Notion = ANSWERS
+    if options.correct is None:  # whether the most probable class is right
+        proba, notion = two_columns(proba), NOTIONS["confidence"]
+    [problem] = read_sample(predictions.labels, proba, notion, labels=classes).problems()
+    result = coverage_at_risk(
+        problem.outcomes[:, 0],
+        np.round(problem.features[:, 0] * options.scale, 12),
+        options.max_risk,
+        **samples_of(predictions, options),
+    )
+    options.print(as_json(as_data(result)) if options.json else result)
+    return UNKNOWN if result.risk is None else PASSED
 
 
 # shift and sample-size

@@ -27,7 +27,7 @@ GATED_ERRORS = {
     "rms": "RMS calibration error of 15 bins",
 }
 _SHORT = {
-    "calibration": "calibration error",
+    **GATED_ERRORS,
     "cutoff": "cutoff error",
     "ece": "ECE, 15 bins",
     "rms": "RMS error, 15 bins",

@@ -22,25 +22,6 @@ _FILES = (
 )
 _REPORTED = ("confidence", "binary")
 _OF_THE_PROGRAM = ("-h", "--help", "--version")
-# What commands without these options take for them.
-_WITHOUT: dict = {
-    "second": None,
-    "id": [],
-    "groups": None,
-    "weight": None,
-    "soft": None,
-    "by": [],
-    "segments": [],
-    "feature": [],
-    "logits": False,
-    "skip_unlabelled": False,
-    "correct": None,
-    "error": None,
-    "confidence": None,
-    "normalize": False,
-    "drop_missing": False,
-    "max_error": None,
-}
 
 
 def parse(arguments=None) -> argparse.Namespace:
@@ -326,9 +307,19 @@ def make_parser() -> argparse.ArgumentParser:
             group.add_argument(
                 f"--{option}", **OPTIONS[f"--{option}"] | command.changed.get(option, {})
             )
-        absent = {key: value for key, value in _WITHOUT.items() if key not in command.files}
+        known = {action.dest for action in own._actions}
+        absent = {name: value for name, value in _defaults().items() if name not in known}
         own.set_defaults(parser=own, **absent)
     return parser
+
+
+def _defaults() -> dict[str, Any]:
+    """What commands without an option take for it, by names of parsed options."""
+    defaults: dict[str, Any] = {"second": None}
+    for option, how in OPTIONS.items():
+        value = how.get("default", False if how.get("action") == "store_true" else None)
+        defaults.setdefault(how.get("dest", option[2:].replace("-", "_")), value)
+    return defaults
 
 
 def _complete_answers(options, parser):

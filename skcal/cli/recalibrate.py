@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
 from skcal.cli.predictions import Predictions, read_unlabelled, samples_of
 from skcal.cli.table import kind_of, write_table
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
+from skcal.report.views import as_data
 
 MAPS = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}
 
@@ -94,10 +93,4 @@ def facts_of_map(recalibrator: Recalibrator, options, n_applied: int) -> dict:
     }
     if options.map is not None:  # of a map that was read its comparison is not known
         return facts
-    comparison = {
-        loss: {
-            key: float(value) if np.isfinite(value) else None for key, value in vars(found).items()
-        }
-        for loss, found in recalibrator.comparison_.items()
-    }
-    return facts | {"comparison": comparison}
+    return facts | {"comparison": as_data(recalibrator.comparison_)}

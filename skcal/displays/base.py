@@ -232,14 +232,6 @@ def as_percent(probability: float, digits: int = 3) -> str:
     return np.format_float_positional(100 * probability, digits, fractional=False, trim="-")
 
 
-def with_error(estimate: float, standard_error: float | None) -> str:
-    """An estimate ± its standard error, both to the second digit of the latter."""
-    if not standard_error:
-        return np.format_float_positional(estimate, 3, fractional=False, trim="-")
-    decimals = max(0, 1 - int(np.floor(np.log10(standard_error))))
-    return f"{estimate:.{decimals}f} ± {standard_error:.{decimals}f}"
-
-
 def draw_band(ax, x, low, high, colour, alpha, label=None):
     """Fill the area between two curves."""
     return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
