@@ -111,6 +111,11 @@ def one_line(text, width: int = 60) -> str:
     return text[: width - 1 - end] + "…" + text[-end:]
 
 
+def stated(sentence: str) -> str:
+    """A sentence with a capital and a full stop, as it stands alone."""
+    return f"{sentence[0].upper()}{sentence[1:]}{'' if sentence.endswith('.') else '.'}"
+
+
 def wrapped(text: str, first: str = "", others: str = "") -> str:
     """Text in lines of at most 100 columns, behind what starts the first and the other lines."""
     width = max(_WIDTH, len(first) + _NARROW)
@@ -391,8 +396,7 @@ class ShownRounded:
 
     def _head(self) -> str:
         """The sentence, with a capital and a full stop, where it stands alone."""
-        text = self.sentence()
-        return f"{text[0].upper()}{text[1:]}{'' if text.endswith('.') else '.'}"
+        return stated(self.sentence())
 
     def _shown(self) -> list[tuple[str, Any]]:
         """Names and values of the fields that are known."""

@@ -71,11 +71,11 @@ def errors_that_name(path: Path, max_bytes: float):
 
 def _likely_encoding(error: UnicodeDecodeError) -> tuple[str, str]:
     """The name of an encoding for Python, and what people call it."""
-    found = error.object[: 2**16]
+    start = error.object[: 2**16]
     for mark, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
-        if found.startswith(mark):
+        if start.startswith(mark):
             return encoding, "UTF-32"
-    if found.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", "UTF-16 (Unicode text of Windows)"
     return "cp1252", "Western European text of Windows"
 

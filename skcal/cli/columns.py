@@ -50,8 +50,8 @@ def labelled_table(path, others, spared, options, dialect):
     beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
     if soft is not None:
         return *_divided(table, soft), beside, left_out
-    found = table.texts[label]
-    labels, classes = _text_array(path, found, max_bytes), None
+    texts = table.texts[label]
+    labels, classes = _text_array(path, texts, max_bytes), None
     if len(table.names) > 1:
         classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
         _refuse_other_columns(table, list(dict.fromkeys(labels.tolist())))
@@ -157,7 +157,7 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
             remedy, likely = f"Name a column by {option}.", []
             if name == label:
                 remedy = _remedy_without_labels(header)
-                likely = [found for found in header if found.lower() in _LIKELY_LABELS]
+                likely = [name for name in header if name.lower() in _LIKELY_LABELS]
             elif "," in name and option == "--ignore":
                 remedy = "Repeat --ignore for each column."
             raise FileError(
@@ -195,7 +195,7 @@ def _refuse_other_columns(table, labels) -> None:
             else "Give a column per class, named by the class, or a single column, of P(positive). "
             f"{NO_CLASS}"
         )
-        scores = [name for name, own in zip(names, values.T, strict=True) if _are_scores(own)]
+        scores = [name for name, column in zip(names, values.T, strict=True) if _are_scores(column)]
         raise FileError(
             f"{table.path}: columns {listed(names)}: none has the name of a label, such as "
             f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}",
@@ -266,33 +266,33 @@ def labelled_arrays(path, others, options):
     """What :func:`labelled_table` returns, of an archive."""
     soft, outcome = options.soft, "labels" if options.soft is None else options.soft
     arrays = read_arrays(path, options.max_bytes, ["proba", outcome, *others], ["classes"])
-    found, classes = arrays[outcome], arrays.get("classes")
+    outcomes, classes = arrays[outcome], arrays.get("classes")
     table = FileTable(path, arrays["proba"], [], (), {})
     beside = {name: arrays[name] for name in others}
     classes = None if classes is None else _decoded(classes)
-    if soft is None and found.ndim == 2 and found.shape[1] == 1:
-        found = found[:, 0]
+    if soft is None and outcomes.ndim == 2 and outcomes.shape[1] == 1:
+        outcomes = outcomes[:, 0]
     left_out = None
     if leaves_out(options):
         described = {name: _texts_of_array(values) for name, values in beside.items()}
-        texts, read = _texts_of_array(found) if soft is None else None, table
+        texts, read = _texts_of_array(outcomes) if soft is None else None, table
         if soft is not None:
-            read = table._replace(numbers=np.column_stack([table.numbers, found]))
+            read = table._replace(numbers=np.column_stack([table.numbers, outcomes]))
         left_out = samples_left_out(read, texts, described, options)
-        table, found = table.take(left_out.kept), found[left_out.kept]
+        table, outcomes = table.take(left_out.kept), outcomes[left_out.kept]
         beside = {name: values[left_out.kept] for name, values in beside.items()}
     if soft is not None:
         if classes is None:
-            classes = np.arange(found.shape[-1] if found.ndim else 0)
-        return table, table._replace(numbers=found), classes, beside, left_out
-    labels = _decoded(found)
+            classes = np.arange(outcomes.shape[-1] if outcomes.ndim else 0)
+        return table, table._replace(numbers=outcomes), classes, beside, left_out
+    labels = _decoded(outcomes)
     return table, labels if left_out is None else _whole(labels), classes, beside, left_out
 
 
 def _texts_of_array(values) -> Texts:
     """The entries of an array as texts, each different one once."""
     distinct, codes = np.unique(_decoded(values), return_inverse=True)
-    return Texts([str(one) for one in distinct.tolist()], codes.reshape(-1))
+    return Texts([str(value) for value in distinct.tolist()], codes.reshape(-1))
 
 
 def _whole(labels):

@@ -395,7 +395,7 @@ def _plot(options):
 def _test_calibration(options):
     predictions = _predictions_of(options)
     notions = chosen_notions(options, predictions.proba)
-    n_tests = sum(len(predictions.classes) if one.by_class else 1 for one in notions)
+    n_tests = sum(len(predictions.classes) if notion.by_class else 1 for notion in notions)
     level = options.alpha or LEVEL
     needed = resamples_needed(n_tests, level)
     default = default_resamples(len(predictions.labels))  # as those of a report

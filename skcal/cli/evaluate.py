@@ -60,11 +60,11 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
     texts += [] if gate is None else [one_line(status_of_gate(gate["results"]), 100)]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
-            found = _find(name, predictions, notion, options, limits.get(notion))
-            report["answers"].append(_answer_as_data(found))
-            answer = answer_of(found)
+            findings = _find(name, predictions, notion, options, limits.get(notion))
+            report["answers"].append(_answer_as_data(findings))
+            answer = answer_of(findings)
             said = f"All samples: {answer.title}." if brief else f"{wrapped(str(answer))}\n"
-            texts.append(f"{heading(found)}\n\n{said}")
+            texts.append(f"{heading(findings)}\n\n{said}")
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [error_facts(search, kind) for kind in kinds]
@@ -98,15 +98,15 @@ def _find(name, predictions, notion, options, limits) -> Findings:
     return Findings(**find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how))
 
 
-def _answer_as_data(found: Findings) -> dict:
+def _answer_as_data(findings: Findings) -> dict:
     """The answer with the numbers that it rests on."""
-    answer = answer_of(found)
+    answer = answer_of(findings)
     return {
-        "notion": str(found.notion),
+        "notion": str(findings.notion),
         "title": answer.title,
         "sentences": answer.sentences,
-        **as_data({"overview": found.overview, "test": found.test, "error": found.error}),
-        **as_data({"gate": found.gate, "gain": found.gain, "ranges": found.ranges}),
+        **as_data({"overview": findings.overview, "test": findings.test, "error": findings.error}),
+        **as_data({"gate": findings.gate, "gain": findings.gain, "ranges": findings.ranges}),
     }
 
 
@@ -180,8 +180,8 @@ class ProgressLine(io.TextIOBase):
         seconds = time.monotonic() - self.start
         if lines and self._terminal is not None and seconds > _PATIENCE:
             what = printable(lines[-1].partition("] ")[2] or lines[-1])  # without who says it
-            told = f"{seconds:.0f} s{time_left(what, seconds)}: {what}"
-            self._replace(one_line(told, shutil.get_terminal_size().columns - 1))
+            progress = f"{seconds:.0f} s{time_left(what, seconds)}: {what}"
+            self._replace(one_line(progress, shutil.get_terminal_size().columns - 1))
             self._shown = True
         return len(text)
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import listed, number, percent
+from skcal._show import listed, number, percent, stated
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import sample_of, samples_of, subgroups_of
 from skcal.hypothesis_tests import compare_calibration
@@ -81,15 +81,15 @@ def _gated_notions(options, proba) -> list:
     if options.correct is not None:
         return [ANSWERS]
     notions = options.notion
-    found = dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"])
-    for notion in found:
+    resolved = dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"])
+    for notion in resolved:
         if not notion.scalar:
             raise FileError(
                 f"--notion {notion}: --max-error bounds errors of a single probability, and this "
                 "notion conditions on a vector, whose error has no upper bound without "
                 "assumptions. Use --notion binary, confidence, top-label or classwise."
             )
-    return list(found)
+    return list(resolved)
 
 
 def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
@@ -167,8 +167,7 @@ def _reading(name, facts) -> str:
         )
     if facts["verdict"] != "above":
         more += _beside_rate(facts)
-    second = "; ".join(more)
-    return f"{first} {second[0].upper()}{second[1:]}." if more else first
+    return f"{first} {stated('; '.join(more))}" if more else first
 
 
 def status_of_gate(results) -> str:
@@ -260,8 +259,7 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         both = [sample_of(model, notion, options) for model in (first, other)]
         difference = difference_of_errors(both[0], both[1], 1 - alpha)
         worse = difference.is_significant and difference.estimate < 0
-        sentence = difference.sentence("the first model", "the second")
-        reading = f"{sentence[0].upper()}{sentence[1:]}."
+        reading = stated(difference.sentence("the first model", "the second"))
     else:
         worse = test.estimate < 0 and test.pvalue <= alpha
         shown = "is larger" if worse else "is not significantly larger"

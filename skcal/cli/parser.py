@@ -8,6 +8,7 @@ from functools import cache
 from typing import Any, NamedTuple
 
 from skcal import __version__
+from skcal._show import stated
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.options import OPTIONS, at_least
 from skcal.cli.recalibrate import MAPS
@@ -45,14 +46,14 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command == "evaluate":
         _check_limit(options, parser)
-    options.arguments = [str(one) for one in arguments]
+    options.arguments = [str(argument) for argument in arguments]
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
     if options.command == "sample-size":
         known = options.file, options.linear_predictor, options.c_statistic
-        if all(one is None for one in known):
+        if all(value is None for value in known):
             parser.error(
                 "pass FILE, --linear-predictor or --c-statistic: what predictions to expect"
             )
@@ -292,24 +293,24 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"skcal {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND")
     for name, command in _COMMANDS.items():
-        told = command.description or f"{command.help[0].upper()}{command.help[1:]}."
-        own = commands.add_parser(
+        said = stated(command.description or command.help)
+        subparser = commands.add_parser(
             name,
             help=command.help,
-            description=f"{told} {_FILES}" if command.files else told,
+            description=f"{said} {_FILES}" if command.files else said,
             epilog=f"example: python -m skcal {name} {command.example}",
         )
         for file, how in command.files.items():
-            own.add_argument(file, **how)
-        scale = own.add_mutually_exclusive_group() if command.files else own
+            subparser.add_argument(file, **how)
+        scale = subparser.add_mutually_exclusive_group() if command.files else subparser
         for option in command.options.split():
-            group = scale if option in ("scale", "percent") else own
+            group = scale if option in ("scale", "percent") else subparser
             group.add_argument(
                 f"--{option}", **OPTIONS[f"--{option}"] | command.changed.get(option, {})
             )
-        known = {action.dest for action in own._actions}
+        known = {action.dest for action in subparser._actions}
         absent = {name: value for name, value in _defaults().items() if name not in known}
-        own.set_defaults(parser=own, **absent)
+        subparser.set_defaults(parser=subparser, **absent)
     return parser
 
 

@@ -110,15 +110,15 @@ def _read_weights(values, name, options) -> np.ndarray:
     """Numbers of at least 0, of which one is above."""
     dialect = dialect_of(options.file, options)
     distinct, codes = np.unique(values, return_inverse=True)
-    texts = [str(one) for one in distinct.tolist()]
+    texts = [str(value) for value in distinct.tolist()]
     if values.dtype.kind != "U":
         dialect = Dialect()
-    numbers = np.array([dialect.parse(one) if dialect.is_number(one) else -1.0 for one in texts])
+    numbers = np.array([dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts])
     wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
     if len(wrong) or not numbers.any():
-        found = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
+        shown = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
         raise FileError(
-            f"{options.file}: column {name!r} holds {found}. Give weights of at least 0."
+            f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
         )
     return numbers[codes]
 
@@ -151,7 +151,7 @@ def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str,
             known = [None if is_missing(name) else name for name in names.tolist()]
             numeric = all(name is None or dialect.is_number(name) for name in known)
             parsed = [
-                None if one is None else dialect.parse(one) if numeric else one for one in known
+                None if name is None else dialect.parse(name) if numeric else name for name in known
             ]
             values = np.array(parsed, dtype=np.float64 if numeric else object)[codes]
         features[column] = values
@@ -192,10 +192,10 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
     archive = kind_of(path) == "npz"
     with errors_that_name(path, options.max_bytes):
         if archive:
-            found = labelled_arrays(path, others, options)
+            parts = labelled_arrays(path, others, options)
         else:
-            found = labelled_table(path, others, columns, options, dialect_of(path, options))
-        table, labels, classes, beside, left_out = found
+            parts = labelled_table(path, others, columns, options, dialect_of(path, options))
+        table, labels, classes, beside, left_out = parts
         table = _divided_by(options.scale, table)
         with errors_in_words_of(table):
             proba = _check_numbers(
@@ -448,11 +448,11 @@ def _check_shares(proba, names, shares: FileTable, classes, pos_label) -> Predic
             "columns. Save the class of each column, once."
         )
     if proba.ndim == 1 and pos_label is None:
-        found = [str(name) for name in classes.tolist()]
-        pos_label = next((name for name in (*names, "1") if name in found), None)
-        if pos_label is None or (pos_label == "1" and "0" not in found):
+        known = [str(name) for name in classes.tolist()]
+        pos_label = next((name for name in (*names, "1") if name in known), None)
+        if pos_label is None or (pos_label == "1" and "0" not in known):
             raise ValueError(
-                f"The single column of probabilities may be of either class, {listed(found)}. "
+                f"The single column of probabilities may be of either class, {listed(known)}. "
                 f"{_REMEDIES['positive class']}"
             )
     return _with_positive_last(Predictions(proba, shares.numbers, classes), pos_label)
@@ -476,8 +476,9 @@ def _label_of(name, labels, known):
     """The name of a single column if it is that of a label, and not of the one that is implied."""
     if known is not None:
         return name if name == str(known[0]) else None
-    found = np.unique(labels).tolist()
-    return name if len(found) == 2 and name in found and (name, *found) != ("1", "0", "1") else None
+    names = np.unique(labels).tolist()
+    is_label = len(names) == 2 and name in names and (name, *names) != ("1", "0", "1")
+    return name if is_label else None
 
 
 def _labels_of_one_column(labels, pos_label, known):

@@ -40,14 +40,14 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     try:
         return read(options)
     except FileError as error:
-        problems, found = [str(error)], error
+        problems, last = [str(error)], error
     if not all(Path(file).is_file() for file in (options.file, options.second) if file is not None):
-        raise found  # what cannot be read again
+        raise last  # what cannot be read again
     given, added = options, dict[str, Any]()
-    while found.remedy:
+    while last.remedy:
         added |= {
             name: [*added.get(name, []), *value] if isinstance(value, list) else value
-            for name, value in found.remedy.items()
+            for name, value in last.remedy.items()
         }
         given = Namespace(**vars(options) | _merged(options, added))
         try:
@@ -56,7 +56,7 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
             if str(error) in problems:
                 break
             problems.append(str(error))
-            found = error
+            last = error
         else:
             raise Problems(problems, _remedy(options, added, read_now))
     raise Problems(problems, [])
@@ -83,8 +83,8 @@ def _remedy(options: Namespace, added: dict[str, Any], read: Any) -> list[str]:
         elif name == "scale" and value == PERCENT:
             words.append("--percent")
         else:
-            for one in value if isinstance(value, list) else [value]:
-                words += [option, "tab" if one == "\t" else str(one)]
+            for part in value if isinstance(value, list) else [value]:
+                words += [option, "tab" if part == "\t" else str(part)]
     shown = shlex.join(["python", "-m", "skcal", *options.arguments, *words])
     lines = [f"With these options the file can be read: {shown}"]
     return lines if first.left_out is None else [str(first.left_out), *lines]

@@ -83,8 +83,8 @@ class FileTable(NamedTuple):
     def take(self, rows: np.ndarray) -> FileTable:
         """Return the table of some rows."""
         texts = {
-            name: Texts(found.values, np.asarray(found.codes)[rows])
-            for name, found in self.texts.items()
+            name: Texts(column.values, np.asarray(column.codes)[rows])
+            for name, column in self.texts.items()
         }
         lines = np.asarray(self.lines)[rows].tolist() if len(self.lines) else ()
         return self._replace(numbers=self.numbers[rows], texts=texts, lines=lines)
@@ -129,8 +129,8 @@ def read_table(
     if kind_of(path) == "parquet":
         return _read_parquet(path, max_bytes, choose, keep)
     rows = Rows(path, max_bytes, choose, keep, dialect)
-    own = rows.numbers, rows.columns, rows.header, rows.texts, rows.lines
-    return FileTable(path, *own, source=rows.records, dialect=dialect)
+    parts = rows.numbers, rows.columns, rows.header, rows.texts, rows.lines
+    return FileTable(path, *parts, source=rows.records, dialect=dialect)
 
 
 def write_table(out, table: FileTable, numbers: np.ndarray) -> None:

@@ -149,8 +149,8 @@ class Rows:
             are_records = holds_records(path) or (
                 str(path) == STANDARD_INPUT and first.lstrip().startswith("{")
             )
-            found = (self._rows_of_records if are_records else self._rows)(chain([first], lines))
-            self.header = next(found)[1]
+            rows = (self._rows_of_records if are_records else self._rows)(chain([first], lines))
+            self.header = next(rows)[1]
             if "\0" in "".join(self.header):
                 raise FileError(
                     f"{path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
@@ -162,7 +162,7 @@ class Rows:
             self._texts: list[tuple[int, dict[str, int], array]] = [
                 (k, {}, array("q")) for k in texts
             ]
-            while block := list(islice(found, max(1, _BLOCK // len(self.header)))):
+            while block := list(islice(rows, max(1, _BLOCK // len(self.header)))):
                 self._take(block)
         require_cells(path, self.columns, self.lines)
 

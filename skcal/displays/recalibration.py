@@ -14,6 +14,7 @@ from skcal._labels import (
     is_table,
     refuse_another_order,
 )
+from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import InputError, check_predictions, check_proba
 from skcal.displays.axis import set_axes
@@ -94,7 +95,7 @@ class RecalibrationDisplay(Display):
     def _facts(self):
         [before], [after] = self.before.panels, self.after.panels
         errors = [
-            panel.number.sentence().partition(" (")[0].removeprefix("calibration error ")
+            plain_number(panel.number.estimate)
             for panel in (before, after)
             if panel.number is not None
         ]

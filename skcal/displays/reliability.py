@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._show import Table, html_list, html_result, percent
+from skcal._show import Table, html_list, html_result, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT
 from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
@@ -486,7 +486,7 @@ def _ranges_of(result, sample: Sample, numbers) -> dict[int, list[ScanRange]]:
 def _facts_of_error(panel) -> list[str]:
     if panel.number is None:
         return []
-    error, _, _ = panel.number.sentence().partition(" (")
+    error = f"calibration error {plain_number(panel.number.estimate)}"
     if panel.ranges:
         return [error, counted(len(panel.ranges), "significant range")]
     return [error, "significant" if panel.number.is_significant else "not significant"]
@@ -548,8 +548,7 @@ def _line_label(panel) -> str:
     """The name of a classifier and its error, for axes that it shares."""
     name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else "classifier"
     if panel.number is not None:
-        error, _, _ = panel.number.sentence().partition(" (")
-        name += f": {error.removeprefix('calibration error ')}"
+        name += f": {plain_number(panel.number.estimate)}"
     return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
 
 

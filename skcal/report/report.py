@@ -16,7 +16,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._groups import refuse_no_pairs
 from skcal._labels import refuse_another_order
-from skcal._show import as_json
+from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT, InputError
 from skcal.hypothesis_tests import segment_test
@@ -186,8 +186,7 @@ class CalibrationReport:
                 f"off beyond all samples, first {first}."
             )
         if self.target is not None:
-            text = self.target.sentence()
-            sentences.append(f"{text[0].upper()}{text[1:]}.")
+            sentences.append(stated(self.target.sentence()))
         return [sentence for sentence in sentences if sentence]
 
     @property

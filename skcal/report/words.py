@@ -8,7 +8,7 @@ import re
 import numpy as np
 
 from skcal._scores import of_outcomes
-from skcal._show import listed, percent, plain_number, pvalue_text, share
+from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.report.answer import NAMES, Answer
 
@@ -135,8 +135,7 @@ def answer_of_comparison(report) -> Answer:
     names = report.overall.name, report.comparison.second.name
     if difference is None:
         return Answer("Comparison", "unknown", [paired_verdict(report)])
-    sentence = difference.sentence(*names)
-    sentences = [f"{sentence[0].upper()}{sentence[1:]}."]
+    sentences = [stated(difference.sentence(*names))]
     if not difference.is_significant:
         other = [paired_verdict(report)] if _tests_differ(report) else []
         return Answer("No significant difference", "unknown", sentences + other)
