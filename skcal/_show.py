@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from html import escape
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -163,49 +164,14 @@ _LONG = 15  # rows; longer tables of a report scroll on screens
 _WIDTH = 100  # of text
 _NARROW = 40  # what a wrapped column has at least
 
-# The rules of notebooks and of nbconvert, such as ".jp-RenderedHTMLCommon tbody tr:nth-child(odd)",
-# name two classes at most: three undo them, four are ours and five those of one kind of output,
-# since every output repeats its style and the last of equal rules would win.
-_LIGHT = """--text: #1c1c1c; --soft: #595959; --line: #dcdcdc; --back: #fff; --box: #f4f6f8;
-  --mind: #fdf3e7; --edge: #d55e00; --image: none; color-scheme: light;"""
-_DARK = """--text: #ececec; --soft: #b3b3b3; --line: #3a3a3a; --back: #141414; --box: #222;
-  --mind: #2b2118; --edge: #d55e00; --image: invert(.92) hue-rotate(180deg);
-  color-scheme: dark;"""
-_RESET = """
-& :is(article, aside, b, bdi, caption, dd, details, div, dl, dt, figcaption, figure, footer, h1, h2,
-  h3, h4, header, img, li, p, section, small, summary, table, tbody, td, th, thead, tr, ul)
-  { all: revert; box-sizing: border-box; }
-"""
-_RULES = f"""
-& {{ {_LIGHT} color: var(--text); background: var(--back);
-  font: 1rem/1.5 system-ui, -apple-system, "Segoe UI", Roboto, sans-serif; text-align: left;
-  white-space: normal; overflow-wrap: anywhere; box-sizing: border-box; }}
-@media screen and (prefers-color-scheme: dark) {{ & {{ {_DARK} }} }}
-@media screen {{
-  [data-jp-theme-light="true"] &, .vscode-light & {{ {_LIGHT} }}
-  [data-jp-theme-light="false"] &, .vscode-dark & {{ {_DARK} }}
-}}
-& table {{ width: 100%; border-collapse: collapse; color: inherit; font-size: .9375rem;
-  font-variant-numeric: tabular-nums; }}
-& :is(td, th) {{ padding: .3rem .75rem .3rem 0; text-align: left; vertical-align: top;
-  font-weight: normal; border-bottom: 1px solid var(--line); background: none; }}
-& thead th {{ color: var(--soft); font-size: .8125rem; vertical-align: bottom; }}
-& .skcal-scroll {{ overflow: auto; }}
-& ul {{ margin: 0; padding-left: 1.1rem; }}
-& li {{ margin: .2rem 0; }}
-"""
-_RESULT = """
-& { width: fit-content; max-width: 100%; padding: .5rem .75rem; font-size: .875rem; }
-& table { width: auto; font-size: .875rem; overflow-wrap: break-word; }
-& :is(td, th) { padding: .15rem 1rem .15rem 0; }
-& thead + tbody .skcal-number, & thead .skcal-number { text-align: right; white-space: nowrap; }
-& thead + tbody td { white-space: nowrap; }
-& :is(td, th):last-child { padding-right: .25rem; }
-& .skcal-scroll + .skcal-scroll { margin-top: .75rem; }
-& .skcal-chosen :is(td, th) { font-weight: 600; }
-& p { margin: 0 0 .4rem; font-weight: 600; }
-& ul { margin-top: .5rem; color: var(--soft); padding-left: 1.1rem; }
-"""
+
+def style_sheet(path: Path) -> dict[str, str]:
+    """The sections of a style sheet; a comment in front of each is its name."""
+    text = path.read_text(encoding="utf-8")
+    return dict(re.findall(r"^/\* (\w+) \*/\n(.*?)(?=^/\* \w+ \*/\n|\Z)", text, re.S | re.M))
+
+
+_CSS = style_sheet(Path(__file__).with_suffix(".css"))
 
 
 def style(name: str, rules: str, of_page: bool = False) -> str:
@@ -213,14 +179,16 @@ def style(name: str, rules: str, of_page: bool = False) -> str:
 
     Hosts have sizes of their own: of a page of ours alone the reader's size of text is the unit.
     """
-    common = _RESET.replace("&", 3 * ".skcal") + _RULES.replace("&", 4 * ".skcal")
-    text = common + rules.replace("&", 4 * ".skcal" + "." + name)
+    themes = {theme: _CSS[theme].rstrip() for theme in ("LIGHT", "DARK")}
+    common = re.sub("LIGHT|DARK", lambda theme: themes[theme[0]], _CSS["rules"])
+    text = _CSS["reset"].replace("&", 3 * ".skcal") + common.replace("&", 4 * ".skcal")
+    text += rules.replace("&", 4 * ".skcal" + "." + name)
     if not of_page:
         text = re.sub(r"([\d.]+)rem", lambda found: f"{16 * float(found[1]):g}px", text)
     return f"<style>{text}</style>\n"
 
 
-_STYLE = style("skcal-result", _RESULT)
+_STYLE = style("skcal-result", _CSS["result"])
 
 
 def html_text(text) -> str:

@@ -174,7 +174,8 @@ def test_the_wheel_holds_the_package_and_nothing_else(built):
         [metadata] = [name for name in names if name.endswith(".dist-info/METADATA")]
         message = email.message_from_bytes(wheel.read(metadata))
     inside = {name for name in names if ".dist-info/" not in name}
-    expected = {path.relative_to(ROOT).as_posix() for path in SOURCES} | {"skcal/py.typed"}
+    files = [*SOURCES, *PACKAGE.rglob("*.css"), PACKAGE / "py.typed"]
+    expected = {path.relative_to(ROOT).as_posix() for path in files}
     assert inside == expected
     assert any(name.endswith("licenses/LICENSE") for name in names)
     required = [text for text in message.get_all("Requires-Dist") if "extra ==" not in text]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
-from skcal._show import html_list, html_text, percent, style
+from skcal._show import html_list, html_text, percent, style, style_sheet
 from skcal.displays.reliability_panel import SMOOTH
 from skcal.report.answer import answer_of
 from skcal.report.figure import (
@@ -52,100 +53,9 @@ _DECISION_READING = (
     " Net benefit: events found by treating where the prediction is at least the threshold t, less "
     "t / (1 − t) for each needless treatment."
 )
-_RULES = """
-.skcal-page { margin: 0; background: #fff; }
-& { max-width: 68rem; margin: 0 auto; padding: 1.25rem; }
-& header p { margin: 0; color: var(--soft); }
-& :is(h1, h2, h3, h4) { line-height: 1.25; color: inherit; }
-& header :is(h1, h3) { margin: 0 0 .25rem; font-size: 1.7rem; }
-& :is(section, aside) > :is(h2, h4) { margin: 0 0 .5rem; font-size: 1.15rem; }
-& section { margin-top: 1rem; }
-& .skcal-verdict { margin: 1rem 0 0; font-size: 1.1rem; }
-& .skcal-verdict strong { display: block; font-size: 1.35rem; }
-& .skcal-good { color: #0072b2; }
-& .skcal-unknown { color: var(--soft); }
-& .skcal-moderate { color: #b35900; }
-& .skcal-bad { color: #c03000; }
-& summary { cursor: pointer; margin: 0 0 .5rem; }
-& summary :is(h2, h4) { display: inline; margin: 0; font-size: 1.15rem; }
-& aside { padding: .75rem 1rem; border-left: .25rem solid var(--edge);
-  background: var(--mind); }
-& .skcal-first { display: grid; grid-template-columns: minmax(18rem, 24rem) minmax(20rem, 1fr);
-  gap: 0 2rem; align-items: start; margin-top: 1rem; }
-& .skcal-first:not(:has(figure)), & .skcal-first:has(img + img) { display: block; }
-& .skcal-first figure { margin: 0 0 1rem; }
-& figure { margin: 1rem auto; }
-& img { display: block; height: auto; filter: var(--image); }
-& .skcal-panels { display: flex; flex-wrap: wrap; justify-content: center; gap: 1rem; }
-& .skcal-panels img { flex: 1 1 20rem; width: 100%; max-width: 30rem; min-width: 0; }
-& details .skcal-panels { flex-direction: column; align-items: center; }
-& details .skcal-panels img { flex: none; }
-& .skcal-many img { flex: none; width: 21.6rem; max-width: 100%; }
-& details .skcal-many { flex-direction: row; }
-& figcaption { color: var(--soft); font-size: .875rem; }
-& .skcal-measures thead { display: none; }
-& .skcal-measures :is(table, tbody) { display: block; }
-& .skcal-measures tr { display: grid; grid-template-columns: 1fr 5rem 8.5rem; gap: 0 .75rem;
-  padding: .35rem 0; border-bottom: 1px solid var(--line); break-inside: avoid; }
-& .skcal-measures :is(td, th) { padding: 0; border: 0; font-weight: 600; }
-& .skcal-measures td:nth-child(2) { text-align: right; }
-& .skcal-measures td:nth-child(3) { font-weight: normal; }
-& .skcal-measures td:last-child { grid-column: 1 / -1; color: var(--soft); font-size: .875rem;
-  font-weight: normal; }
-& .skcal-measures .skcal-part :is(td, th) { font-weight: normal; }
-& .skcal-part :is(th, td:last-child) { padding-left: 1.25rem; }
-& details .skcal-measures tbody { columns: 26rem; column-gap: 2rem; }
-& .skcal-number { text-align: right; }
-& .skcal-long { max-height: 26rem; }
-& .skcal-scroll table { overflow-wrap: break-word; }
-& .skcal-scroll th { min-width: 4.5rem; max-width: 18rem; overflow-wrap: anywhere; }
-& .skcal-scroll thead th { overflow-wrap: break-word; }
-& .skcal-scroll tbody th { min-width: 8rem; }
-& .skcal-scroll small { display: block; color: var(--soft); }
-& .skcal-scroll thead th { position: sticky; top: 0; background: var(--back); }
-& .skcal-scroll + ul { margin-top: .75rem; }
-& footer { margin-top: 2rem; color: var(--soft); font-size: .875rem; }
-@media screen and (max-width: 60rem) { & .skcal-first { display: block; } }
-@media (max-width: 40rem) {
-  & { padding: 1rem; }
-  & .skcal-first { display: block; }
-  & .skcal-measures tr { grid-template-columns: 1fr auto auto; }
-  & .skcal-scroll :is(td, th) { padding-right: .4rem; font-size: .75rem; }
-  & .skcal-scroll :is(th, tbody th) { min-width: 0; }
-}
-@media screen and (prefers-color-scheme: dark) {
-  .skcal-page { background: #141414; }
-  & .skcal-good { color: #6cb8ff; }
-  & .skcal-moderate { color: #ffb366; }
-  & .skcal-bad { color: #ff8a5c; }
-}
-@media print {
-  & { max-width: none; padding: 0; font-size: 8.5pt; line-height: 1.35; }
-  & :is(table, small, figcaption, footer, td, th, li) { font-size: 8pt; }
-  & header :is(h1, h3) { font-size: 16pt; }
-  & :is(section, aside) > :is(h2, h4), & summary :is(h2, h4) { font-size: 11pt; }
-  & .skcal-verdict { font-size: 10pt; margin-top: .5rem; }
-  & .skcal-verdict strong { font-size: 13pt; }
-  & .skcal-measures td:last-child { font-size: 7.5pt; }
-  & .skcal-measures tr { padding: .15rem 0; }
-  & details .skcal-measures tbody { columns: 2; }
-  & :is(td, th) { padding-top: .08rem; padding-bottom: .08rem; }
-  & details :is(td, th) { font-size: 7.5pt; line-height: 1.2; }
-  & aside { padding: .4rem .75rem; }
-  & section, & footer { margin-top: .4rem; }
-  & figure { margin: .5rem auto; }
-  & .skcal-scroll { max-height: none; overflow: visible; }
-  & .skcal-scroll thead th { position: static; }
-  & :is(tr, img, aside) { break-inside: avoid; }
-  & section:has(details:not([open])) { display: none; }
-  & :is(h2, h4, summary) { break-after: avoid; }
-  & .skcal-panels, & details .skcal-panels { flex-direction: row; }
-  & .skcal-panels img, & details .skcal-panels img { flex: none; width: 7.9cm; }
-  & .skcal-first { grid-template-columns: 7.9cm 1fr; }
-}
-"""
-_PAGE_STYLE = style("skcal-report", _RULES, of_page=True)
-_PART_STYLE = style("skcal-report", _RULES)
+_CSS = style_sheet(Path(__file__).with_suffix(".css"))["report"]
+_PAGE_STYLE = style("skcal-report", _CSS, of_page=True)
+_PART_STYLE = style("skcal-report", _CSS)
 
 
 def as_page(report, full: bool = False) -> str:
