@@ -60,10 +60,13 @@ def plain(value):
 
 def plain_number(value: float) -> str:
     """Three decimals, or two digits of what is smaller, without an exponent: 0.138, 0.0042."""
-    if value == 0 or abs(value) >= 0.01:
-        return f"{value:.3f}"
-    text = np.format_float_positional(value, 2, unique=False, fractional=False)
-    return text.rstrip(".")
+    return f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else significant(value)
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """So many digits, without an exponent."""
+    text = np.format_float_positional(value, digits, unique=False, fractional=False)
+    return text.rstrip(".") if math.isfinite(value) else str(value)
 
 
 def about(value: float, limit: float) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict
 
 import numpy as np
 
@@ -17,6 +16,7 @@ from skcal.hypothesis_tests.error_difference import difference_of_errors
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.notions import ANSWERS, Notion, resolve_notion
 from skcal.report.compare import read_subgroups
+from skcal.report.views import as_data
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
 #: What --max-error can bound; the first is what it bounds unless --error says another.
@@ -99,11 +99,9 @@ def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
     if test.verdict == "above" and n_bounds > 1:
         test = bounded(sample, error, limit, 1 - LEVEL / n_bounds, limits=limits)
     outcome, rate = _rarest_outcome(sample)
-    facts = {**asdict(test), "error": error}
-    for name in ("n_samples_needed", "largest_gap"):
-        if not np.isfinite(facts[name]):
-            facts[name] = None
-    facts |= {
+    facts = {
+        **as_data(test),
+        "error": error,
         "rarest_outcome": outcome,
         "rate_of_rarest_outcome": rate,
         "limit_by_rate": limit / rate if rate > 0 else None,
@@ -274,6 +272,6 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         "notion": str(test.notion),
         "estimate": test.estimate,
         "pvalue": test.pvalue,
-        "error_difference": None if difference is None else asdict(difference),
+        "error_difference": as_data(difference),
         "reading": reading,
     }

@@ -328,22 +328,25 @@ def _complete_answers(options, parser):
     if options.confidence is None or options.correct is None:
         lacking = "--correct" if options.correct is None else "--confidence"
         parser.error(f"{lacking} COLUMN is missing: --confidence and --correct belong together")
-    for name in ("score", "pos_label", "soft", "notion"):
-        if getattr(options, name, None):
-            option = f"--{name.replace('_', '-')}"
-            parser.error(f"{option} is not an option with --confidence, which settles that")
+    settled = ("score", "pos_label", "soft", "notion")
+    _refuse(options, settled, "--confidence, which settles that", parser)
     if options.command == "monitor":
         parser.error("--confidence is not an option of monitor: pass --score and --label")
     options.score, options.label = options.confidence, options.correct
 
 
+def _refuse(options, names, reason, parser):
+    """Refuse options, by their names in the parsed arguments, if they are given."""
+    for name in names:
+        if getattr(options, name):
+            parser.error(f"--{name.replace('_', '-')} is not an option with {reason}")
+
+
 def _complete_recalibrate(options, parser):
     """Check which files there are; with --map the first is APPLY."""
     if options.map is not None:
-        for name in ("save", "logits", "pos_label", "method", "groups", "weight", "soft"):
-            if getattr(options, name):
-                option = f"--{name.replace('_', '-')}"
-                parser.error(f"{option} is not an option with --map, whose fit has settled that")
+        settled = ("save", "logits", "pos_label", "method", "groups", "weight", "soft")
+        _refuse(options, settled, "--map, whose fit has settled that", parser)
         if options.second is not None:
             parser.error("with --map there is nothing to fit to: pass APPLY alone")
         options.file, options.second = None, options.file

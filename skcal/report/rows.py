@@ -5,9 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 
-import numpy as np
-
-from skcal._show import Table, format_setting, number, percent, plain_number
+from skcal._show import Table, format_setting, number, percent, plain_number, significant
 from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
@@ -222,9 +220,9 @@ def tuned_rows(facts: dict) -> list[Row]:
     how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
         how += f", the lowest risk of {len(facts['candidates'])} candidates"
-    estimate = f"root mean square; its square is {_decimal(squared)}"
+    estimate = f"root mean square; its square is {significant(squared)}"
     if facts["standard_error"] is not None:
-        estimate += f" ± {_decimal(facts['standard_error'], 1)}"
+        estimate += f" ± {significant(facts['standard_error'], 1)}"
     estimate += f"; if calibrated ≤ {plain_number(facts['calibrated_up_to'])}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
@@ -232,12 +230,6 @@ def tuned_rows(facts: dict) -> list[Row]:
         Row("plug-in", plug_in, how, notion, indented=True),
     ]
     return [*rows, *_one_step_rows(facts)]
-
-
-def _decimal(value: float, digits: int = 2) -> str:
-    """So many digits, without an exponent."""
-    text = np.format_float_positional(value, digits, unique=False, fractional=False)
-    return text.rstrip(".") if math.isfinite(value) else str(value)
 
 
 def root(squared: float) -> float:
@@ -252,8 +244,8 @@ def _one_step_rows(facts: dict) -> list[Row]:
         return []
     by = f"by {one_step['function']}"
     if one_step["standard_error"] is not None:
-        spread = _decimal(one_step["standard_error"], 1)
-        square = f"{_decimal(one_step['squared_error'])} ± {spread}"
+        spread = significant(one_step["standard_error"], 1)
+        square = f"{significant(one_step['squared_error'])} ± {spread}"
         by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
     rows = [Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)]
     bound = one_step["lower_confidence_bound"]
