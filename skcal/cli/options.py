@@ -227,8 +227,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "default": "auto",
         "metavar": "STEP",
         "help": "step in which predictions are rounded, such as 0.05: 0 and 1 then mean within "
-        "half a step; none takes them as they are (default: auto, 0.05 or 0.01 where all are "
-        "multiples)",
+        "half a step; none takes them as they are (default: auto, the first of 0.1, 0.05 and 0.01 "
+        "of which all are multiples)",
     },
     "--max-error": {
         "type": _positive,

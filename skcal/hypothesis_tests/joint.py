@@ -167,8 +167,8 @@ def calibration_test(
     resolution : float in (0, 1], "auto" or None, default="auto"
         The step in which single probabilities are rounded. 0 and 1 then mean "within half a step":
         one outcome against them is no evidence of miscalibration, more than half a step of them
-        is. "auto" is 0.05 or 0.01 if all predictions are multiples of it and at least three
-        different ones lie between 0 and 1; None takes predictions as they are.
+        is. "auto" is the first of 0.1, 0.05 and 0.01 of which all predictions are multiples, if at
+        least three different ones lie between 0 and 1; None takes predictions as they are.
     n_resamples : int, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.
     random_state : int, RandomState instance or None, default=0

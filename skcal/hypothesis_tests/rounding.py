@@ -14,7 +14,7 @@ from skcal.notions import Problem
 RESOLUTION: dict[str, list] = {
     "resolution": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right"), None]
 }
-_STEPS = 0.05, 0.01
+_STEPS = 0.1, 0.05, 0.01  # from the coarsest
 _FEWEST = 3  # different predictions between 0 and 1, without which no step is found
 _ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
 

@@ -210,7 +210,7 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
     return part if part.groups.of_shares else part._replace(groups=part.groups.of_several())
 
 
-def tests_of_subgroups(
+def subgroup_tests(
     names: list[str], samples: list[Sample], settings: Settings
 ) -> tuple[list[JointTestResult | None], list[str]]:
     """Test each subgroup, with p-values adjusted for all of them by Holm's method.

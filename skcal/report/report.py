@@ -41,7 +41,7 @@ from skcal.report.compare import (
     read_subgroups,
     sample_of,
     samples_of_pairs,
-    tests_of_subgroups,
+    subgroup_tests,
 )
 from skcal.report.figure import reliability
 from skcal.report.findings import asked, beside
@@ -548,7 +548,7 @@ def calibration_report(
     names, samples = [label for label, _ in parts], [sample_of(sample, rows) for _, rows in parts]
     wholes = [samples_of_pairs(by_label[0], rows) for _, rows in parts]
     asked_of = [whole or part for whole, part in zip(wholes, samples, strict=True)]
-    tests, warnings = tests_of_subgroups(names, asked_of, settings) if parts else ([], [])
+    tests, warnings = subgroup_tests(names, asked_of, settings) if parts else ([], [])
     subgroups = [
         measure(label, part, settings, test, of_part=True, by_label=whole)
         for label, part, test, whole in zip(names, samples, tests, wholes, strict=True)

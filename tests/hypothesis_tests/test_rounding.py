@@ -28,7 +28,7 @@ def told_as_certain_but_wrong(n_wrong):
 def test_an_outcome_against_a_rounded_1_does_not_decide():
     y, p = told_as_certain_but_wrong(1)
     result = calibration_test(y, p, **OPTIONS)
-    assert (result.resolution, result.n_rounded, result.n_impossible) == (0.05, 1, 0)
+    assert (result.resolution, result.n_rounded, result.n_impossible) == (0.1, 1, 0)
     assert result.pvalue > 0.05
     assert "certainty" not in result.statistic_pvalues
     assert "1 outcomes against predictions of 0 or 1: these may be rounded" in str(result)
@@ -64,6 +64,8 @@ def test_nothing_changes_without_an_outcome_against_0_or_1():
 @pytest.mark.parametrize(
     ("p", "step"),
     [
+        ([0, 0.1, 0.3, 0.7, 1], 0.1),
+        (np.float32([0, 0.1, 0.3, 0.7, 1]), 0.1),
         ([0, 0.05, 0.3, 0.95, 1], 0.05),
         ([0, 0.01, 0.3, 0.95, 1], 0.01),
         (np.float32([0, 0.05, 0.3, 0.95, 1]), 0.05),
