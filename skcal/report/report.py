@@ -387,14 +387,14 @@ def calibration_report(
     max_error : float in (0, 1), default=None
         The calibration error that you tolerate. The title says whether the error is small, moderate
         or large beside it. None is 0.05, of rare events a fifth of their rate.
-    resolution : float in (0, 1], "auto" or None, default="auto"
-        The step in which predictions are rounded, as in
-        :func:`skcal.hypothesis_tests.calibration_test`: 0 and 1 then mean "within half a step".
     metrics : dict of str to callable, default=None
         Your own metrics, ``metric(y_true, y_proba) → float``: each is a row with its
         :func:`skcal.metrics.bootstrap_interval`, of ``n_resamples`` calls. It also gets
         ``labels``, ``notion`` and ``groups`` if it takes them, and ``sample_weight`` if there are
         weights.
+    resolution : float in (0, 1], "auto" or None, default="auto"
+        The step in which predictions are rounded, as in
+        :func:`skcal.hypothesis_tests.calibration_test`: 0 and 1 then mean "within half a step".
     confidence_level : float in (0, 1), default=0.95
         The confidence level of intervals, bands and the one-sided lower bound.
     n_resamples : int ≥ 19, default=None
