@@ -100,7 +100,8 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     for one, other in [(found, expected), *zip(found.subgroups, expected.subgroups, strict=True)]:
         one, other = (getattr(report, "overall", report) for report in (one, other))
         assert (one.overview, one.scores) == (other.overview, other.scores)
-        assert (one.validation, one.cutoff.high) == (other.validation, other.cutoff.high)
+        assert repr(one.validation) == repr(other.validation)  # some of it is NaN
+        assert one.cutoff.high == other.cutoff.high
         assert one.scan.ranges == other.scan.ranges
     assert str(found.segments) == str(expected.segments)
 
