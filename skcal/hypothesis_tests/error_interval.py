@@ -99,8 +99,7 @@ def calibration_error_interval(
     and 10,000, of 346, 2,600 and 78 data sets, and at most 13 of 200 of one curve at n = 1,000;
     upper 0 %, 0.2 % and 0.5 % of 1,800, 3,600 and 1,080.
     Lognormal weights, groups of five and five votes a sample, four curves at n = 300 and 1,000:
-    lower 0 of 75 and 0.3 to 2 % of 300 each, upper 0 of 400 each. So the upper limit is wider than
-    it had to be.
+    lower 0 of 75 and 0.3 to 2 % of 300 each, upper 0 of 400 each, which could be narrower.
 
     Standard errors are the larger of the observed one and that of calibrated predictions, of
     ``groups`` by their sums, with quantiles of Student's distribution for groups and for weights
