@@ -57,14 +57,17 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]
-    texts += [] if gate is None else [one_line(status_of_gate(gate["results"]), 100)]
+    if gate is not None:
+        texts += [one_line(line, 100) for line in status_of_gate(gate["results"])]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
             findings = _find(name, predictions, notion, options, limits.get(notion))
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
-            said = f"All samples: {answer.title}." if brief else f"{wrapped(str(answer))}\n"
-            texts.append(f"{heading(findings)}\n\n{said}")
+            said = f"\n{wrapped(str(answer))}\n"
+            if brief:  # rows of subgroups say more
+                said = f"All samples: {answer.title}." * (not options.by)
+            texts.append(f"{heading(findings)}\n{said}".removesuffix("\n" * brief))
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [error_facts(search, kind) for kind in kinds]
@@ -84,7 +87,9 @@ def _lines_of_gate(results, full) -> list[str]:
     if full or len(results) == 1:
         return [wrapped(facts["reading"]) for facts in results]
     n_shown = len(results) if len(results) <= _ROWS else _ROWS - 1
-    more = [f"… and {len(results) - n_shown:,} more: pass --details"] * (n_shown < len(results))
+    more = [f"… and {len(results) - n_shown:,} more rows: --details shows them"] * (
+        n_shown < len(results)
+    )
     rows = [row_of_gate(facts) for facts in results[:n_shown]]
     several = [len({row[k] for row in rows}) > 1 for k in range(len(rows[0]))]
     shown = [k for k, differ in enumerate(several) if differ or k > 2]  # names only if they differ

@@ -102,6 +102,7 @@ def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
     facts = {
         **as_data(test),
         "error": error,
+        "ratio": _ratio(sample),
         "rarest_outcome": outcome,
         "rate_of_rarest_outcome": rate,
         "limit_by_rate": limit / rate if rate > 0 else None,
@@ -111,6 +112,15 @@ def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
         name = f"The largest {GATED_ERRORS[error]} of a class"
     name += f" ({notion})" * (not notion.of_positive_class)
     return {**facts, "reading": _reading(name, facts)}
+
+
+def _ratio(sample) -> float | None:
+    """Observed over predicted events, O/E; None without a positive class or without events."""
+    if not sample.notion.of_positive_class:
+        return None
+    [problem] = sample.problems()
+    observed, predicted = problem.weight @ problem.outcomes, problem.weight @ problem.features
+    return float(observed[0] / predicted[0]) if predicted[0] > 0 else None
 
 
 def _rarest_outcome(sample) -> tuple[str, float]:
@@ -168,14 +178,21 @@ def _reading(name, facts) -> str:
     return f"{first} {stated('; '.join(more))}" if more else first
 
 
-def status_of_gate(results) -> str:
-    """Whether the gate is passed, and of what it is not."""
-    verdict = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
-    if verdict == "below":
-        return "PASSED."
-    names = dict.fromkeys(_part(facts) for facts in results if facts["verdict"] == verdict)
-    what = "FAILED" if verdict == "above" else "NOT DECIDED, too few samples"
-    return f"{what}: {listed(list(names), 3)}."
+def status_of_gate(results) -> list[str]:
+    """Whether the gate is passed, of what it is not, and what is not decided."""
+    parts: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
+    for facts in results:
+        parts[facts["verdict"]][_part(facts)] = facts
+    above, unknown = (listed(list(parts[verdict]), 3) for verdict in WORST_FIRST[:2])
+    if not above:
+        return [f"NOT DECIDED, too few samples: {unknown}." if unknown else "PASSED."]
+    lines = [f"FAILED: {above}."] + [f"Not decided: {unknown}."] * bool(unknown)
+    if len(results) > 1:
+        [level, *_] = {_level(facts) for facts in parts["above"].values()}
+        lines.append(
+            f"Each fails only at {level} confidence, since {len(results)} are tested together."
+        )
+    return lines
 
 
 def row_of_gate(facts) -> tuple[str, ...]:
@@ -187,7 +204,8 @@ def row_of_gate(facts) -> tuple[str, ...]:
         str(facts["notion"]),
         _SHORT[facts["error"]],
         number(facts["estimate"]),
-        _verdict(facts),
+        "" if facts["ratio"] is None else f"O/E {facts['ratio']:.2f}",
+        _verdict(facts) + " (not decided)" * (facts["verdict"] == "unknown"),
         f"{low}at most {number(facts['high'])} ({each}{_level(facts)} confidence)",
     )
 

@@ -116,8 +116,9 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             command = f"python -m skcal monitor {shlex.quote(options.state)}"
             text = str(monitor).replace(
                 NEXT,
-                f"Next: find the cause. Then: {command} --acknowledge --note WHY\n"
-                f"After a recalibration: {command} --reset --note WHY",
+                "Next: find the cause.\n"
+                f"To close the alarm and watch on: {command} --acknowledge --note CAUSE\n"
+                f"After a recalibration, to begin anew: {command} --reset --note CAUSE",
             )
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:

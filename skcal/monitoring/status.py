@@ -10,7 +10,10 @@ from skcal._show import percent, printable
 from skcal.monitoring.history import Period
 
 #: What to do after an alarm.
-NEXT = "Next: find the cause. Then acknowledge(note); after a recalibration reset(note)."
+NEXT = (
+    "Next: find the cause. Then acknowledge(note) closes the alarm and watches on; after a "
+    "recalibration reset(note) begins without samples."
+)
 CHANCE = 0.8  # of finding what "would have been found" says
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
@@ -104,12 +107,21 @@ def _last_reset(monitor) -> str:
 def _alarm(monitor) -> str:
     if monitor.alarm_ is None:
         return f"No alarm after {monitor.n_samples_seen_:,} samples."
-    first = f"ALARM since sample {monitor.alarm_:,}"
+    first = f"ALARM at sample {monitor.alarm_:,}, not acknowledged"
     if monitor.acknowledged_ is not None:
         first = f"Alarm at sample {monitor.alarm_:,}, acknowledged at {monitor.acknowledged_:,}"
     said = _direction(monitor)
+    over = " The drift seems to be over." * _seems_over(monitor.periods_)
     now = f"{monitor.n_samples_seen_:,} samples until now"
-    return f"{first} ({now}){': ' + said if said else ''}."
+    return f"{first} ({now}){': ' + said if said else ''}.{over}"
+
+
+def _seems_over(periods: dict[str, Period]) -> bool:
+    """Whether a drift has ended, and O/E of the last samples is as calibrated predictions have."""
+    last = periods.get("recent")
+    if last is None or last.ratio is None or last.chance_low is None or last.chance_high is None:
+        return False
+    return "since_drift" in periods and last.chance_low <= last.ratio <= last.chance_high
 
 
 def _direction(monitor) -> str | None:
@@ -192,8 +204,8 @@ def _evidence(monitor) -> str:
         )
     needed = f"{threshold(monitor):,.4g}"
     return (
-        f"Evidence: e-value {monitor.e_value_:,.3g}, alarm at {needed}. The probability that a "
-        f"false alarm ever comes is at most {percent(monitor.alpha)}."
+        f"Evidence: e-value {monitor.e_value_:,.3g}, alarm at {needed}. If predictions are "
+        f"calibrated, an alarm ever comes with probability at most {percent(monitor.alpha)}."
     )
 
 

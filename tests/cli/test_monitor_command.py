@@ -69,9 +69,11 @@ def test_the_exit_status_tells_the_alarm(run, tmp_path):
         assert (kept.alpha, kept.notion) == (0.01, "canonical")
     assert status == 1
     text = run(write(tmp_path / "batch.csv", *batch(9)), status=1)
-    assert "ALARM since sample" in text
+    assert "ALARM at sample" in text
     for option in ("--acknowledge", "--reset"):
-        assert f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note WHY" in text
+        assert (
+            f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note CAUSE" in text
+        )
 
 
 def test_json_holds_the_evidence(run, tmp_path):

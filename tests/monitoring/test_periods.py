@@ -80,7 +80,9 @@ def test_the_time_of_a_change_is_found():
 def test_an_alarm_speaks_of_the_drift_and_not_of_all_samples():
     monitor = watched(drifting(2, shift=-0.8, before=40, after=10))
     text = str(monitor)
-    assert text.startswith(f"ALARM since sample {monitor.alarm_:,} (10,000 samples until now): ")
+    assert text.startswith(
+        f"ALARM at sample {monitor.alarm_:,}, not acknowledged (10,000 samples until now): "
+    )
     assert "the event happens less often than predicted." in text
     change = monitor.periods_["drift"]
     assert f"Since about sample {change.first_sample:,}: {change.observed:,.4g} events" in text
@@ -141,7 +143,7 @@ def test_a_period_outside_of_chance_is_explained_and_all_samples_only_without_an
     text = str(watched(drifting(2)))
     assert "outside" not in text
     assert "All " not in text
-    assert text.endswith("Then acknowledge(note); after a recalibration reset(note).")
+    assert text.endswith("after a recalibration reset(note) begins without samples.")
 
 
 @pytest.mark.slow
@@ -283,6 +285,7 @@ def test_an_acknowledged_alarm_hides_no_second_drift():
     quiet = after_an_acknowledged_alarm(7, 0.0, 60)
     assert quiet.acknowledged_ == 9000 > quiet.alarm_
     assert "the event happened more often than predicted until about" in str(quiet)
+    assert "The drift seems to be over." in str(quiet)
     again = after_an_acknowledged_alarm(7, -0.6, 20)
     assert again.alarm_ > 9000
     assert again.acknowledged_ is None
