@@ -139,7 +139,7 @@ class ReliabilityDisplay(Display):
     ...     data.labels, data.proba, random_state=0, plot=False
     ... )
     >>> display
-    ReliabilityDisplay(n = 500, confidence, 9 bins, calibration error 0.138, 2 significant ranges)
+    ReliabilityDisplay(n = 500, confidence, 8 bins, calibration error 0.138, 2 significant ranges)
     """
 
     panels: list[ReliabilityPanel]

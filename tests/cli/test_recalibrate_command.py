@@ -14,7 +14,7 @@ from scipy.special import expit, logit
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.cli.commands import main
-from skcal.recalibration import InterceptCalibration, trial
+from skcal.recalibration import InterceptCalibration, candidates
 
 NAMES = ["a", "b", "c"]
 
@@ -22,7 +22,7 @@ NAMES = ["a", "b", "c"]
 @pytest.fixture(autouse=True)
 def few_candidates(monkeypatch):
     few = [TemperatureScaling()]
-    monkeypatch.setattr(trial, "default_candidates", lambda *_: few)
+    monkeypatch.setattr(candidates, "default_candidates", lambda *_: few)
 
 
 def write(path, header, rows):

@@ -17,6 +17,7 @@ from sklearn.pipeline import make_pipeline
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal._scores import log_losses, of_outcomes
+from skcal._show import about
 from skcal.datasets import make_tempered
 from skcal.metrics import calibration_error_interval
 from skcal.recalibration import (
@@ -472,7 +473,8 @@ def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
     before = calibration_error_interval(y, P, groups=groups, notion="classwise")
     assert vars(fitted.initial_error("classwise")) == vars(before)
     text = " ".join(fitted.summary().split())
-    assert expected.sentence().replace("calibration error", "calibration error after") in text
+    limits = expected.sentence().partition(" (")[2]
+    assert f"calibration error after {about(expected.estimate, expected.high)} ({limits}" in text
     assert f"accuracy {(P.argmax(axis=1) == y).mean():.4f} before" in text
     assert "predicted classes 0 % of the samples change theirs" in text
 
