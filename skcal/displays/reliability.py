@@ -537,7 +537,8 @@ def _heading(panel) -> str:
     facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]
     if panel.n_above:
-        lines.append(f"{panel.n_above:,} above {panel.axis.high:g} not shown")
+        several = "s" * (panel.n_above > 1)
+        lines.append(f"{panel.n_above:,} prediction{several} above {panel.axis.high:g} not drawn")
     if panel.number is not None:
         error, _, limits = panel.number.sentence().partition(" (")
         lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]

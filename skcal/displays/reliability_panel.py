@@ -76,8 +76,6 @@ class ReliabilityPanel:
         Where miscalibration is significant.
     axis : ProbabilityAxis
         Where both axes begin and end.
-    n_above : int
-        Predictions beyond a linear axis. One of logits has those beyond it at its ends.
     most : float
         A count for which the histogram has room, such as the largest one of another panel.
     """
@@ -102,8 +100,13 @@ class ReliabilityPanel:
     number: CalibrationErrorInterval | None = None
     ranges: list[ScanRange] = field(default_factory=list)
     axis: ProbabilityAxis = UNIT
-    n_above: int = 0
     most: float = 0
+
+    @property
+    def n_above(self) -> int:
+        """Predictions beyond a linear axis. One of logits has those beyond it at its ends."""
+        beyond = self.histogram_edges[:-1] > self.axis.high * (1 - 1e-9)
+        return round(self.histogram[:, beyond].sum()) if self.axis.scale == "linear" else 0
 
     @property
     def significant(self) -> np.ndarray:
@@ -230,7 +233,6 @@ def make_panel(
         number=number,
         ranges=list(ranges),
         axis=axis,
-        n_above=int(np.count_nonzero(x > axis.high)) if scale == "linear" else 0,
     )
 
 

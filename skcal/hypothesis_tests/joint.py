@@ -52,9 +52,9 @@ WEIGHTS = {
 }
 #: What each statistic detects; those of vectors are "bias", "kernel" and "certainty".
 STATISTICS_SEE = {
-    "bias": "predictions too high or too low on average",
+    "bias": "is predicted minus observed 0 on average?",
     "intercept": "the same, by the likelihood ratio of an intercept",
-    "slope": "predictions too extreme or not extreme enough",
+    "slope": "are predictions too extreme, or not enough?",
     "cox": "intercept and slope together, by their likelihood ratio",
     "bins": "ten bins of equally many predictions (Hosmer-Lemeshow)",
     "scan": "ranges of predictions",
@@ -301,7 +301,7 @@ def calibration_test(
     p-values of its statistics, adjusted for all of them:
       bias      0.001  predictions too low
       intercept 0.001  predictions too low
-      slope     0.54   predictions too extreme or not extreme enough
+      slope     0.54   are predictions too extreme, or not enough?
       cox       0.001  intercept and slope together, by their likelihood ratio
       bins      0.006  ten bins of equally many predictions (Hosmer-Lemeshow)
       scan      0.001  ranges of predictions

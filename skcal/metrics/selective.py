@@ -128,9 +128,9 @@ class CoverageAtRisk:
         if self.nearest is not None:
             near = self.nearest
             said.append(
-                f"The lowest risk that they could have proven is {percent(near.max_risk)}, had it "
-                f"been chosen before: a confidence of at least {near.threshold:.12g} keeps "
-                f"{near.n_kept:,} answers, and {100 * (near.risk or 0):.1f} % of them are wrong."
+                f"A limit of {percent(near.max_risk)}, chosen in advance, would have been proven: "
+                f"a confidence of at least {near.threshold:.12g} keeps {near.n_kept:,} answers, "
+                f"and {100 * (near.risk or 0):.1f} % of them are wrong. Prove it on new answers."
             )
         if self.lowest_risk is None:
             said.append(
@@ -145,9 +145,9 @@ class CoverageAtRisk:
             )
         else:
             said.append(
-                "More answers could help: the share of wrong answers is as low as "
-                f"{100 * self.lowest_risk:.1f} % at one threshold. If the shares stay as here, a "
-                f"proof of {limit} takes about {self.n_needed:,} answers in all."
+                "More answers could help: the lowest share of wrong answers at a threshold is "
+                f"{100 * self.lowest_risk:.1f} %. If the shares stay as here, a proof of {limit} "
+                f"takes about {self.n_needed:,} answers in all, these included."
             )
         return " ".join(said)
 

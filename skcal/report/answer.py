@@ -17,7 +17,8 @@ _OF_AVERAGE = 0.5  # share of the error that the difference of the averages make
 NAMES = 5  # of classes and subgroups that are wrong
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
-    "{} differ, so one recalibration of all samples would fix only their average. Fit a "
+    "{} differ, so one recalibration of all samples would fix only their average: some would stay "
+    "too high, others too low. Fit a "
     f"SegmentRecalibrator on a held-out set, {_AGAIN}"
 )
 
@@ -212,9 +213,11 @@ def _what_to_do(found) -> str:
         return f"Recalibrate on a held-out set, {_AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
     after = f"{about(gain.error, gain.high)}, at most {high}"
+    unsure = "; as this limit is above the error now, that is not certain"
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after} with "
-        f"{percent(found.error.confidence_level)} confidence: fit it on a held-out set, {_AGAIN}"
+        f"{percent(found.error.confidence_level)} confidence"
+        f"{unsure * (gain.high >= found.error.estimate)}: fit it on a held-out set, {_AGAIN}"
     )
 
 
@@ -232,11 +235,11 @@ def _samples_needed(found) -> list[str]:
 
 
 def worst_range(test, notion) -> str:
-    """``At most 200 surplus or missing events per 1,000 cases in any range``."""
+    """How many events a decision about a range of predictions can get wrong."""
     what = "right answers" if notion.of_answers else "events"
     return (
-        f"in any range of predictions at most {per_thousand(test.high)} surplus or missing {what} "
-        f"per 1,000 of all cases ({percent(test.confidence_level)} confidence)"
+        f"acting on any range: at most {per_thousand(test.high)} {what} per 1,000 cases more or "
+        f"fewer than predicted ({percent(test.confidence_level)} confidence)"
     )
 
 

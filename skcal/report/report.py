@@ -56,6 +56,7 @@ from skcal.report.words import (
     n_different,
     name_of_parts,
     subgroups_differ,
+    with_worst,
 )
 from skcal.sample import Sample, is_of_labels, read_sample
 
@@ -157,7 +158,9 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        return answer_of(self.overall, name_of_parts(self) * subgroups_differ(self.subgroups))
+        if not subgroups_differ(self.subgroups):
+            return answer_of(self.overall)
+        return with_worst(answer_of(self.overall, name_of_parts(self)), self.subgroups)
 
     @property
     def verdict(self) -> str:

@@ -19,6 +19,7 @@ from skcal.report.words import (
 )
 
 N_WORST = 10  # segments that are shown
+_NEAR_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
 _OUTCOMES = ("subgroup", "n", "events", "O/E ratio", "calibration error", "p (Holm)")
@@ -127,7 +128,7 @@ def _kind_of_limits(row: Row, level: float) -> str:
 def headline_rows(measures: Measures, settings: dict, full: bool = False) -> list[Row]:
     """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
-        *_error_rows(measures.error, full),
+        *_error_rows(measures.error),
         *_cutoff_rows(measures.cutoff, settings["notion"]),
         *_average_rows(measures, settings),
     ]
@@ -166,15 +167,15 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     return rows + _own_rows(measures, level)
 
 
-def _error_rows(error, full=False):
+def _error_rows(error):
     if error is None:
         return []
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
-    detail = f"{mean} difference of probability and frequency; each limit alone holds with {level}"
-    if full:
-        detail += f", the upper one if the curve crosses the diagonal at most {error.max_crossings}"
-        detail += " times"
+    detail = (
+        f"{mean} difference of probability and frequency; each limit {level}, the upper for at "
+        f"most {error.max_crossings} crossings of the diagonal"
+    )
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high
@@ -332,7 +333,13 @@ def bins_table(panel) -> Table:
     """The bins of a reliability diagram."""
     names = ("prediction", "frequency", "low", "high", "band_low", "band_high")
     rows = zip(panel.count, *(getattr(panel, name) for name in names), strict=True)
-    return Table(_BINS, [(f"{count:,}", *map(number, values)) for count, *values in rows], "r" * 7)
+    cells = [(f"{count:,}", *map(_probability, values)) for count, *values in rows]
+    return Table(_BINS, cells, "r" * 7)
+
+
+def _probability(value: float) -> str:
+    """Four decimals, or the distance from 1 of what would be shown as 1."""
+    return f"1 − {1 - value:.1e}" if 0 < 1 - value < _NEAR_1 else number(value)
 
 
 # Subgroups, segments, two models

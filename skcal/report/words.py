@@ -10,14 +10,14 @@ import numpy as np
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.answer import NAMES, Answer
+from skcal.report.answer import NAMES, Answer, answer_of, side_of
 
 MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
-    "Whether the model was trained on these samples cannot be seen from here; if it was, "
-    "every number is too optimistic."
+    "Whether the model or a recalibration was fitted to these samples cannot be seen from here; if "
+    "so, every number is too optimistic."
 )
 _ALL_RIGHT = (
     "Every predicted class is right, as on training data, where forests look underconfident and "
@@ -95,7 +95,7 @@ def answer_of_subgroups(report) -> str:
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     ratios = all(part.validation is not None for part in report.subgroups)
     alike = ratios and len(report.subgroups) > 1 and not subgroups_differ(report.subgroups)
-    text += f": {names}." + _TOGETHER * (alike and report.overall.is_significant)
+    text += f": {names}." + _largest(wrong) + _TOGETHER * (alike and report.overall.is_significant)
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
@@ -107,12 +107,35 @@ def answer_of_subgroups(report) -> str:
     return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
 
 
+def _largest(wrong) -> str:
+    """The subgroup with the largest error, and to which side it is."""
+    if not wrong:
+        return ""
+    worst = max(wrong, key=lambda part: part.error.estimate)
+    ratio = worst.validation.observed_expected_ratio.estimate if worst.validation else math.nan
+    said = [plain_number(worst.error.estimate), side_of(worst).lower()]
+    said += [f"O/E {ratio:.2f}"] if math.isfinite(ratio) else []
+    which = f"The largest error is that of {worst.name}:" if len(wrong) > 1 else "Its error is"
+    return f" {which} {', '.join(said)}."
+
+
 def name_of_parts(report) -> str:
     """``Subgroups``, or what they are in a report of several labels."""
     if report.settings["notion_asked"] != "multi-label":
         return "Subgroups"
     only = all(part.name.startswith("label = ") for part in report.subgroups)
     return "Labels" if only else "Labels and subgroups"
+
+
+def with_worst(answer: Answer, parts) -> Answer:
+    """The answer about all samples, whose title names the subgroup with the largest error, too."""
+    wrong = [part for part in parts if part.is_significant]
+    worst = max(wrong, key=lambda part: part.error.estimate)
+    own = answer_of(worst)
+    titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (answer, own))
+    title = "All samples: {}; {}: {}".format(*(next(titles), worst.name, next(titles)))
+    grade = "bad" if "bad" in (answer.grade, own.grade) else "moderate"
+    return Answer(title, grade, answer.sentences)
 
 
 def subgroups_differ(parts) -> bool:
@@ -288,10 +311,11 @@ def rounding(test) -> list[str]:
         return []
     n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
     return [
-        f"Predictions are rounded to {test.resolution:g}, so one of 0 or 100 % may mean up to "
-        f"{share(test.resolution / 2)} from there. {n:,} of these {were} wrong. They count as far "
-        f"off as the rounding allows. Slopes and log losses put them {share(test.resolution / 4)} "
-        "from 0 or 100 %."
+        f"Predictions are rounded to {test.resolution:g}, so 100 % may mean "
+        f"{percent(1 - test.resolution / 2)} or more, and 0 up to {percent(test.resolution / 2)}. "
+        f"{n:,} predictions of 0 or 100 % {were} wrong. The test counts only what rounding cannot "
+        f"explain. Slopes and log losses replace 0 by {percent(test.resolution / 4)} and 100 % by "
+        f"{percent(1 - test.resolution / 4)}."
     ]
 
 

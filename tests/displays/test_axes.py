@@ -1,11 +1,13 @@
 """Axes of rare events end where the predictions do."""
 
+from dataclasses import replace
+
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
 
 from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
-from skcal.displays.axis import axes_of, ends_of
+from skcal.displays.axis import UNIT, axes_of, ends_of
 
 RNG = np.random.default_rng(0)
 P = np.append(RNG.beta(0.5, 30, size=2999), 0.9)
@@ -46,7 +48,8 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert panel.histogram.sum() == 3000
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
-    assert f"{panel.n_above:,} above {high:g} not shown" in display.ax_.get_title()
+    assert f"{panel.n_above:,} prediction above {high:g} not drawn" in display.ax_.get_title()
+    assert replace(panel, axis=UNIT).n_above == 0
     plt.close("all")
 
 

@@ -473,8 +473,8 @@ def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
     before = calibration_error_interval(y, P, groups=groups, notion="classwise")
     assert vars(fitted.initial_error("classwise")) == vars(before)
     text = " ".join(fitted.summary().split())
-    limits = expected.sentence().partition(" (")[2]
-    assert f"calibration error after {about(expected.estimate, expected.high)} ({limits}" in text
+    after = f"calibration error after {about(expected.estimate, expected.high)} "
+    assert f"{after}(at most {expected.high:.3f} with 95 % confidence); this limit is above" in text
     assert f"accuracy {(P.argmax(axis=1) == y).mean():.4f} before" in text
     assert "predicted classes 0 % of the samples change theirs" in text
 

@@ -250,7 +250,7 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert overall.cutoff.high == test.high
     row = headline_rows(overall, plain_report().settings)[1]
     assert (row.value, row.high) == (test.estimate, test.high)
-    assert row.detail.startswith(f"in any range of predictions at most {1000 * test.high:.0f} ")
+    assert row.detail.startswith(f"acting on any range: at most {1000 * test.high:.0f} events ")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
