@@ -183,12 +183,13 @@ def status_of_gate(results) -> list[str]:
     parts: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
     for facts in results:
         parts[facts["verdict"]][_part(facts)] = facts
-    above, unknown = (listed(list(parts[verdict]), 3) for verdict in WORST_FIRST[:2])
+    above, unknown = parts["above"], parts["unknown"]
+    undecided = listed(list(unknown), 3)
     if not above:
-        return [f"NOT DECIDED, too few samples: {unknown}." if unknown else "PASSED."]
-    lines = [f"FAILED: {above}."] + [f"Not decided: {unknown}."] * bool(unknown)
+        return [f"NOT DECIDED, too few samples: {undecided}." if unknown else "PASSED."]
+    lines = [f"FAILED: {listed(list(above), 3)}."] + [f"Not decided: {undecided}."] * bool(unknown)
     if len(results) > 1:
-        [level, *_] = {_level(facts) for facts in parts["above"].values()}
+        level = _level(next(iter(above.values())))
         lines.append(
             f"Each fails only at {level} confidence, since {len(results)} are tested together."
         )

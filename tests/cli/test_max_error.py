@@ -76,6 +76,13 @@ def test_each_status_with_its_sentence(file, capsys, monkeypatch, n, off, status
     printed = capsys.readouterr()
     assert printed.err == ""
     assert len(printed.out.splitlines()) <= 10
+    first = {
+        0: "PASSED.",
+        1: "FAILED: all samples.",
+        3: "NOT DECIDED, too few samples: all samples.",
+    }
+    assert printed.out.splitlines()[2] == first[status]
+    assert "Not decided: " not in printed.out
     text = " ".join(printed.out.split())
     assert text.count(told) == 1
     p, truth, rng = predictions(n, off, 2)
