@@ -418,7 +418,7 @@ def test_cautions_are_given_where_they_are_due(labels, proba, message):
 
 
 def test_every_report_says_that_training_data_cannot_be_seen():
-    assert all("trained on these samples" in make().warnings[-1] for make in REPORTS)
+    assert all("fitted to these samples" in make().warnings[-1] for make in REPORTS)
 
 
 @pytest.mark.parametrize(
