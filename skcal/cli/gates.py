@@ -191,7 +191,7 @@ def status_of_gate(results) -> list[str]:
     if len(results) > 1:
         level = _level(next(iter(above.values())))
         lines.append(
-            f"Each fails only at {level} confidence, since {len(results)} are tested together."
+            f"To fail, a row needs {level} confidence, since {len(results)} are tested together."
         )
     return lines
 

@@ -252,7 +252,7 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(tmp_p
     assert above == lines[6 : 6 + len(above)] != []
     assert lines[2] == f"FAILED: {', '.join(line.split('  ')[0] for line in above)}."
     assert lines[3].startswith("Not decided: where = ")
-    assert lines[4] == "Each fails only at 99.4 % confidence, since 9 are tested together."
+    assert lines[4] == "To fail, a row needs 99.4 % confidence, since 9 are tested together."
     data = np.load(path)
     assert f"O/E {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[6]
     assert all("(each 99.4 % confidence)" in line for line in above)
