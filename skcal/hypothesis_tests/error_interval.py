@@ -95,11 +95,12 @@ def calibration_error_interval(
 
     Share of data sets whose limit is on the wrong side of the truth, over curves that cross at most
     three times (``tests/studies/calibration_error_study.py``, the page "Validation" of the
-    documentation): independent samples, 18 curves, lower 2.0 %, 2.2 % and 2.6 % at n = 300, 1,000
-    and 10,000, of 346, 2,600 and 78 data sets, and at most 13 of 200 of one curve at n = 1,000;
-    upper 0 %, 0.2 % and 0.5 % of 1,800, 3,600 and 1,080.
-    Lognormal weights, groups of five and five votes a sample, four curves at n = 300 and 1,000:
-    lower 0 of 75 and 0.3 to 2 % of 300 each, upper 0 of 400 each, which could be narrower.
+    documentation): independent samples, 18 curves, lower 2.2 %, 2.2 % and 2.9 % at n = 300, 1,000
+    and 10,000, of 2,600, 2,600 and 385 data sets, and at most 13 of 200 of one curve at n = 300 and
+    1,000; upper 0.1 %, 0.2 % and 0.3 % of 3,600, 3,600 and 1,979.
+    Lognormal weights, groups of five and five votes a sample, four curves: lower 0.5 to 1.3 % of
+    600 each at n = 300 and 0.3 to 2 % of 300 each at n = 1,000, upper 0 of 800 and of 400 each,
+    which could be narrower.
 
     Standard errors are the larger of the observed one and that of calibrated predictions, of
     ``groups`` by their sums, with quantiles of Student's distribution for groups and for weights
