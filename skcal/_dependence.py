@@ -86,8 +86,8 @@ class Dependence:
         if best in (0, _SHARED - 1):
             return float(np.rint(grid[best]))
         bracket = grid[best - 1], grid[best + 1]
-        found = minimize_scalar(lambda share: -likelihood(share), bounds=bracket, method="bounded")
-        return float(found.x**2)
+        share = minimize_scalar(lambda s: -likelihood(s), bounds=bracket, method="bounded").x
+        return float(share**2)
 
 
 def _of_as_many_events(p, n_events):
@@ -145,7 +145,7 @@ def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarr
 
 
 def variances_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """The same variances of each group, (n_groups,), all of which are present."""
+    """Variance of the same sum over each group, (n_groups,); ``codes`` must leave out no group."""
     first, step, above, mean = _steps_of_shared(values, chance, codes)
     return np.add.reduceat(step * above**2, first) - mean**2
 

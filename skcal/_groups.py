@@ -52,11 +52,11 @@ class Groups:
     independent: ClassVar[bool] = False  # whether all samples are
 
     def units(self, n_samples: int) -> np.ndarray:
-        """The number of the group of each sample, of independent ones its own."""
+        """The number of the group of each sample; independent samples have numbers of their own."""
         return self.codes
 
     def n_units(self, n_samples: int) -> int:
-        """How many groups there are, of independent samples how many of these."""
+        """The number of groups, or of samples if these are independent."""
         return self.n_groups
 
     def take(self, rows: slice | np.ndarray) -> Groups:
@@ -226,7 +226,7 @@ class Groups:
         return float(sums.sum() ** 2 / (sums @ sums))
 
     def degrees_of_freedom(self, weight: np.ndarray) -> float:
-        """Those of Student's law of a studentised mean, infinity of independent samples."""
+        """Those of Student's law of a studentised mean; infinity for independent samples."""
         return max(self.effective_number(weight) - 1, _FEWEST_FREEDOM)
 
     def quantile(self, tail: float, weight: np.ndarray) -> float:
@@ -234,9 +234,9 @@ class Groups:
         return float(law_of_mean(self.degrees_of_freedom(weight)).isf(tail))
 
     def or_singles(self, weight: np.ndarray) -> Groups:
-        """The groups; of independent samples whose weights of mean 1 differ, each by itself.
+        """Return the groups; independent samples of different weights become groups of one.
 
-        Formulas of groups are then those of samples of different weight.
+        The formulas of groups then hold for these weights, whose mean is 1.
         """
         return self
 
@@ -258,7 +258,7 @@ class Groups:
 
 
 class _Independent(Groups):
-    """What groups tell where every sample is one of its own, at no cost."""
+    """The answers of groups for independent samples, without a number for each sample."""
 
     independent = True
     codes: Any = None
@@ -268,7 +268,7 @@ class _Independent(Groups):
     smallest_pvalue = 0.0
 
     def __init__(self):
-        """Hold nothing: numbers of groups are those of samples."""
+        """Hold nothing: each sample is its own group."""
 
     def __repr__(self):
         return "INDEPENDENT"
@@ -446,7 +446,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tu
 
 
 def refuse_no_pairs(cv, name: str) -> None:
-    """Raise where one of listed splits is no pair of rows."""
+    """Raise if a split in a list is not a pair of arrays of rows."""
     if not isinstance(cv, list | tuple | np.ndarray):
         return
     for number, pair in enumerate(cv):

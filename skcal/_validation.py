@@ -417,7 +417,7 @@ def _all_finite(array: np.ndarray) -> bool:
     return bool(np.isfinite(total) or np.isfinite(array).all())
 
 
-def check_finite(array: np.ndarray, name: str, remedy="Drop or mend that sample.") -> None:
+def check_finite(array: np.ndarray, name: str, remedy="Drop or fix that sample.") -> None:
     if _all_finite(array):
         return
     where = first_of(~np.isfinite(array))

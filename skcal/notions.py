@@ -113,8 +113,8 @@ class Problem(NamedTuple):
         ----------
         places : ndarray of int
             Rows of this problem that are kept.
-        rows : ndarray of int
-            Numbers of the rows that are kept.
+        rows : slice or ndarray of int
+            Numbers of these rows among the samples with ``weight``.
         weight : ndarray of shape (n_samples,)
             Weights of the samples.
         """
@@ -129,7 +129,7 @@ class Problem(NamedTuple):
         Parameters
         ----------
         function : calibration-estimation function
-            Whose ``reading`` says how it takes predictions.
+            Its ``reads_logits`` says whether it takes logits.
         """
         return self.logits if function.reads_logits else self.features
 

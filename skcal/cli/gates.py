@@ -115,7 +115,7 @@ def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
 
 
 def _ratio(sample) -> float | None:
-    """Observed over predicted events, O/E; None without a positive class or without events."""
+    """Observed over predicted events, O/E; None without a positive class or predicted events."""
     if not sample.notion.of_positive_class:
         return None
     [problem] = sample.problems()
@@ -179,7 +179,7 @@ def _reading(name, facts) -> str:
 
 
 def status_of_gate(results) -> list[str]:
-    """Whether the gate is passed, of what it is not, and what is not decided."""
+    """Lines: whether the gate is passed, else which rows failed and which are not decided."""
     parts: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
     for facts in results:
         parts[facts["verdict"]][_part(facts)] = facts

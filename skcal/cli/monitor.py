@@ -28,7 +28,7 @@ from skcal.monitoring import CalibrationMonitor
 from skcal.monitoring.status import NEXT
 
 _MOST_DIGESTS = 800  # of the last batches, two each
-_MOST_MARKS = 100_000  # of the last rows with an id
+_MOST_MARKS = 100_000  # of the last rows
 _CHANCE = 1e-6  # of so many known rows in a file of others
 _ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --id date."
 
@@ -293,7 +293,7 @@ def _begins_with_a_batch(marks, batches: list[str]) -> bool:
     """Whether a file begins with the rows of an earlier one in their order, not by chance."""
     _, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
     chance = np.cumsum(np.log(counts / len(marks))[place])  # of each beginning
-    sizes = {len(entry.split()) == 2 and int(entry.split()[0]) for entry in batches}
+    sizes = {int(entry.split()[0]) for entry in batches if " " in entry}
     return any(
         chance[n - 1] < np.log(_CHANCE) and _in_order(marks[:n]) in batches
         for n in sizes
