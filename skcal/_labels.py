@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from itertools import combinations
 from numbers import Real
 from typing import Any
 
@@ -463,10 +464,9 @@ def refuse_another_order(rows: dict[str, Any]) -> None:
 
     Other indices may differ: labels of a split of the data stand beside a new frame of predictions.
     """
-    indices = [(name, getattr(values, "index", None)) for name, values in rows.items()]
-    named: list[tuple[str, Any]] = [one for one in indices if hasattr(one[1], "equals")]
-    for name, ours in named[1:]:
-        other, theirs = named[0]
+    indices: dict[str, Any] = {name: getattr(v, "index", None) for name, v in rows.items()}
+    named = [(name, index) for name, index in indices.items() if hasattr(index, "equals")]
+    for (other, theirs), (name, ours) in combinations(named, 2):
         if len(ours) != len(theirs) or ours.equals(theirs) or not ours.is_unique:
             continue
         if set(ours) == set(theirs):

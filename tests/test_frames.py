@@ -88,6 +88,11 @@ def test_indices_of_other_rows_may_differ():
     labels = pd.Series(LABELS)
     expected_calibration_error(labels.set_axis(range(100, 100 + N)), proba)  # of a split of data
     expected_calibration_error(labels, proba.sort_values("a").reset_index(drop=True))
+    shuffled = pd.Series(np.ones(N)).sample(frac=1, random_state=0)
+    with pytest.raises(InputError, match=r"^sample_weight row 0 .*, y_true 0: the same in another"):
+        expected_calibration_error(
+            labels, proba.set_axis(range(100, 100 + N)), sample_weight=shuffled
+        )
 
 
 def test_columns_whose_names_are_no_labels_are_refused_unless_labels_tell(rng):
