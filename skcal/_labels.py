@@ -287,7 +287,9 @@ def _labels_of_columns(columns, present, name, proba_name):
 def _warn_of_order(y_true, classes, name, proba_name) -> None:
     """Warn where the categories of labels are in another order than the columns are read in."""
     categories = getattr(getattr(y_true, "dtype", None), "categories", None)
-    if categories is not None and sorted(categories) != list(categories) != classes.tolist():
+    column = {label: k for k, label in enumerate(classes.tolist())}
+    order = [column[label] for label in np.asarray(categories).ravel() if label in column]
+    if order != sorted(order):
         warnings.warn(
             f"{name} has the categories {shortened(np.asarray(categories))}, but the columns of "
             f"{proba_name} are read in sorted order, as scikit-learn has them: "
