@@ -300,6 +300,7 @@ def make_parser() -> argparse.ArgumentParser:
             description=f"{said} {_FILES}" if command.files else said,
             epilog=f"example: python -m skcal {name} {command.example}",
         )
+        subparser.set_defaults(parser=subparser, **_defaults())  # before those of the command
         for file, how in command.files.items():
             subparser.add_argument(file, **how)
         scale = subparser.add_mutually_exclusive_group() if command.files else subparser
@@ -308,9 +309,6 @@ def make_parser() -> argparse.ArgumentParser:
             group.add_argument(
                 f"--{option}", **OPTIONS[f"--{option}"] | command.changed.get(option, {})
             )
-        known = {action.dest for action in subparser._actions}
-        absent = {name: value for name, value in _defaults().items() if name not in known}
-        subparser.set_defaults(parser=subparser, **absent)
     return parser
 
 
