@@ -142,6 +142,13 @@ def test_categories_in_another_order_than_the_columns_are_warned_of():
         assert expected_calibration_error(pd.Categorical(y, categories), p) == read_in_sorted_order
 
 
+def test_categories_of_polars_are_read_as_strings():
+    pl = pytest.importorskip("polars")
+    y, p = list("abc") * 5, np.random.default_rng(0).dirichlet(np.ones(3), 15)
+    coded = pl.Series(y).cast(pl.Categorical)
+    assert expected_calibration_error(coded, p) == expected_calibration_error(y, p)
+
+
 ARRAY_API = """
 import {library} as xp, numpy as np
 from sklearn import config_context
