@@ -180,10 +180,16 @@ def _reading(name, facts) -> str:
 
 def status_of_gate(results) -> list[str]:
     """Lines: whether the gate is passed, else which rows failed and which are not decided."""
-    parts: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
+    verdicts: dict[str, set] = {}
     for facts in results:
-        parts[facts["verdict"]][_part(facts)] = facts
-    above, unknown = parts["above"], parts["unknown"]
+        verdicts.setdefault(facts["subgroup"], set()).add(facts["verdict"])
+    named: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
+    for facts in results:
+        name = _part(facts)
+        if len(verdicts[facts["subgroup"]]) > 1:
+            name += f" ({_SHORT[facts['error']]}, {facts['notion']})"
+        named[facts["verdict"]][name] = facts
+    above, unknown = named["above"], named["unknown"]
     undecided = listed(list(unknown), 3)
     if not above:
         return [f"NOT DECIDED, too few samples: {undecided}." if unknown else "PASSED."]

@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from skcal.cli import commands
 from skcal.cli.commands import main
+from skcal.cli.gates import status_of_gate
 from skcal.cli.parser import make_parser
 from skcal.hypothesis_tests import equivalence_test
 
@@ -260,6 +261,34 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(tmp_p
     assert main([*command, "--details", "--cv", "3"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert all(f"where = {name}: The calibration error is" in text for name in "abcdefgh")
+
+
+@pytest.mark.parametrize(
+    ("verdicts", "lines"),
+    [
+        (
+            ("above", "unknown"),
+            [
+                "FAILED: all samples (ECE, 15 bins, binary).",
+                "Not decided: all samples (cutoff error, binary).",
+                "To fail, a row needs 97.5 % confidence, since 2 are tested together.",
+            ],
+        ),
+        (
+            ("below", "unknown"),
+            ["NOT DECIDED, too few samples: all samples (cutoff error, binary)."],
+        ),
+        (("unknown", "unknown"), ["NOT DECIDED, too few samples: all samples."]),
+        (("below", "below"), ["PASSED."]),
+    ],
+)
+def test_the_status_names_errors_of_one_part_if_their_verdicts_differ(verdicts, lines):
+    facts = {"subgroup": "all", "notion": "binary", "confidence_level": 0.975}
+    results = [
+        {**facts, "error": error, "verdict": verdict}
+        for error, verdict in zip(("ece", "cutoff"), verdicts, strict=True)
+    ]
+    assert status_of_gate(results) == lines
 
 
 @pytest.mark.slow
