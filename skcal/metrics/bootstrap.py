@@ -208,7 +208,7 @@ def bootstrap_interval(
     estimate = by_rows(np.ones(len(proba), dtype=np.intp))
     if not isinstance(estimate, Real) or not isfinite(estimate):
         raise ValueError(
-            f"metric returned {estimate!r}; an interval needs one finite number. Wrap it: "
+            f"metric returned {estimate!r:.80}; an interval needs one finite number. Wrap it: "
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows

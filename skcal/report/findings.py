@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from skcal._running import recorded_warnings
 from skcal._validation import is_significant
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
+from skcal.hypothesis_tests.rounding import step_of
 from skcal.hypothesis_tests.scan import ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion
@@ -161,6 +163,8 @@ def find(
     Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
+    if isinstance(resolution, Real):
+        step_of(whole.problems(), resolution)  # a wrong step is no lack of samples
     test = test or attempt("test", verdict_of, whole, n_jobs, resolution)
     found: dict[str, Any] = {
         "name": attempt.name,

@@ -185,7 +185,8 @@ def measure(
     n_curves = None if of_part else min(settings.n_resamples, _CURVES)
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
-    own = [attempt(called, _own, sample, called, metric, settings) for called, metric in given]
+    asked = Attempts(name, settings.verbose)  # short reports, too, say which metric failed
+    own = [asked(called, _own, sample, called, metric, settings) for called, metric in given]
     searches = {
         notion: attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
         for notion in (_searched_notions(whole) if settings.search else [])
@@ -208,6 +209,7 @@ def measure(
         cautions=[
             *cautions(two_columns(sample.proba), sample.happened, findings),
             *rounding(findings.test),
+            *asked.messages,
         ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
     )

@@ -505,3 +505,9 @@ def test_a_metric_of_the_user_is_a_row_with_its_interval():
     for wrong in ({"a": 3}, {1: errors}):
         with pytest.raises(ValueError, match=r"^metrics holds .*Pass names with functions"):
             calibration_report(data.labels, data.proba, metrics=wrong, **few)
+    failing = {"rows": lambda y, p: p, "none": lambda y, p: float("nan")}
+    text = " ".join(
+        str(calibration_report(data.labels, data.proba, metrics=failing, **few)).split()
+    )
+    assert "rows: not estimated. metric returned array([[" in text
+    assert "none: not estimated. metric returned nan; an interval needs one finite number." in text

@@ -530,3 +530,11 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
         main(["evaluate", str(tmp_path / "p.npz"), "--resolution", asked, "--json"])
         [found] = json.loads(capsys.readouterr().out)
         assert found["answers"][0]["test"]["pvalue"] == expected.overall.test.pvalue
+    with pytest.raises(
+        ValueError, match=r"^resolution is 0.1, and y_proba holds 0\.\d5, which is no"
+    ):
+        calibration_report(y, p, resolution=0.1, **FAST)
+    with pytest.raises(
+        ValueError, match=r"^resolution is 0.1, and y_proba holds 0\.\d+, which is no"
+    ):
+        calibration_report(y, np.round(p, 1), compare=truth, resolution=0.1, **FAST)
