@@ -170,7 +170,7 @@ class SegmentTestResult(CalibrationTestResult):
             ]
             for segment in self.segments[:n_worst]
         ]
-        note = "Intervals are of each segment by itself; p-values are adjusted for all segments."
+        note = "Intervals hold for one segment at a time; p-values are adjusted for all segments."
         return Table(columns, rows, "l" + "l" * several + "rrrrr", notes=[note])
 
 
