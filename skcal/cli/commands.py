@@ -43,8 +43,8 @@ from skcal.cli.predictions import (
     dialect_of,
     features_of,
     read_predictions,
-    samples_of,
     subgroups_of,
+    weights_and_groups,
 )
 from skcal.cli.problems import Problems, read_or_list_problems
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
@@ -271,7 +271,7 @@ def _abstain(options):
         problem.outcomes[:, 0],
         np.round(problem.features[:, 0] * options.scale, 12),
         options.max_risk,
-        **samples_of(predictions, options),
+        **weights_and_groups(predictions, options),
     )
     options.print(as_json(as_data(result)) if options.json else result)
     return UNKNOWN if result.risk is None else PASSED
@@ -342,7 +342,7 @@ def _report_on(predictions, options, name, **more):
             labels=predictions.classes,
             notion=_only_notion(options),
             by=columns or None,
-            **samples_of(predictions, options),
+            **weights_and_groups(predictions, options),
             segments=features_of(predictions.others, options.segments, dialect) or None,
             search=options.search,
             n_bins=options.bins,
@@ -382,7 +382,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        **samples_of(predictions, options),
+        **weights_and_groups(predictions, options),
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )

@@ -9,7 +9,7 @@ import numpy as np
 from skcal._selection import LEVEL
 from skcal._show import listed, number, percent, stated
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import sample_of, samples_of, subgroups_of
+from skcal.cli.predictions import checked_sample, subgroups_of, weights_and_groups
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
 from skcal.hypothesis_tests.error_difference import difference_of_errors
@@ -65,7 +65,7 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
     limits: dict[Notion, ErrorLimits] = {}
     for name, part in parts.items():
         for notion in notions:
-            known = ErrorLimits(sample_of(part, notion, options))
+            known = ErrorLimits(checked_sample(part, notion, options))
             limits.setdefault(notion, known)
             for error in errors:
                 bounds = _bounds_of(known, error, options.max_error, n_bounds)
@@ -274,12 +274,12 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         second_y_true=second.labels,
         notion=notion,
         labels=first.classes,
-        **samples_of(first, options),
+        **weights_and_groups(first, options),
     )
     difference = None
     if test.error_difference is not None:
         other = first._replace(proba=second.proba, labels=second.labels)
-        both = [sample_of(model, notion, options) for model in (first, other)]
+        both = [checked_sample(model, notion, options) for model in (first, other)]
         difference = difference_of_errors(both[0], both[1], 1 - alpha)
         worse = difference.is_significant and difference.estimate < 0
         reading = stated(difference.sentence("the first model", "the second"))

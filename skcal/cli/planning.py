@@ -17,7 +17,7 @@ from skcal.cli.predictions import (
     dialect_of,
     features_of,
     read_unlabelled,
-    samples_of,
+    weights_and_groups,
 )
 from skcal.cli.table import FileTable
 from skcal.metrics import shifted_calibration_error, validation_sample_size
@@ -48,7 +48,7 @@ def error_in_target(predictions: Predictions, notion, options) -> ShiftedCalibra
         labels=predictions.classes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        **samples_of(predictions, options),
+        **weights_and_groups(predictions, options),
         **more,
     )
 

@@ -89,14 +89,14 @@ class Predictions(NamedTuple):
         return self._replace(proba=self.proba[:, order], labels=labels, classes=classes)
 
 
-def sample_of(predictions: Predictions, notion, options) -> Sample:
+def checked_sample(predictions: Predictions, notion, options) -> Sample:
     """The sample of a notion, with the weights and groups that options name."""
     labels, classes = predictions.labels, predictions.classes
-    weights_and_groups = samples_of(predictions, options)
-    return read_sample(labels, predictions.proba, notion, labels=classes, **weights_and_groups)
+    given = weights_and_groups(predictions, options)
+    return read_sample(labels, predictions.proba, notion, labels=classes, **given)
 
 
-def samples_of(predictions: Predictions, options) -> dict[str, Any]:
+def weights_and_groups(predictions: Predictions, options) -> dict[str, Any]:
     """``sample_weight`` and ``groups`` by the columns that ``--weight`` and ``--groups`` name."""
     weight, groups = options.weight, options.groups
     others = predictions.others
