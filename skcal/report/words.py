@@ -43,6 +43,8 @@ def heading(found) -> str:
         return f"{_how_many(view, 'answers')}. Are answers right as often as their confidence says?"
     if not found.notion.of_positive_class:
         many = f"{_how_many(view, 'predictions')} of {len(view.classes)} classes"
+        if found.notion.by_class and found.notion.shares_samples:
+            return f"{many}. Does each class happen as often as its probability says?"
         return f"{many}. Are they right as often as their largest probability says?"
     rate, by_weight = view.base_rates[-1], "" if view.effective_size is None else " by weight"
     happened = f"{round(rate * view.n_samples):,} of them ({share(rate)})"

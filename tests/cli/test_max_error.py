@@ -291,6 +291,16 @@ def test_the_status_names_errors_of_one_part_if_their_verdicts_differ(verdicts, 
     assert status_of_gate(results) == lines
 
 
+def test_each_kind_of_calibration_has_its_question(three, capsys):
+    options = ["--notion", "classwise", "--notion", "confidence", "--max-error", "0.2"]
+    assert main(["evaluate", three, *options]) == 0
+    questions = [line for line in capsys.readouterr().out.splitlines() if line.endswith("?")]
+    assert [line.split(". ")[1] for line in questions] == [
+        "Does each class happen as often as its probability says?",
+        "Are they right as often as their largest probability says?",
+    ]
+
+
 @pytest.mark.slow
 def test_calibrated_subgroups_fail_in_at_most_5_percent_of_files(tmp_path, no_searches):
     """Eight subgroups whose error is the limit: one is shown to be above in few files."""
