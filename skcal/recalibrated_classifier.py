@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from contextlib import contextmanager
 from inspect import signature
@@ -13,6 +14,7 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
+from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
@@ -25,6 +27,7 @@ from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
+    InvalidParameterError,
     StrOptions,
     _check_method_params,
     _fit_context,
@@ -49,6 +52,9 @@ from skcal.recalibration import Recalibrator
 from skcal.recalibration.trial import refuse_overlap
 
 _LONGEST = 500  # characters of a classifier's error
+# What errors of scikit-learn and numpy say of entries that are no finite numbers. Other errors are
+# about something else, such as the parameters, and entries that the classifier takes.
+_ABOUT_ENTRIES = re.compile(r"NaN|infinity|float:|float\(\)|numeric|Complex|dtype|DType|'str'")
 _UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
 
 
@@ -472,22 +478,31 @@ def naming_the_classifier(classifier, X):
     """Let errors of the classifier name the argument, the first entry at fault and a remedy."""
     try:
         yield
-    except InputError:
+    except (InputError, InvalidParameterError):  # which name what is wrong
         raise
     except (ValueError, TypeError) as error:
-        name = type(getattr(classifier, "estimator", classifier)).__name__
+        classifier = getattr(classifier, "estimator", classifier)
+        name, text = type(classifier).__name__, str(error).strip().removesuffix(".")
         if not hasattr(X, "toarray"):  # of sparse arrays no entry is named
-            array, remedy = plain_array(X, "X"), f"Encode or impute it in a pipeline before {name}."
-            refuse_no_numbers(array, "X", remedy)
-            check_finite(as_floats(array, "X"), "X", remedy)
-            if array.ndim == 1:
-                lead = "Expected 2D array, got 1D array instead: "
-                reason = f"has shape {array.shape}."
-                remedy = "Reshape your data: a row per sample, X.reshape(-1, 1) of one feature."
-                raise InputError("X", reason, remedy, lead=lead) from error
-        text = str(error).strip().removesuffix(".")[:_LONGEST]
+            _name_the_entry(X, text, name, isinstance(classifier, Pipeline))
         remedy = f"Pass what {name} takes, or another classifier."
-        raise type(error)(f"X, y or fit_params are refused by {name}: {text}. {remedy}") from error
+        message = f"X, y or fit_params are refused by {name}: {text[:_LONGEST]}. {remedy}"
+        # Subclasses, such as that of wrong UTF-8, may take other arguments than a message.
+        raise (ValueError if isinstance(error, ValueError) else TypeError)(message) from error
+
+
+def _name_the_entry(X, text, name, is_pipeline):
+    """Raise for the entry that the text of a classifier's error is about, if it is known."""
+    array = plain_array(X, "X")
+    # A pipeline may encode some texts and refuse other entries; its own error says which.
+    if _ABOUT_ENTRIES.search(text) and not (is_pipeline and array.dtype.kind in "OSUT"):
+        remedy = f"Encode or impute it in a pipeline before {name}."
+        refuse_no_numbers(array, "X", remedy)
+        check_finite(as_floats(array, "X"), "X", remedy)
+    if array.ndim == 1 and "Expected 2D array" in text:
+        lead = "Expected 2D array, got 1D array instead: "
+        remedy = "Reshape your data: a row per sample, X.reshape(-1, 1) of one feature."
+        raise InputError("X", f"has shape {array.shape}.", remedy, lead=lead)
 
 
 def _fit_fold(classifier, X, y, train, test, params, classes):

@@ -9,7 +9,9 @@ import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -22,7 +24,7 @@ from sklearn.model_selection import (
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
@@ -240,6 +242,36 @@ def test_what_a_classifier_refuses_is_named(X, y, message):
         model.fit(*made(60))
         with pytest.raises((ValueError, TypeError), match=message.replace("60", "5")):
             model.predict_proba(X[:5])
+
+
+TEXTS = [f"{'good' if label else 'bad'} day {row}" for row, label in enumerate(Y)]
+UNREADABLE = np.array([text.encode() + b"\xff" for text in TEXTS], dtype=object)
+
+
+@pytest.mark.parametrize(
+    ("classifier", "X", "message"),
+    [
+        (LogisticRegression(C=-1), X, "^The 'C' parameter of LogisticRegression must be"),
+        (make_pipeline(CountVectorizer(min_df=99), GaussianNB()), TEXTS, "refused by Pipe.*min_df"),
+        (make_pipeline(CountVectorizer(), GaussianNB()), UNREADABLE, "refused by Pipe.*0xff"),
+        (
+            make_pipeline(
+                ColumnTransformer([("", OneHotEncoder(sparse_output=False), [1])]), GaussianNB()
+            ),
+            [[0, f"only {row}"] for row in range(60)],
+            "refused by Pipeline: Found unknown categories",
+        ),
+        (
+            make_pipeline(StandardScaler(), GaussianNB()),
+            with_entry(np.nan),
+            "NaN: X row 3, column 1",
+        ),
+    ],
+    ids=["parameter", "texts", "bytes", "categories", "numbers"],
+)
+def test_entries_that_a_classifier_takes_are_not_blamed(classifier, X, message):
+    with pytest.raises(ValueError, match=message):
+        RecalibratedClassifierCV(classifier, TemperatureScaling(), cv=2).fit(X, Y)
 
 
 @pytest.mark.parametrize(
