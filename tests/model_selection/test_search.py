@@ -132,7 +132,8 @@ def check_equal_results(search, plain):
     assert mine["params"] == its["params"]
     for key in its:
         if key.endswith("_test_score") and key != "rank_test_score":
-            assert_allclose(mine[key], its[key], rtol=1e-8, atol=1e-16, err_msg=key)
+            # Ridge forms have a basis of all folds: what it leaves out differs by up to 4e-10.
+            assert_allclose(mine[key], its[key], rtol=4e-9, atol=1e-16, err_msg=key)
         elif key.startswith("param_"):
             assert_array_equal(np.ma.getmaskarray(mine[key]), np.ma.getmaskarray(its[key]))
             assert_array_equal(mine[key].compressed(), its[key].compressed())
@@ -158,8 +159,9 @@ def test_the_best_setting_has_the_lowest_risk_and_is_refitted_on_all_training_sa
     assert setting.items() <= search.best_function_.get_params().items()
     P, y = data(notion)
     refit = CalibrationErrorEstimator(search.best_function_, notion).fit(P[TRAIN], y[TRAIN])
-    assert_allclose(search.predict(P[TEST]), refit.predict(P[TEST]), rtol=1e-9, atol=1e-8)
-    assert_allclose(search.score(P[TEST], y[TEST]), refit.score(P[TEST], y[TEST]), rtol=1e-8)
+    # The refit of a ridge form takes the samples block by block, which rounds otherwise.
+    assert_allclose(search.predict(P[TEST]), refit.predict(P[TEST]), rtol=1e-13)
+    assert_allclose(search.score(P[TEST], y[TEST]), refit.score(P[TEST], y[TEST]), rtol=1e-13)
 
 
 @every_kind
@@ -169,8 +171,10 @@ def test_fold_models_are_those_fitted_on_the_folds(found, data, notion):
     for family in search.families_:
         for model, (fold, _) in zip(family.models, KFold(3).split(TRAIN), strict=True):
             fitted = CalibrationErrorEstimator(family.best_function, notion).fit(P[fold], y[fold])
-            # Ridge forms have a basis of all folds, which leaves out another 1e-8 of the trace.
-            assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), rtol=1e-9, atol=1e-8)
+            # Ridge forms have a basis of all folds: what it leaves out differs by up to 3e-9.
+            is_ridge = isinstance(family.function, KroneckerKernelRidge | TwoStepKernelRidge)
+            options = {"rtol": 1e-9, "atol": 1e-8 if is_ridge else 1e-13}
+            assert_allclose(model.predict(P[TEST]), fitted.predict(P[TEST]), **options)
     best = search.best_family_.models
     for model, one in zip(search.estimators_, best, strict=True):
         assert_array_equal(model.predict(P[TEST]), one.predict(P[TEST]))
@@ -303,6 +307,7 @@ def test_a_path_takes_any_object_as_kernel(data, function):
     named = searched(data, [(function(gamma=2.0), grid)])
     called = searched(data, [(function(kernel=partial(rbf_kernel, gamma=2.0)), grid)])
     scores = called.cv_results_["mean_test_score"]
+    # Both kernels differ in their last bits, which α = 1e-4 amplifies to 6e-12 and 2e-11.
     assert_allclose(scores, named.cv_results_["mean_test_score"], rtol=1e-10)
     assert_allclose(called.squared_error_, named.squared_error_, rtol=1e-10)
 
