@@ -213,8 +213,10 @@ class _SumsOverBlocks(BlockFits):
     def __init__(self, function, blocks):
         self._function, self._points, self._residuals = function, [], []
         for X, residuals, weight in blocks:
-            if len(X):
+            if weight.any():
                 X, residuals, weight = function._validate(X, residuals, weight)
+            else:  # no sample of the problem counts in this block
+                X, residuals, weight = X[:0], residuals[:0], weight[:0]
             self._points.append(TargetPoints(X, _outcomes_of(X, residuals), weight))
             self._residuals.append(residuals)
 
@@ -281,11 +283,12 @@ class _SumsOverBlocks(BlockFits):
 
     def _residuals_by(self, trainings, X, widths):
         """ĝ(X) by the points of each training set, (n_bandwidths, n, d)."""
-        numbers = sorted(set().union(*trainings))
+        # A class that is seldom predicted has no samples in some blocks.
+        numbers = [k for k in sorted(set().union(*trainings)) if len(self._points[k].weight)]
         points = [self._points[k] for k in numbers]
         sums, log_factors, interpolated = _sums_of_sets(X, points, widths)
         for training in trainings:
-            places = [numbers.index(k) for k in training]
+            places = [place for place, k in enumerate(numbers) if k in training]
             top = log_factors[places].max(axis=0)
             if top.any() or log_factors[places].any():
                 total = sum(sums[k] * np.exp(log_factors[k] - top)[..., None] for k in places)

@@ -27,7 +27,10 @@ RIDGES = [
 
 
 def draw_blocks(rng, d, draw):
-    """Four blocks of features, residuals and weights; on the grid many features are 0 or 1."""
+    """Four blocks of features, residuals and weights, and two without any sample that counts.
+
+    On the grid many features are 0 or 1.
+    """
     blocks = []
     for n in (30, 41, 25, 38):
         X = rng.dirichlet(np.full(max(d, 2), 0.3), size=n)
@@ -35,7 +38,8 @@ def draw_blocks(rng, d, draw):
         outcomes = np.eye(max(d, 2))[rng.integers(0, max(d, 2), n)]
         X, outcomes = (X[:, 1:], outcomes[:, 1:]) if d == 1 else (X, outcomes)
         blocks.append((X, outcomes - X, rng.integers(0, 3, n).astype(float)))
-    return blocks
+    X, residuals, weight = blocks[0]
+    return [*blocks, (X[:0], residuals[:0], weight[:0]), (X, residuals, 0 * weight)]
 
 
 @pytest.mark.parametrize(
@@ -49,7 +53,7 @@ def test_fits_to_blocks_are_those_to_each_union(rng, monkeypatch, functions, d, 
     monkeypatch.setattr(TwoStepKernelRidge, "_has_risk_form", lambda *size: many)
     blocks = draw_blocks(rng, d, draw)
     shared = functions[0]._over_blocks(functions, blocks)
-    trainings = list(combinations([0, 2, 3], 2))
+    trainings = [*combinations([0, 2, 3], 2), (0, 2, 4), (2, 3, 5)]
     scores = shared.scores(functions, 1, trainings)
     X, residuals, weight = blocks[1]
     for training, column in zip(trainings, scores.T, strict=True):
@@ -149,3 +153,22 @@ def test_settings_of_one_kernel_share_work_and_those_of_others_do_not():
             alone = clone(family.function).set_params(**setting)
             found = CalibrationErrorSearchCV([alone], **options).fit(proba, y).families_[0]
             assert_allclose(scores, found.column_scores[0], rtol=1e-10)
+
+
+@pytest.mark.filterwarnings("ignore:Class .* is predicted for fewer than 2 samples")
+@pytest.mark.parametrize("weighted", [False, True])
+def test_a_class_may_not_be_predicted_in_a_block(weighted):
+    data = make_tempered(200, n_classes=10, temperature=2.0, n_truth_draws=0, random_state=0)
+    candidates = [DirichletKernelDensity(width) for width in (0.02, "loo")]
+    candidates += [KroneckerKernelRidge(), TwoStepKernelRidge()]
+    options = {"notion": "top-label", "random_state": 0}
+    predicted, weight = data.proba.argmax(axis=1), np.ones(200)
+    first = CalibrationErrorSearchCV([Zero()], **options).fit(data.proba, data.labels)
+    tests = [result.outer.test for result in first.outer_results_]
+    if weighted:
+        weight[tests[0][predicted[tests[0]] == predicted[0]]] = 0
+    counts = [np.bincount(predicted[rows], weight[rows], minlength=10) for rows in tests]
+    assert ((np.min(counts, axis=0) == 0) & (np.sum(counts, axis=0) > 10)).any()
+    search = CalibrationErrorSearchCV([Zero(), *candidates], **options)
+    search.fit(data.proba, data.labels, sample_weight=weight)
+    assert all(np.isfinite(family.scores).all() for family in search.families_)
