@@ -158,7 +158,7 @@ def dense_pair_risk(
     h : callable
         ``h(X_rows, X)`` returns the (n_rows, n_samples) matrix of values.
     X : array-like of shape (n_samples, d)
-        Features of the samples, as given to ``fit``.
+        Features of the samples.
     residuals : array-like of shape (n_samples,) or (n_samples, m)
         Outcomes minus predictions, a column for each output.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -96,11 +96,11 @@ class BilinearFunction(BaseEstimator, ABC):
         Parameters
         ----------
         X : array-like of shape (n_samples, d)
-            Features of the samples, as given to ``fit``.
+            Features of the samples.
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals: outcomes minus predictions.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
+            Weights of the samples; a weight of 2 counts as a repeated row. None: all 1.
         """
 
     def feature_map(self, X):

@@ -166,7 +166,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
+            Weights of the samples; a weight of 2 counts as a repeated row. None: all 1.
 
         Returns
         -------

@@ -162,7 +162,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
+            Weights of the samples; a weight of 2 counts as a repeated row. None: all 1.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other. A function whose fit divides the samples,
             such as :class:`skcal.Stacking`, keeps groups together. Others ignore groups. None: all

@@ -256,7 +256,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
+            Weights of the samples; fits count a weight of 2 as a repeated row. None: all 1.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: blocks hold whole groups, and standard
             errors are those of sums over groups. See :doc:`/guide/dependent_samples`.
