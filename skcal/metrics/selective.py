@@ -31,7 +31,7 @@ from skcal.sample import read_sample
 
 _STARTS = 5  # of the sequence of tests
 _LEAST_FREEDOM = 0.1
-_TIMES = np.geomspace(1.1, 100, 49)  # as many answers as are given, in steps of 10 %
+_TIMES = np.geomspace(1.1, 10, 25)  # as many answers as are given, in steps of 10 %
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -105,10 +105,12 @@ class CoverageAtRisk:
     lowest_risk : float or None
         If no threshold is proven: the lowest observed risk at a threshold that keeps enough answers
         for a proof if all were right, or at that of ``nearest``; None if there are too few answers.
+    lowest_risk_low : float or None
+        The lower Clopper-Pearson limit of ``lowest_risk``, as if its threshold were not chosen.
     n_needed : int or None
         If no threshold is proven: about how many answers prove ``max_risk`` if the risk at each
         threshold stays as it is here; with too few answers how many are needed if all were right.
-        None if more than 100 times as many.
+        None if more than 10 times as many: such a number rests on digits that are noise.
     """
 
     max_risk: float
@@ -121,6 +123,7 @@ class CoverageAtRisk:
     n_kept: int = 0
     nearest: CoverageAtRisk | None = None
     lowest_risk: float | None = None
+    lowest_risk_low: float | None = None
     n_needed: int | None = None
 
     def _unproven(self) -> str:
@@ -136,6 +139,11 @@ class CoverageAtRisk:
             said.append(
                 f"There are too few: {limit} needs at least {self.n_needed:,} independent answers, "
                 "even if all are right."
+            )
+        elif self.n_needed is None and (self.lowest_risk_low or 0.0) < self.max_risk:
+            said.append(
+                "More answers may help: the lowest share of wrong answers at a threshold is "
+                f"{100 * self.lowest_risk:.1f} %, too close to {limit} to say how many it takes."
             )
         elif self.n_needed is None:
             said.append(
@@ -414,10 +422,11 @@ def coverage_at_risk(
             break
     fewest = _fewest(max_risk, alpha)
     needed: int | None = fewest
-    enough, lowest = answers.possible >= fewest, None
+    enough, lowest, low = answers.possible >= fewest, None, None
     if enough.any():
         enough[last] |= last >= 0
-        lowest = float(answers.risk[enough].min())
+        best = int(np.argmin(np.where(enough, answers.risk, np.inf)))
+        lowest, low = float(answers.risk[best]), float(_limits(answers, alpha / 2)[0][best])
         needed = _needed(answers, enough, max_risk, alpha)
     return CoverageAtRisk(
         max_risk,
@@ -429,6 +438,7 @@ def coverage_at_risk(
         n_samples=answers.n_samples,
         nearest=_at(answers, last, limit, confidence_level) if last >= 0 else None,
         lowest_risk=lowest,
+        lowest_risk_low=low,
         n_needed=needed,
     )
 

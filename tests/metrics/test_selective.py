@@ -174,6 +174,11 @@ def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_t
     assert f"takes about {found.n_needed:,} answers in all" in " ".join(str(found).split())
     shares = [np.mean(~right[confidence >= one]) for one in np.unique(confidence)]
     assert found.lowest_risk == min(shares) < 0.08
+    for beside in (-0.001, 0.001):  # noise decides on which side of the limit the share lies
+        close = coverage_at_risk(right, confidence, min(shares) + beside)
+        assert close.lowest_risk_low < close.max_risk
+        assert close.n_needed is None
+        assert "More answers may help" in str(close)
     few = at(0.01)
     assert few.lowest_risk is None
     assert 0.99**few.n_needed <= 0.05 / 5 < 0.99 ** (few.n_needed - 1)
