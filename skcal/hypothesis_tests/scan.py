@@ -64,8 +64,11 @@ class ScanRange(NamedTuple):
 
 
 def size_in_words(one: ScanRange, samples: str = "samples") -> str:
-    """Say how many samples a range has and, above 15 %, which share of them may be calibrated."""
-    of_these = f"; up to {100 * one.may_be_calibrated:.0f} % of them may be calibrated"
+    """Say how many samples a range has and, above 15 %, how few of them may be miscalibrated."""
+    few = (
+        f"only {100 * (1 - one.may_be_calibrated):.0f} %" if one.may_be_calibrated < 0.95 else "few"
+    )
+    of_these = f"; perhaps {few} of them are miscalibrated"
     return f"{one.n_samples:,} {samples}{of_these * (one.may_be_calibrated > _CALIBRATED)}"
 
 
