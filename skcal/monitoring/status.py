@@ -205,7 +205,7 @@ def _evidence(monitor) -> str:
     needed = f"{threshold(monitor):,.4g}"
     return (
         f"Evidence: e-value {monitor.e_value_:,.3g}, alarm at {needed}. If predictions are "
-        f"calibrated, an alarm ever comes with probability at most {percent(monitor.alpha)}."
+        f"calibrated, the probability that an alarm ever comes is at most {percent(monitor.alpha)}."
     )
 
 
