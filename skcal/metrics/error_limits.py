@@ -177,10 +177,11 @@ class CalibrationErrorInterval(ShownRounded):
 
     def _shown(self):
         level = f"with {percent(self.confidence_level)} confidence"
-        condition = f"if the curve crosses the diagonal at most {self.max_crossings} times"
         rows: list[tuple[str, Any]] = [("estimate", self.estimate)]
         rows.append((f"at least, {level}", self.low))
-        rows.append((f"at most, {level}", f"{rounded(self.high)}, {condition}"))
+        rows.append(
+            (f"at most, {level}", f"{rounded(self.high)}, if {changes_of_side(self.max_crossings)}")
+        )
         return [*rows, ("kind of calibration", str(self.notion))]
 
     def sentence(self) -> str:
@@ -195,6 +196,12 @@ class CalibrationErrorInterval(ShownRounded):
         else:
             limits = f"not significantly above 0; at most {high} with {level} confidence"
         return f"calibration error {plain_number(self.estimate)} ({limits})"
+
+
+def changes_of_side(number: int) -> str:
+    """Say what the upper limit assumes of the curve, which crosses the diagonal so often."""
+    times = "once" if number == 1 else f"{number} times"
+    return f"predictions change between too high and too low at most {times}"
 
 
 class ErrorLimits:

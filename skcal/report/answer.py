@@ -17,9 +17,8 @@ _OF_AVERAGE = 0.5  # share of the error that the difference of the averages make
 NAMES = 5  # of classes and subgroups that are wrong
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
-    "{} differ, so one recalibration of all samples would fix only their average: some would stay "
-    "too high, others too low. Fit a "
-    f"SegmentRecalibrator on a held-out set, {_AGAIN}"
+    "{} differ, so one recalibration of all samples would fix only their average: some would then "
+    f"be too high, others too low. Fit a SegmentRecalibrator on a held-out set, {_AGAIN}"
 )
 
 
@@ -227,19 +226,20 @@ def _samples_needed(found) -> list[str]:
     if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
         return []
     needed = float(f"{gate.n_samples_needed:.2g}")
-    default = "default " * (found.tolerance == found.usual_tolerance)
+    choose = " (max_error sets another limit)" * (found.tolerance == found.usual_tolerance)
     return [
-        f"About {needed:,.0f} samples in all would show that the error is below {gate.limit:g}, "
-        f"the {default}tolerance, if it is {plain_number(gate.assumed_error)}."
+        f"If the error is {plain_number(gate.assumed_error)}, about {needed:,.0f} samples in all "
+        f"would show that it is below {gate.limit:g}{choose}."
     ]
 
 
 def worst_range(test, notion) -> str:
     """How many events a decision about a range of predictions can get wrong."""
-    what = "right answers" if notion.of_answers else "events"
+    what = "right predictions" if notion.of_largest and notion.single else "events"
+    what = "right answers" if notion.of_answers else what
     return (
-        f"acting on any range: at most {per_thousand(test.high)} {what} per 1,000 cases more or "
-        f"fewer than predicted ({percent(test.confidence_level)} confidence)"
+        f"acting on any range: at most {per_thousand(test.high)} {what} per 1,000 of all cases "
+        f"more or fewer than predicted ({percent(test.confidence_level)} confidence)"
     )
 
 

@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass, replace
 
 from skcal._show import Table, format_setting, number, percent, plain_number, significant
+from skcal.metrics.error_limits import changes_of_side
 from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
@@ -50,6 +51,7 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
+_NOISE = "above the calibration error within noise"
 _IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 
@@ -125,11 +127,11 @@ def _kind_of_limits(row: Row, level: float) -> str:
     return f"{percent(level)} {'limit' if None in (row.low, row.high) else 'interval'}"
 
 
-def headline_rows(measures: Measures, settings: dict, full: bool = False) -> list[Row]:
+def headline_rows(measures: Measures, settings: dict) -> list[Row]:
     """Five numbers: the error, the worst range, two about the average, and the Brier score."""
     rows = [
         *_error_rows(measures.error),
-        *_cutoff_rows(measures.cutoff, settings["notion"]),
+        *_cutoff_rows(measures, settings["notion"]),
         *_average_rows(measures, settings),
     ]
     rows += [
@@ -149,7 +151,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
     level, refuted = settings["confidence_level"], measures.is_significant
     n_last = len(measures.scores[:1]) + len(measures.own)
-    rows = headline_rows(measures, settings, full=True)
+    rows = headline_rows(measures, settings)
     rows = rows[: len(rows) - n_last]
     rows += _test_rows(measures.test)
     rows.append(Row("samples", measures.overview.n_samples))
@@ -173,8 +175,8 @@ def _error_rows(error):
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
     detail = (
-        f"{mean} difference of probability and frequency; each limit {level}, the upper for at "
-        f"most {error.max_crossings} crossings of the diagonal"
+        f"{mean} difference of probability and frequency; each limit {level}, the upper if "
+        f"{changes_of_side(error.max_crossings)}"
     )
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
@@ -183,11 +185,20 @@ def _error_rows(error):
     return [Row("calibration error", error.estimate, *about, **kind)]
 
 
-def _cutoff_rows(test, notion):
+def _cutoff_rows(measures, notion):
+    test = measures.cutoff
     if test is None:
         return []
-    detail = worst_range(test, notion)
+    detail = worst_range(test, notion) + f"; {_NOISE}" * _cutoff_is_larger(measures)
     return [Row("cutoff error", test.estimate, detail, test.notion, None, test.high)]
+
+
+def _cutoff_is_larger(measures) -> bool:
+    """Whether noise makes the cutoff error larger than the error that it is a part of."""
+    error, test = measures.error, measures.cutoff
+    if error is None or test is None or not measures.notion.single:
+        return False
+    return float(plain_number(test.estimate)) > float(plain_number(error.estimate))
 
 
 def _average_rows(measures, settings):
@@ -390,7 +401,7 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
         cells: list[dict] = [{row.quantity: _with_limits(row) for row in rows} for rows in columns]
         lines = [(name, *(of_part.get(name, "–") for of_part in cells)) for name in names]
         head = ("", *(part.name for part in shown))
-        notes = [f"Each limit of the calibration error holds with {level}; others are intervals."]
+        notes = [f"Each limit (≥ or ≤) alone holds with {level} confidence; others are intervals."]
         tables.append(Table(head, lines, "l" + "r" * len(shown), notes=notes))
     return tables
 
@@ -406,7 +417,12 @@ def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
     comparison, level = report.comparison, percent(report.settings["confidence_level"])
     first, second = report.overall, comparison.second
-    phrases = {**_PHRASES, "calibration error": f"each limit {level}"}
+    larger = any(map(_cutoff_is_larger, (first, second)))
+    phrases = {
+        **_PHRASES,
+        "calibration error": f"each limit {level}",
+        "cutoff error": _NOISE * larger,
+    }
     pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
     rows = [
         (row.quantity, _with_limits(row), _with_limits(other), phrases.get(row.quantity, ""))

@@ -130,12 +130,12 @@ def name_of_parts(report) -> str:
 
 
 def with_worst(answer: Answer, parts) -> Answer:
-    """The answer about all samples, whose title names the subgroup with the largest error, too."""
+    """The answer about all samples, whose title begins with the subgroup of the largest error."""
     wrong = [part for part in parts if part.is_significant]
     worst = max(wrong, key=lambda part: part.error.estimate)
     own = answer_of(worst)
-    titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (answer, own))
-    title = "All samples: {}; {}: {}".format(*(next(titles), worst.name, next(titles)))
+    titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (own, answer))
+    title = f"{worst.name}: {next(titles)}; all samples: {next(titles)}"
     grade = "bad" if "bad" in (answer.grade, own.grade) else "moderate"
     return Answer(title, grade, answer.sentences)
 
@@ -311,11 +311,12 @@ def rounding(test) -> list[str]:
     """How the test treats predictions of 0 and 1 that were rounded."""
     if test is None or not test.n_rounded:
         return []
-    n, were = test.n_rounded, "was" if test.n_rounded == 1 else "were"
+    n = test.n_rounded
+    what, were = ("prediction", "was") if n == 1 else ("predictions", "were")
     return [
         f"Predictions are rounded to {test.resolution:g}, so 100 % may mean "
         f"{percent(1 - test.resolution / 2)} or more, and 0 up to {percent(test.resolution / 2)}. "
-        f"{n:,} predictions of 0 or 100 % {were} wrong. The test counts only what rounding cannot "
+        f"{n:,} {what} of 0 or 100 % {were} wrong. The test counts only what rounding cannot "
         f"explain. Slopes and log losses replace 0 by {percent(test.resolution / 4)} and 100 % by "
         f"{percent(1 - test.resolution / 4)}."
     ]

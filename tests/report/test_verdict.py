@@ -250,7 +250,11 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert overall.cutoff.high == test.high
     row = headline_rows(overall, plain_report().settings)[1]
     assert (row.value, row.high) == (test.estimate, test.high)
-    assert row.detail.startswith(f"acting on any range: at most {1000 * test.high:.0f} events ")
+    assert row.detail.startswith(f"acting on any range: at most {1000 * test.high:.0f} right pred")
+    assert row.detail.endswith("confidence)")
+    smaller = replace(overall, error=replace(overall.error, estimate=row.value - 0.002))
+    row = headline_rows(smaller, plain_report().settings)[1]
+    assert row.detail.endswith("; above the calibration error within noise")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -286,6 +290,10 @@ def test_what_is_not_shown_is_not_claimed():
         "No evidence of miscalibration. The calibration error is not significantly above 0 (p = "
     )
     assert re.search(r"at most 0\.\d+ with 95 % confidence", report.verdict)
+    needed = (
+        r"If the error is 0\.\d+, about [\d,]+ samples in all would show that it is below 0\.\d+"
+    )
+    assert re.search(needed + r" \(max_error sets another limit\)\.", report.verdict)
     assert report.overall.gain is None
     assert any(": every number here is uncertain" in text for text in report.warnings)
     assert "e-0" not in str(report)
@@ -397,6 +405,8 @@ def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samp
     for text in (str(report), re.sub("<[^>]+>", "", report._repr_html_())):
         text = " ".join(text.split())
         assert text.count("Subgroups differ, so one recalibration of all samples") == 1
+        ends = "too low on average, (small|moderate|large)", "; all samples: "
+        assert re.search(f"a: {''.join(ends)}", text)
         for other in ("expected to reduce", "Recalibrate on", "not needed"):
             assert other not in text
     same = calibration_report(rng.random(4000) < expit(logit(p) + 0.6), p, by=by, **FAST)
@@ -499,7 +509,7 @@ def test_cells_of_latex_hold_no_sentence_and_what_medicine_asks_for(tmp_path, ma
         if measured is not None:
             low, high = getattr(measured, name)[1:]
             assert cells[quantity][2] == f"{plain_number(low)} to {plain_number(high)}"
-    said = [row.detail for row in headline_rows(report.overall, report.settings, detail == "full")]
+    said = [row.detail for row in headline_rows(report.overall, report.settings)]
     assert all(f": {sentence}\n" in text for sentence in said[:-1])
 
 
