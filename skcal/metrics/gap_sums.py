@@ -34,7 +34,7 @@ def canonical_order(problem: Problem, beside: np.ndarray | None = None) -> np.nd
     keys = [problem.weight] + ([] if beside is None else [beside])
     if not problem.groups.independent:
         keys[1:1] = [problem.groups.alone, problem.groups.codes]
-    side = np.sign(np.where(x == 0.5, y, x) - 0.5)
+    side = np.where(np.where(x == 0.5, y, x) < 0.5, -1, 1)
     keys = [key * side for key in reversed(keys) if np.ptp(key * 1.0) > 0]
     return np.lexsort((*keys, y, x))
 

@@ -6,7 +6,8 @@ import pytest
 import skcal
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error, calibration_error_interval
-from skcal.metrics.error_limits import CalibrationErrorInterval
+from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
+from skcal.sample import read_sample
 
 
 def drawn(n, seed, power=1.0):
@@ -78,6 +79,30 @@ def test_votes_and_labels_in_another_order_change_no_digit(notion, seed):
     rows = rng.permutation(120)
     one = calibration_error_interval(y, p, notion=notion)
     assert one == calibration_error_interval(y[rows], p[rows], notion=notion)
+
+
+def test_even_votes_at_one_half_in_another_order_change_no_digit():
+    """Their residuals are 0, but their weights count."""
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(300) < 0.3, 0.5, rng.integers(0, 21, 300) / 20)
+    votes = np.where(p == 0.5, 1, rng.binomial(2, 0.3 + 0.4 * p))
+    y, weight = np.column_stack([2 - votes, votes]), rng.integers(1, 9, 300)
+    one, other = (
+        calibration_error_interval(y[order], p[order], sample_weight=weight[order])
+        for order in (np.arange(300), rng.permutation(300))
+    )
+    assert one == other
+    assert one.low > 0
+
+
+def test_errors_that_change_their_sign_more_often_than_signed_sums_may_are_within_their_limits():
+    rng = np.random.default_rng(0)
+    step = rng.integers(60, size=100_000)
+    p = 0.2 + 0.01 * step
+    y = (rng.random(len(p)) < p + 0.15 * (-1.0) ** step).astype(int)
+    limits = ErrorLimits(read_sample(y, p))
+    assert limits.high(0.05)[0] < 0.1 < limits.estimate
+    assert limits.interval(0.001).high == limits.estimate
 
 
 def test_sentences_say_what_the_numbers_say():
