@@ -98,7 +98,8 @@ def difference_of_errors(
     added = half + _OF_ADDED * max(0.0, abs(estimate) - same_side)
     towards_0 = max(added, _turned_by_noise([one.bias for one in limits], z))
     low, high = (towards_0, half) if estimate > 0 else (half, towards_0)
-    return ErrorDifference(estimate, estimate - low, estimate + high, confidence_level)
+    ends = max(estimate - low, -1.0), min(estimate + high, 1.0)
+    return ErrorDifference(estimate, *ends, confidence_level)
 
 
 def _turned_by_noise(biases: list[tuple[float, float]], z: float) -> float:

@@ -74,6 +74,14 @@ def test_two_models_that_err_as_far_to_both_sides_differ_in_few_data_sets_of_sha
     assert found <= 8  # at 5 %, more have a probability of 0.3 %
 
 
+def test_a_difference_of_errors_lies_between_minus_1_and_1():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y, weight = (rng.random(200) < p).astype(int), np.append(1e12, np.ones(199))
+    found = compare_calibration(y, p, 0.9 * p + 0.05, sample_weight=weight).error_difference
+    assert (found.low, found.high) == (-1, 1)
+
+
 def test_vectors_have_no_difference():
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(3), (2, 100))
