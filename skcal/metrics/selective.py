@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, floor, log, log10
+from math import ceil, floor, log, log1p, log10
 from numbers import Real
 from typing import NamedTuple
 
@@ -595,7 +595,7 @@ def _at(answers: _Answers, last: int, max_risk: float, level: float) -> Coverage
 
 def _fewest(max_risk: float, alpha: float) -> int:
     """The fewest answers that pass if all are right."""
-    return ceil(log(alpha / _STARTS) / log(1 - max_risk))
+    return ceil(log(alpha / _STARTS) / log1p(-max_risk))
 
 
 def _highs(answers: _Answers, alpha: float) -> np.ndarray:

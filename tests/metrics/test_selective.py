@@ -181,6 +181,7 @@ def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_t
         assert "More answers may help" in str(close)
     few = at(0.01)
     assert few.lowest_risk is None
+    assert at(1e-17).n_needed > 1e17
     assert 0.99**few.n_needed <= 0.05 / 5 < 0.99 ** (few.n_needed - 1)
     assert "There are too few" in str(few)
 
