@@ -147,10 +147,11 @@ def compare_calibration(
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
     second is there, and the test is conservative. With ``groups`` and single probabilities it is no
-    smaller than what the estimated dependence implies. Of vectors Student's distribution has no
-    more degrees of freedom than half of Σ ‖δ_i‖², divided by the design effect, less 1. Samples
-    whose weights differ are groups of one each, of which it has (Σ w)² / Σ w² - 1. Measured
-    rejections are on the page "Levels and powers of single tests" of the documentation.
+    smaller than what the estimated dependence implies. With several probabilities, Student's
+    distribution of groups has no more degrees of freedom than half of Σ ‖δ_i‖², divided by the
+    design effect, less 1. Samples whose weights differ are groups of one each: (Σ w)² / Σ w² - 1
+    degrees of freedom. The page "Levels and powers of single tests" of the documentation has
+    measured rejections.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
     flat classifier of equal error, where it rejects 72 %. With few events the variance cannot be
@@ -227,7 +228,7 @@ def compare_calibration(
             "more varied, samples are needed."
         )
     freedom = a.groups.degrees_of_freedom(a.weight)
-    if not (b.groups.independent or single):  # a group without a surprise tells no variance
+    if not (b.groups.independent or single):  # a group without a surprise says nothing of variance
         freedom = min(freedom, max(surprises / 2 - 1, 1.0))
     z = estimate / error if error > 0 else 0.0
     return ComparisonResult(

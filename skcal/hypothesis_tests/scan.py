@@ -28,7 +28,7 @@ from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_vectors
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_CALIBRATED = 0.15  # the share of a range above which it is told
+_CALIBRATED = 0.15  # the share of a range above which it is printed
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 

@@ -35,7 +35,7 @@ class LogisticFit:
 
     @property
     def standard_errors(self) -> np.ndarray:
-        """Of the coefficients."""
+        """The standard errors of the coefficients, of the same shape."""
         return np.sqrt(np.diagonal(self.covariance))
 
 
