@@ -277,16 +277,17 @@ def _new_rows(marks, known: Known, predictions: Predictions, options) -> np.ndar
 
 
 def _is_no_chance(marks, known) -> bool:
-    """Whether a file holds more of the known rows than other rows would.
+    """Whether a file holds more values that were seen once before than a file of new rows would.
 
-    A new value is a known one with about twice the probability with which a known value is there
-    twice (Good & Turing). That is estimated from the known rows, and from the file, since rows that
-    were counted twice would hide others.
+    The probability that a new row has one of these is about 2 f₂ / n, if f₂ of the values of n
+    known rows were seen twice (Good & Turing). An upper limit of it is taken. Values that were seen
+    more often are frequent, so that new rows have them, too.
     """
-    values = np.unique(marks)
-    often = min(_repeated(known), _repeated(marks) * max(1, len(known) / len(marks)))
-    n_known = np.count_nonzero(np.isin(values, known))
-    return bool(binom.sf(n_known - 1, len(values), min(1.0, 2 * often)) < _CHANCE)
+    values, counts = np.unique(known, return_counts=True)
+    pairs = np.count_nonzero(counts == 2)
+    chance = 2 * (pairs + 3 * np.sqrt(pairs) + 6) / max(len(known), 1)
+    n_again = np.count_nonzero(np.isin(np.unique(marks), values[counts == 1]))
+    return bool(binom.sf(n_again - 1, len(marks), min(chance, 1.0)) < _CHANCE)
 
 
 def _begins_with_a_batch(marks, batches: list[str]) -> bool:
@@ -304,13 +305,6 @@ def _begins_with_a_batch(marks, batches: list[str]) -> bool:
 def _in_order(marks) -> str:
     """What the rows of a file in their order are recognised by: their number and a digest."""
     return f"{len(marks)} {hashlib.sha256(marks.tobytes()).hexdigest()[:16]}"
-
-
-def _repeated(marks) -> float:
-    """An upper limit of the share of values that are there twice or more."""
-    counts = np.unique(marks, return_counts=True)[1]
-    n = np.count_nonzero(counts > 1)
-    return (n + 3 * np.sqrt(n) + 6) / (len(counts) + 6)
 
 
 def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
