@@ -176,9 +176,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
     takes some 20 seconds for 10,000 samples of 10 classes, and minutes for 20,000 of 300. The time
     of kernel densities of vectors grows as n² C, and ridge forms need up to 1,000 landmarks, some
     minutes with 50,000 samples of 1,000 classes. Leave them out to be quicker. The time of maps,
-    such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, or of
-    one function by :class:`CalibrationErrorEstimator`, grows as n C². ``verbose=1`` and callbacks
-    show how far a search is.
+    such as ``candidates=[Zero(), PlugIn(TemperatureScaling())]``, grows as n C². One function by
+    :class:`CalibrationErrorEstimator` is quicker, too. ``verbose=1`` and callbacks show how far a
+    search is.
 
     Searches of less than 2²² features (samples × classes) leave BLAS one thread: more of them wait
     for each other on matrices of this size. Workers of ``n_jobs`` share the processors. BLAS is one

@@ -192,7 +192,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         weight = check_weight(sample_weight, len(X))
         happened, votes, self.classes_ = happened_of(y, X, columns)
         data = LabelledPredictions(X, happened, weight if votes is None else weight * votes)
-        self.estimators_ = [fit_map(one, data) for one in self.estimators]
+        self.estimators_ = [fit_map(estimator, data) for estimator in self.estimators]
         return self
 
     def predict_proba(self, X) -> np.ndarray:

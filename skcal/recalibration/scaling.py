@@ -440,10 +440,10 @@ class MatrixScaling(PenalizedScaling):
 class DirichletCalibration(PenalizedScaling):
     """Dirichlet calibration: a matrix on log-probabilities, shrunk off the diagonal.
 
-    The map is c(p) = softmax(W log p + b), penalised by Σ_{i≠j}
-    W_ij² / (2 C) + ‖b‖² / (2 C_intercept). A weak penalty Σ (W_ii - 1)² / (2 C_diagonal) gives
-    separable outcomes an optimum. With two classes it is Beta calibration, and only C penalises the
-    slopes' distance from the identity.
+    The map is c(p) = softmax(W log p + b). The penalty is
+    Σ_{i≠j} W_ij² / (2 C) + ‖b‖² / (2 C_intercept). A weak penalty Σ (W_ii - 1)² / (2 C_diagonal)
+    gives separable outcomes an optimum. With two classes it is Beta calibration, and only C
+    penalises the slopes' distance from the identity.
 
     Parameters
     ----------

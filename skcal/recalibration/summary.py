@@ -48,12 +48,11 @@ def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
     error, left = recalibrator.initial_error(), recalibrator.remaining_error()
     limits = left.sentence().partition(" (")[2]
     yield "calibration error before", error.sentence().removeprefix("calibration error ")
-    after = (
-        f"{about(left.estimate, left.high)} ({limits.removeprefix('not significantly above 0; ')}"
-    )
+    limits = limits.removeprefix("not significantly above 0; ")
+    error_left = f"{about(left.estimate, left.high)} ({limits}"
     unsure = "; this limit is above the error before, so a reduction is not shown"
     unsure *= left.high >= error.estimate
-    yield "calibration error after", f"{after}{unsure}; reports have other folds and digits"
+    yield "calibration error after", f"{error_left}{unsure}; reports have other folds and digits"
     before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
     rows = np.arange(len(before))
     of_shares = judged.codes.ndim == 2
