@@ -248,9 +248,14 @@ def _marks(predictions: Predictions, options) -> np.ndarray:
     return np.frombuffer(marks, "<u8")
 
 
+def _among(marks, known) -> np.ndarray:
+    """Which marks are known. Sorted: the table of numpy 2.0 overflows on unsigned integers."""
+    return np.isin(marks, known, kind="sort")
+
+
 def _new_rows(marks, known: Known, predictions: Predictions, options) -> np.ndarray:
     """Which rows were not added before; raises where one was with another content."""
-    same = np.isin(marks, known.rows)
+    same = _among(marks, known.rows)
     if not options.id:
         if _is_no_chance(marks, known.rows) or _begins_with_a_batch(marks, known.batches):
             raise FileError(
@@ -259,7 +264,8 @@ def _new_rows(marks, known: Known, predictions: Predictions, options) -> np.ndar
                 "only, or begin another state file whose rows --id names. --again adds all rows."
             )
         return np.ones(len(same), dtype=bool)
-    changed = np.flatnonzero(np.isin(marks >> np.uint64(16), known.rows >> np.uint64(16)) & ~same)
+    ids, known_ids = marks >> np.uint64(16), known.rows >> np.uint64(16)
+    changed = np.flatnonzero(_among(ids, known_ids) & ~same)
     if len(changed):
         names = names_of(predictions, options.id, options.file, _ONE_EACH)
         raise FileError(
@@ -286,7 +292,7 @@ def _is_no_chance(marks, known) -> bool:
     values, counts = np.unique(known, return_counts=True)
     pairs = np.count_nonzero(counts == 2)
     chance = 2 * (pairs + 3 * np.sqrt(pairs) + 6) / max(len(known), 1)
-    n_again = np.count_nonzero(np.isin(np.unique(marks), values[counts == 1]))
+    n_again = np.count_nonzero(_among(np.unique(marks), values[counts == 1]))
     return bool(binom.sf(n_again - 1, len(marks), min(chance, 1.0)) < _CHANCE)
 
 
