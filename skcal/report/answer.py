@@ -123,10 +123,7 @@ def _wrong_classes(found) -> str:
     pvalues, classes = found.test.class_pvalues, found.overview.classes
     wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
     wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
-    verb, names = (
-        "is" if len(wrong) == 1 else "are",
-        listed([str(classes[k]) for k in wrong], NAMES),
-    )
+    verb, names = "is" if len(wrong) == 1 else "are", listed([classes[k] for k in wrong], NAMES)
     return (
         f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )

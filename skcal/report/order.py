@@ -43,18 +43,28 @@ def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
 
 
 def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
-    """A warning where columns in another order give what happened much higher probabilities."""
+    """A warning where columns in another order give what happened much higher probabilities.
+
+    The order is found in each half of the samples and judged in the other half: the best order of
+    many classes fits the samples that chose it, even if predictions hold no information.
+    """
     n, n_classes = rows.shape
     if happened.ndim > 1 or not 2 < n_classes <= _MOST_CLASSES:
         return None
-    sums = np.zeros((n_classes, n_classes))
-    np.add.at(sums, happened, rows)
-    order = linear_sum_assignment(sums, maximize=True)[1]
-    gain = rows[np.arange(n), order[happened]] - of_outcomes(rows, happened)
+    halves = np.zeros((2, n_classes, n_classes))
+    half = np.arange(n) % 2
+    np.add.at(halves, (half, happened), rows)
+    orders = np.array([_best_order(sums) for sums in halves[::-1]])
+    gain = rows[np.arange(n), orders[half, happened]] - of_outcomes(rows, happened)
     if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
         return None
-    names = ", ".join(str(classes[k]) for k in np.argsort(order))
+    names = ", ".join(str(classes[k]) for k in np.argsort(_best_order(halves.sum(axis=0))))
     return (
         f"The columns seem to be in the wrong order: {names} would fit the labels much better. "
         "Check it, and pass labels= if columns are not in the order of the sorted labels."
     )
+
+
+def _best_order(sums: np.ndarray) -> np.ndarray:
+    """The column of each class that gives the largest sum of probabilities."""
+    return linear_sum_assignment(sums, maximize=True)[1]

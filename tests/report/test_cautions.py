@@ -45,12 +45,22 @@ def test_text_labels_whose_columns_are_in_another_order_are_suspected():
     assert right.overall.doubt is None
 
 
-def test_poor_classifiers_are_not_suspected_of_another_order():
+@pytest.mark.parametrize("n_classes", [4, 20, 50])
+def test_poor_classifiers_are_not_suspected_of_another_order(n_classes):
     """Of 100 whose predictions say nothing, none is beyond four standard errors."""
     rng = np.random.default_rng(0)
     for _ in range(100):
-        proba = rng.dirichlet(np.ones(4), 200)
-        assert _other_order(proba, rng.integers(4, size=200), range(4)) is None
+        proba = rng.dirichlet(np.ones(n_classes), 200)
+        assert _other_order(proba, rng.integers(n_classes, size=200), range(n_classes)) is None
+
+
+def test_another_order_of_many_classes_is_suspected_and_the_right_one_is_not():
+    rng = np.random.default_rng(0)
+    for _ in range(10):
+        proba = rng.dirichlet(np.full(20, 0.5), 400)
+        y = (proba.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 19)
+        assert _other_order(np.roll(proba, 1, axis=1), y, range(20)) is not None
+        assert _other_order(proba, y, range(20)) is None
 
 
 def test_predictions_that_are_always_right_look_like_those_of_training_data():
