@@ -267,8 +267,8 @@ class _Independent(Groups):
     strength = 0.0
     smallest_pvalue = 0.0
 
-    def __init__(self):
-        """Hold nothing: each sample is its own group."""
+    def __init__(self, **_):
+        """Hold none of the fields of groups: each sample is its own group."""
 
     def __repr__(self):
         return "INDEPENDENT"
@@ -301,7 +301,10 @@ class _Independent(Groups):
         return np.bincount(cells, terms**2, minlength=n_cells)
 
     def variance_of_sum(self, values):
-        return values @ values
+        return np.vecdot(values.T, values.T)
+
+    def covariance_of_sums(self, values):
+        return values.T @ values
 
     def larger_variance(self, variance, terms, law=None):
         return variance

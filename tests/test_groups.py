@@ -1,6 +1,7 @@
 """Samples that belong together: what groups change, what they leave as it is, what they refuse."""
 
 import inspect
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +14,7 @@ from sklearn.model_selection import GroupKFold, KFold
 import skcal
 import skcal.displays
 from skcal import CalibrationErrorEstimator, hypothesis_tests, metrics
-from skcal._groups import GroupBlocks, Groups, read_groups
+from skcal._groups import INDEPENDENT, GroupBlocks, Groups, read_groups
 from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
 from skcal.metrics.base import outcome_of
@@ -477,6 +478,17 @@ def test_formulas_of_groups_are_those_of_samples_where_each_has_one():
         rtol = 0.25 if function is metrics.cox_recalibration else 0.02
         for name in names:
             assert_allclose(getattr(other, name), getattr(one, name), rtol=rtol, err_msg=name)
+
+
+@pytest.mark.parametrize("shape", [(40,), (40, 3)])
+def test_sums_of_independent_samples_are_those_of_groups_of_one_sample(shape):
+    values = np.random.default_rng(0).normal(size=shape)
+    singles = Groups(np.arange(40), np.ones(40, dtype=bool), 40)
+    for independent in (INDEPENDENT, replace(INDEPENDENT, dependence=None)):
+        variance, expected = (g.variance_of_sum(values) for g in (independent, singles))
+        assert_allclose(variance, expected * 39 / 40)
+        if len(shape) == 2:
+            assert_allclose(np.diagonal(independent.covariance_of_sums(values)), variance)
 
 
 def test_comparisons_take_pairs_of_different_groups():

@@ -98,7 +98,7 @@ def check_size(path, size, max_bytes) -> None:
 def read_text(path, max_bytes: float) -> str:
     """The whole text of a file; raises FileError where it holds more than ``max_bytes``."""
     with open(path, "rb") as file:
-        return str(bounded(file, path, max_bytes).read(), "utf-8")
+        return str(at_most_bytes(file, path, max_bytes).read(), "utf-8")
 
 
 def open_bytes(path, stack) -> IO[bytes]:
@@ -110,7 +110,7 @@ def open_bytes(path, stack) -> IO[bytes]:
     return sys.stdin.buffer
 
 
-def bounded(stream, path, max_bytes) -> io.BufferedReader:
+def at_most_bytes(stream, path, max_bytes) -> io.BufferedReader:
     """The same bytes, refused once there are more than ``max_bytes``."""
     return io.BufferedReader(_BoundedBytes(stream, path, max_bytes))
 

@@ -20,7 +20,7 @@ from skcal._show import listed
 from skcal.cli.bounds import (
     STANDARD_INPUT,
     FileError,
-    bounded,
+    at_most_bytes,
     check_size,
     open_bytes,
 )
@@ -409,10 +409,10 @@ def _lines_of(path, max_bytes: float, stack, encoding: str) -> Iterator[str]:
     Reading raises FileError at content of more than ``max_bytes``, also of a device or a pipe,
     whose size is not known before, and at a line that can be no row.
     """
-    file = bounded(open_bytes(path, stack), path, max_bytes)
+    file = at_most_bytes(open_bytes(path, stack), path, max_bytes)
     if Path(path).suffix.lower() == ".gz" or file.peek(2)[:2] == _GZIP:
         packed: IO[bytes] = gzip.GzipFile(fileobj=file)  # type: ignore[assignment]
-        file = bounded(stack.enter_context(packed), path, max_bytes)
+        file = at_most_bytes(stack.enter_context(packed), path, max_bytes)
     text = io.TextIOWrapper(file, "utf-8-sig" if encoding == "utf-8" else encoding, newline="")
     number = 0
     while line := text.readline(_LONGEST_LINE + 1):

@@ -362,7 +362,7 @@ def cox_test(
     ------
     ValueError
         If :func:`skcal.metrics.cox_recalibration` raises it, of a class by its name, or the groups
-        are too unequal: (Σ w)² / Σ_g w_g² must be above 3.
+        or weights are too unequal: (Σ w)² / Σ_g w_g² must be above the degrees of freedom.
 
     Notes
     -----
@@ -403,7 +403,8 @@ def _cox(problem, hypothesis):
         null = shift.log_likelihood(shift.most_likely() if tested.start else [0.0])
         result = _likelihood_ratio(fit, tested, null)
     else:
-        result = _wald(fit, tested, groups.effective_number(weight) - 1)
+        argument = "sample_weight" if problem.groups.independent else "groups"
+        result = _wald(fit, tested, groups.effective_number(weight) - 1, argument)
     warn_if_few_events(line.events, FEWEST_EVENTS, "the limit", "Use monte_carlo_test.")
     if hypothesis == "calibrated" or (hypothesis == "slope" and line.events < FEWEST_EVENTS):
         return result
@@ -411,15 +412,16 @@ def _cox(problem, hypothesis):
     return replace(result, estimate=float(estimate), standard_error=float(error))
 
 
-def _wald(fit, tested, freedom):
-    """Wald's test of the coefficients against Hotelling's F."""
+def _wald(fit, tested, freedom, argument):
+    """Wald's test of the coefficients against Hotelling's F; ``argument`` is the reason for it."""
     gap = (fit.coefficients - [0, 1][: len(fit.coefficients)])[tested]
     size, rest = len(gap), freedom - len(gap) + 1
     if rest <= 0:
         raise InputError(
-            "groups",
-            f"holds {freedom + 1:.2g} groups in effect, as the largest have most samples: too few "
-            "for the covariance of the coefficients.",
+            argument,
+            f"leaves {freedom + 1:.2g} {'groups' if argument == 'groups' else 'samples'} in "
+            "effect, as a few have most of the weight: too few for the covariance of the "
+            "coefficients.",
             "Use monte_carlo_test.",
         )
     statistic = float(gap @ np.linalg.solve(fit.covariance[tested, tested], gap))
@@ -427,7 +429,7 @@ def _wald(fit, tested, freedom):
         statistic=statistic,
         pvalue=positive(f.sf(statistic * rest / (size * freedom), size, rest)),
         estimate=np.nan,
-        method=f"Wald's with the sandwich of groups, F with {size} and {rest:.3g} degrees of "
+        method=f"Wald's with a sandwich covariance, F with {size} and {rest:.3g} degrees of "
         "freedom, asymptotic level",
         degrees_of_freedom=freedom,
     )

@@ -55,8 +55,8 @@ class LossComparison(ShownRounded):
             Losses of each sample.
         weight : ndarray of shape (n_samples,)
             Weights of the samples.
-        groups : Groups or None, default=None
-            Samples that depend on each other. None: all independent.
+        groups : Groups, default=INDEPENDENT
+            Which samples depend on each other.
         law : float, default=0.0
             The least variance of the difference.
         """
@@ -102,8 +102,8 @@ class LossComparison(ShownRounded):
             Outcomes of both, or of each.
         weight : ndarray of shape (n_samples,)
             Weights of the samples.
-        groups : Groups or None, default=None
-            Samples that depend on each other. None: all independent.
+        groups : Groups, default=INDEPENDENT
+            Which samples depend on each other.
         """
         tables, law = [losses(p) for p in proba], 0.0
         before, after = map(of_outcomes, tables, outcomes)

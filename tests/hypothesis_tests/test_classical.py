@@ -7,6 +7,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import binom, chi2, norm
 
+from skcal._validation import InputError
 from skcal.hypothesis_tests import (
     adjust_pvalues,
     cox_test,
@@ -286,6 +287,14 @@ def test_the_intercept_alone_needs_no_overlap(y, p):
 
 
 # Levels
+
+
+def test_weights_of_few_samples_in_effect_are_refused_by_their_name():
+    y, p = binary(30)
+    weight = np.where(np.arange(30) == 7, 1000.0, 1.0)
+    assert "sandwich" in cox_test(y, p, sample_weight=1 + y).method
+    with pytest.raises(InputError, match=r"sample_weight leaves 1\.1 samples"):
+        cox_test(y, p, sample_weight=weight)
 
 
 @pytest.mark.parametrize("test", [spiegelhalter_test, hosmer_lemeshow_test, cox_test])
