@@ -85,7 +85,8 @@ def number(value, names):
 @pytest.mark.parametrize("package", ROWS)
 def test_both_lines_give_the_numbers_that_the_page_shows(package, names):
     row = ROWS[package]
-    found = [number(eval(row[side], dict(names)), names) for side in ("theirs", "ours")]
+    lines = row["theirs"].replace("val.prob(", "val_prob("), row["ours"]  # R's name has a dot
+    found = [number(eval(line, dict(names)), names) for line in lines]
     shown = [[f"{value:.3f}" for value in side] for side in found]
     text = ", ".join(shown[0]) + "; " + ", ".join(shown[1])
     assert row["shown"].split(" (")[0] == text, text

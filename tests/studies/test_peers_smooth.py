@@ -120,8 +120,9 @@ def test_mmce_is_that_of_netcal_for_rows_of_probabilities():
     peer = netcal.MMCE().measure(proba, y)
     assert_allclose(maximum_mean_calibration_error(y, proba), peer, rtol=1e-12)
     y, p = binary("overconfident")
-    peer = netcal.MMCE().measure(np.column_stack([1 - p, p]), y)
-    assert_allclose(maximum_mean_calibration_error(y, p), peer, rtol=1e-12)
+    columns = np.column_stack([1 - p, p])
+    ours = maximum_mean_calibration_error(y, columns, notion="confidence")
+    assert_allclose(ours, netcal.MMCE().measure(columns, y), rtol=1e-12)
 
 
 def test_mmce_of_netcal_confuses_confidence_and_p_for_one_column():
