@@ -1,6 +1,6 @@
 """Files that a release saved are read by every later one of the same 0.x, with the same answers.
 
-``python tests/test_saved_files.py`` writes them. Run it for a release; its file then stays as it is.
+``python tests/test_saved_files.py`` writes them for a release; its file then stays as it is.
 """
 
 import json
