@@ -2,7 +2,6 @@
 
 import inspect
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import t as student
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GroupKFold, KFold
+from test_public_surface import surface
 
 import skcal
 import skcal.displays
@@ -48,19 +48,14 @@ def clustered(n_groups=12, size=5, n_classes=None, seed=0):
     return rng.integers(n_classes, size=n), proba, groups
 
 
-SURFACE = Path(__file__).with_name("public_surface.txt").read_text(encoding="utf-8")
-
-
 def public_takers_of_groups():
-    """Every public function and method of the listed surface that takes groups."""
-    found, owner = [], ""
-    for line in SURFACE.splitlines():
-        name = line.strip().split("(")[0]
-        owner = owner if line.startswith(" ") else name
-        predicts = name in (".from_estimator", ".from_cv_results")  # for from_predictions
-        if "groups=" in line and not (predicts or name.startswith(".set_")):
-            found.append(owner + name if line.startswith(" ") else name)
-    return found
+    """Every public function and method that takes groups."""
+    return [
+        name
+        for _, name, line in surface()
+        # Other constructors of displays pass their arguments on to from_predictions.
+        if "groups=" in line and not name.endswith((".from_estimator", ".from_cv_results"))
+    ]
 
 
 def functions_of_groups():
@@ -234,9 +229,7 @@ ELSEWHERE = {
 
 def test_every_public_function_and_method_that_takes_groups_is_tried():
     tried = set(functions_of_groups()) | set(METHODS) | ELSEWHERE
-    # Other constructors of displays pass their arguments on to from_predictions.
-    others = (".from_estimator", ".from_cv_results")
-    assert tried == {name for name in public_takers_of_groups() if not name.endswith(others)}
+    assert tried == set(public_takers_of_groups())
 
 
 @pytest.mark.parametrize("name", METHODS)

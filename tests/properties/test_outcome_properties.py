@@ -1,17 +1,17 @@
 """Every public entrance of labels: one-hot rows are labels, and shares are taken or refused.
 
-An entrance is what ``tests/public_surface.txt`` lists with ``y_true`` or ``y`` of labels.
+An entrance is what ``tests/test_public_surface.py`` finds with ``y_true`` or ``y`` of labels.
 """
 
 import re
 from importlib import import_module
 from inspect import signature
-from pathlib import Path
 
 import numpy as np
 import pytest
 from sklearn.base import BaseEstimator, clone
 from sklearn.dummy import DummyClassifier
+from test_public_surface import surface
 
 import skcal
 from skcal.functions import BilinearFunction, Binning
@@ -40,22 +40,20 @@ class Predictions(DummyClassifier):
         return X
 
 
-def surface():
-    """Names of public callables that take labels: module, name, and the method that does."""
-    text = (Path(__file__).parents[1] / "public_surface.txt").read_text()
-    found, module, name = {}, "", ""
-    for line in text.splitlines():
-        if line.startswith("["):
-            module = line.strip("[]")
-        elif match := re.match(r"(\w+)\((.*)\)$", line):
-            name = match[1]
-            if re.search(r"\by_true\b|\bX, y\b", match[2]):
-                found[name] = module
-        elif match := re.match(r"    \.(\w+)\(self, (.*)\)$", line):
-            if re.search(r"\by_true\b|\bX, y(?!=)\b", match[2]) and not match[1].startswith("set_"):
-                found[f"{name}.{match[1]}"] = module
-        elif match := re.match(r"    \.(from_predictions)\(y_true", line):
-            found[f"{name}.{match[1]}"] = module
+def entrances_of_labels():
+    """Names of public callables that take labels, with their modules."""
+    found = {}
+    for module, name, line in surface():
+        if line.endswith("as above"):
+            continue
+        if "." not in name:
+            takes = re.search(r"\by_true\b|\bX, y\b", line)
+        elif name.endswith(".from_predictions"):
+            takes = "(y_true" in line
+        else:
+            takes = re.search(r"\(self, .*(\by_true\b|\bX, y\b(?!=))", line)
+        if takes:
+            found[name] = module
     return found
 
 
@@ -113,7 +111,7 @@ def takes_labels(thing):
 
 ENTRANCES = {
     name: module
-    for name, module in surface().items()
+    for name, module in entrances_of_labels().items()
     if takes_labels(thing := owner_of(name, module)) and thing is not RecalibrationMap
 }
 
