@@ -6,7 +6,7 @@ import warnings
 from contextlib import suppress
 from itertools import combinations
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -27,6 +27,129 @@ PASS_LABELS = "Pass labels= with the class of every column."
 _FEWEST_HARD = 20  # predictions of which it is said that all are 0 or 1
 _IGNORED = (-100, 255)  # what mark ignored samples in PyTorch and in images of labels
 _CLEARLY_LOWER = 3.0  # standard errors of a difference of means
+
+
+class Outcomes(np.ndarray):
+    """What happened as numbers that may lie outside of [0, 1], in place of labels.
+
+    Of shape (n_samples,) for P(positive class), else (n_samples, n_classes).
+    """
+
+
+class Happened(NamedTuple):
+    """What happened, read once from labels or soft labels.
+
+    Attributes
+    ----------
+    codes : ndarray of shape (n_samples,)
+        The column of each label; of shares that of the largest.
+    classes : ndarray of shape (n_classes,)
+        The class of each column.
+    outcomes : ndarray of shape (n_samples, n_classes) or None
+        How much of each class happened, where that is not told by ``codes``.
+    votes : ndarray of shape (n_samples,) or None
+        Of shares of votes how many there were, NaN where that is not known.
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    outcomes: np.ndarray | None = None
+    votes: np.ndarray | None = None
+
+
+def read_outcomes(
+    y_true,
+    y_proba,
+    proba: np.ndarray,
+    labels=None,
+    names: tuple[str, str] = ("y_true", "y_proba"),
+    *,
+    pos_label=None,
+    of_labels: bool = False,
+    counted: bool = False,
+    **of_single: Any,
+) -> Happened:
+    """Read labels, shares or votes of the classes, sets of labels, or :class:`Outcomes`.
+
+    Parameters
+    ----------
+    y_true, y_proba, labels, pos_label
+        As users pass them.
+    proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        The checked predictions.
+    names : tuple of two str
+        What error messages call ``y_true`` and ``y_proba``.
+    of_labels : bool, default=False
+        Whether columns are labels of which any may hold.
+    counted : bool, default=False
+        Whether to warn of labels without names that seem to be counted from 1.
+    **of_single
+        Options of :func:`check_labels`.
+    """
+    columns = class_names(y_proba)
+    outcomes: np.ndarray | None = None
+    votes: np.ndarray | None = None
+    if of_labels:
+        outcomes = read_label_sets(y_true, proba, names[0])
+    elif isinstance(y_true, Outcomes):
+        outcomes = np.asarray(y_true)
+        if outcomes.ndim == 1:
+            outcomes = np.column_stack([1 - outcomes, outcomes])
+    else:
+        outcomes, votes = read_shares(y_true, proba, *names) or (None, None)
+    if outcomes is not None:
+        if pos_label is not None:
+            reason = "has no meaning for outcomes of all classes, whose columns are in order."
+            raise InputError("pos_label", reason, "Leave it out.")
+        classes = classes_of_shares(y_true, proba, labels, columns, *names)
+        codes = outcomes.argmax(axis=1)
+        if votes is not None and (votes == 1).all():  # a label each, which the codes tell
+            return Happened(codes, classes)
+        return Happened(codes, classes, outcomes, votes)
+    if np.ndim(pos_label):
+        raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
+    given = labels
+    if pos_label is not None and proba.ndim == 1:
+        given = _labels_of_positive(y_true, labels, pos_label, names[0])
+    options = {"columns": columns, "name": names[0], "proba_name": names[1]}
+    codes, classes = check_labels(y_true, proba, given, **options, **of_single)
+    if counted and labels is None and columns is None:
+        _warn_if_counted_from_1(codes, proba, *names)
+    if pos_label is not None:
+        _require_one_of_two(pos_label, classes.tolist())
+    return Happened(codes, classes)
+
+
+def is_positive_first(proba, classes, pos_label) -> bool:
+    """Whether the first of two columns holds the probabilities of ``pos_label``."""
+    return pos_label is not None and proba.ndim == 2 and bool(classes[0] == pos_label)
+
+
+def _labels_of_positive(y_true, labels, pos_label, name: str) -> list:
+    """Labels (negative, positive) of 1-D predictions."""
+    if labels is not None:
+        labels = plain_labels(labels, "labels").tolist()
+    else:
+        labels = list(dict.fromkeys(plain_labels(y_true, name).tolist()))
+        if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
+            # The other class is absent, so its name does not matter.
+            other = labels[0] if labels[0] != pos_label else another(pos_label)
+            labels = [other, pos_label]
+    _require_one_of_two(pos_label, labels)
+    return labels[::-1] if labels[0] == pos_label else labels
+
+
+def _require_one_of_two(pos_label, labels: list) -> None:
+    if len(labels) != 2 or pos_label not in labels:
+        shown = f"{labels[:8]}{' …' if len(labels) > 8 else ''}"
+        raise ValueError(f"pos_label={pos_label!r} is not one of two classes; the labels: {shown}.")
+
+
+def another(label):
+    """A label other than this one, of the same type."""
+    if isinstance(label, str):
+        return f"not {label}"
+    return 0 if label != 0 else 1
 
 
 def check_labels(
@@ -302,7 +425,7 @@ def _are_integers(columns) -> bool:
     return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
 
 
-def warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
+def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
     """Warn of labels without names that fit the columns far better when counted from 1."""
     if proba.ndim == 1 or proba.shape[1] == 1 or codes.min() == 0:
         return

@@ -8,15 +8,10 @@ import numpy as np
 
 from skcal._groups import FEW_OF_TESTS, INDEPENDENT, Groups, read_groups
 from skcal._labels import (
-    check_labels,
-    class_names,
-    classes_of_shares,
     columns_of_labels,
-    plain_labels,
-    read_label_sets,
-    read_shares,
+    is_positive_first,
+    read_outcomes,
     refuse_another_order,
-    warn_if_counted_from_1,
 )
 from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
@@ -25,13 +20,6 @@ from skcal.notions import Notion, Problem, make_problems, resolve_notion
 _SMALLEST = 1e-100
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
-
-
-class Outcomes(np.ndarray):
-    """What happened as numbers that may lie outside of [0, 1], in place of labels.
-
-    Of shape (n_samples,) for P(positive class), else (n_samples, n_classes).
-    """
 
 
 class Sample(NamedTuple):
@@ -179,9 +167,9 @@ def read_sample(
     -------
     sample : Sample
     """
+    predictions = read_predictions(y_proba, notion, from_logits, names[1])
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
-    predictions = read_predictions(y_proba, notion, from_logits, names[1])
     question = notion, sample_weight, labels, pos_label, groups, few_groups
     sample = _read(y_true, y_proba, predictions, question, names, rescale=False)
     ones = sample_weight is None and sample.votes is None
@@ -203,10 +191,9 @@ def read_fit(
     Its number and names of columns are set, or compared (``reset=False``). Samples of weight 0
     stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
     """
-    names = "y", "X"
-    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
-    of_estimator = {"estimator": estimator, "reset": reset}
+    names, of_estimator = ("y", "X"), {"estimator": estimator, "reset": reset}
     predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
+    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     question = notion, sample_weight, labels, estimator.pos_label, groups, FEW_OF_TESTS
     return _read(y, X, predictions, question, names, rescale=True)
 
@@ -229,37 +216,18 @@ def read_predictions(
 def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sample:
     """Labels and checked predictions in the order of their classes, with weights and groups."""
     notion, sample_weight, labels, pos_label, groups, few_groups = question
-    (proba, logits), columns = predictions, class_names(y_proba)
+    proba, logits = predictions
     of_labels = is_of_labels(notion) and proba.ndim == 2
-    outcomes, votes = _read_outcomes(y_true, proba, of_labels, *names)
-    if outcomes is not None and pos_label is not None:
-        reason = "has no meaning for outcomes of all classes, whose columns are in order."
-        raise InputError("pos_label", reason, "Leave it out.")
-    positive_first = False
-    if pos_label is not None:
-        if np.ndim(pos_label):
-            raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
-        if proba.ndim == 1:
-            labels = _labels_of_positive(y_true, labels, pos_label, names[0])
-        else:
-            _require_positive_class(pos_label, proba, notion)
-    if outcomes is None:
-        codes, classes = check_labels(
-            y_true, proba, labels, columns=columns, name=names[0], proba_name=names[1]
-        )
-        if labels is None and columns is None:
-            warn_if_counted_from_1(codes, proba, *names)
-        if pos_label is not None:
-            _require_one_of_two(pos_label, classes.tolist())
-        positive_first = is_positive_first(proba, classes, pos_label)
-        if positive_first:
-            proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
-            logits = None if logits is None else logits[:, ::-1]
-    else:
-        classes = classes_of_shares(y_true, proba, labels, columns, *names)
-        codes = outcomes.argmax(axis=1)
-    if votes is not None and (votes == 1).all():  # a label each, which the codes tell
-        outcomes = votes = None
+    if pos_label is not None and proba.ndim == 2 and not of_labels:
+        _require_positive_class(pos_label, proba, notion)
+    options = {"pos_label": pos_label, "of_labels": of_labels, "counted": True}
+    codes, classes, outcomes, votes = read_outcomes(
+        y_true, y_proba, proba, labels, names, **options
+    )
+    positive_first = is_positive_first(proba, classes, pos_label)
+    if positive_first:
+        proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
+        logits = None if logits is None else logits[:, ::-1]
     weight = check_weight(sample_weight, len(proba), rescale=rescale)
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
@@ -281,16 +249,6 @@ def is_of_labels(notion: Any) -> bool:
     if isinstance(notion, Notion):
         return notion.of_labels
     return isinstance(notion, str) and notion.startswith(("multi-label", "precision-at-"))
-
-
-def _read_outcomes(y_true, proba, of_labels, name, proba_name):
-    """How much of each class happened, (n, C), and the votes (n,) of shares; None of labels."""
-    if of_labels:
-        return read_label_sets(y_true, proba, name), None
-    if isinstance(y_true, Outcomes):
-        outcomes = np.asarray(y_true)
-        return np.column_stack([1 - outcomes, outcomes]) if outcomes.ndim == 1 else outcomes, None
-    return read_shares(y_true, proba, name, proba_name) or (None, None)
 
 
 def refuse_groups(groups: Groups, who: str, remedy: str, name: str = "y_true") -> None:
@@ -324,31 +282,6 @@ def refuse_vectors(sample: Sample) -> None:
         )
 
 
-def is_positive_first(proba, classes, pos_label) -> bool:
-    """Whether the first of two columns holds the probabilities of ``pos_label``."""
-    return pos_label is not None and proba.ndim == 2 and bool(classes[0] == pos_label)
-
-
-def _labels_of_positive(y_true, labels, pos_label, name: str) -> list:
-    """Labels (negative, positive) of 1-D predictions."""
-    if labels is not None:
-        labels = plain_labels(labels, "labels").tolist()
-    else:
-        labels = list(dict.fromkeys(plain_labels(y_true, name).tolist()))
-        if len(labels) == 1 and isinstance(labels[0], str) == isinstance(pos_label, str):
-            # The other class is absent, so its name does not matter.
-            other = labels[0] if labels[0] != pos_label else another(pos_label)
-            labels = [other, pos_label]
-    _require_one_of_two(pos_label, labels)
-    return labels[::-1] if labels[0] == pos_label else labels
-
-
-def _require_one_of_two(pos_label, labels: list) -> None:
-    if len(labels) != 2 or pos_label not in labels:
-        shown = f"{labels[:8]}{' …' if len(labels) > 8 else ''}"
-        raise ValueError(f"pos_label={pos_label!r} is not one of two classes; the labels: {shown}.")
-
-
 def _require_positive_class(pos_label, proba, notion):
     """Raise unless the notion is about one of two columns."""
     if proba.shape[1] > 2:
@@ -360,10 +293,3 @@ def _require_positive_class(pos_label, proba, notion):
             f"pos_label={pos_label!r} has no meaning for notion={notion!r}, which takes two "
             "columns alike. Leave it out, or use notion='binary'."
         )
-
-
-def another(label):
-    """A label other than this one, of the same type."""
-    if isinstance(label, str):
-        return f"not {label}"
-    return 0 if label != 0 else 1

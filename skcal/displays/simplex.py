@@ -10,6 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcal._bins import bin_sums
+from skcal._labels import Outcomes
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     DRAWN,
@@ -24,7 +25,7 @@ from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
 from skcal.metrics.bins import BinRule, gap_distances, problem_moments
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.sample import Outcomes, Sample, read_sample
+from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
 _DENSITY_CELLS = 30  # along a side

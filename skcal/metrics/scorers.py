@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._labels import is_table, plain_labels
+from skcal._labels import another, is_table, plain_labels
 from skcal._sklearn_compat import BaseScorer, shared_by_scorers, validate_parameter_constraints
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
@@ -21,7 +21,7 @@ from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import maximum_mean_calibration_error, squared_kernel_calibration_error
 from skcal.metrics.selective import risk_coverage_of_predictions
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
-from skcal.sample import another, is_of_labels
+from skcal.sample import is_of_labels
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
 # Name without "neg_": the metric by its defaults, or options that the name says.

@@ -18,10 +18,11 @@ from typing import Any, TypeVar
 import numpy as np
 
 from skcal._groups import Groups
+from skcal._labels import Outcomes
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal.notions import Problem
-from skcal.sample import Outcomes, read_sample
+from skcal.sample import read_sample
 
 _Metric = TypeVar("_Metric", bound=Callable)
 _NEARLY_LABELS, _LEAST_RATIO = 0.95, 1e-9  # variances of shares, as parts of those of labels

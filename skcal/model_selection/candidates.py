@@ -1,16 +1,18 @@
-"""Which functions and parameters a search tries."""
+"""Which functions and parameters a search tries, and whether they can be fitted at all."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from skcal._selection import as_pair, shown_name
+from skcal._running import recorded_warnings
+from skcal._selection import as_pair, distinct_names, settings_of, shown_name
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
@@ -23,6 +25,8 @@ from skcal.functions import (
 )
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
+from skcal.model_selection.families import FunctionFamily, Plain, Shared
+from skcal.model_selection.stacks import Stack
 from skcal.recalibration import (
     ClassBasedTemperatureScaling,
     MatrixScaling,
@@ -187,3 +191,69 @@ def _is_function(candidate) -> bool:
 def family_name(function: BilinearFunction) -> str:
     """Name of a candidate for tables: its class, for a plug-in that of its last step."""
     return shown_name(function.estimator if isinstance(function, PlugIn) else function)
+
+
+def expand_candidates(candidates, from_logits=False) -> list[FunctionFamily]:
+    """Expand (function, param_grid) pairs.
+
+    Recalibration maps take logits if ``from_logits`` and probabilities otherwise.
+    """
+    names = distinct_names(family_name(function) for function, _ in candidates)
+    families: list[FunctionFamily] = []
+    for position, (name, (function, grid)) in enumerate(zip(names, candidates, strict=True)):
+        place = f"candidates[{position}], {family_name(function)}"
+        settings, functions = settings_of(function, grid, place)
+        function = function.reading(from_logits)
+        functions = [setting.reading(from_logits) for setting in functions]
+        families.append(_kind_of(function)(name, function, settings, functions))
+    return families
+
+
+def _kind_of(function: BilinearFunction) -> type[FunctionFamily]:
+    if function.parts:
+        return Stack
+    return Shared if function._shares_with(function) else Plain
+
+
+def try_families(families, problem, rows, n_rows=30):
+    """Fit every setting on a few samples, so that what cannot work is said at once.
+
+    A candidate that fails on few samples is fitted once on a whole fold before it is refused.
+
+    Parameters
+    ----------
+    families : list of FunctionFamily
+    problem : Problem
+    rows : ndarray of int
+        A training set, whose first samples are taken unless the problem is about a part of all.
+    n_rows : int, default=30
+    """
+    if not problem.of_all_samples:
+        rows = np.arange(len(problem.features))
+    if len(rows) < 2:
+        return
+    few = rows[:n_rows]
+    for position, family in enumerate(families):
+        for setting, function in zip(family.settings, family.functions, strict=True):
+            error = _fit_error(function, problem, few)
+            if error is not None and len(rows) > len(few):
+                error = _fit_error(function, problem, rows)
+            if error is not None:
+                shown = ", ".join(f"{k}={v!r}" for k, v in setting.items())
+                raise ValueError(
+                    f"candidates[{position}], {family.name}({shown}), cannot be fitted: {error}"
+                ) from error
+
+
+def _fit_error(function, problem, rows):
+    X, residuals = problem.seen_by(function)[rows], problem.residuals[rows]
+    weight = problem.weight[rows] if problem.weight[rows].any() else np.ones(len(residuals))
+    try:
+        with recorded_warnings():
+            if function.parts:  # whose combination comes from what searches hold out
+                clone(function).fit_parts(X, residuals, weight)
+            else:
+                clone(function).fit(X, residuals, weight)
+    except (ValueError, TypeError) as error:
+        return error
+    return None

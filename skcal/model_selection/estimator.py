@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._labels import is_positive_first
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
 from skcal._validation import check_weight
@@ -19,7 +20,7 @@ from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
-from skcal.sample import is_positive_first, read_fit, read_predictions
+from skcal.sample import read_fit, read_predictions
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 

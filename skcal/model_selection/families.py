@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import pickle
 import warnings
-from collections.abc import Hashable
+from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from operator import attrgetter
 
 import numpy as np
+from joblib import effective_n_jobs
 from joblib import hash as hash_of
 
+from skcal._running import one_by_one
+from skcal._selection import warn_of_fits
 from skcal.functions import BilinearFunction
 from skcal.model_selection.block_scores import FitsOfProblems, SharedTask, score_shared
 from skcal.model_selection.engine import Fit, fit_again, fit_and_score
@@ -270,3 +273,44 @@ def _sharing(functions: list[BilinearFunction]) -> list[list[int]]:
         else:
             sharing.append([number])
     return sharing
+
+
+def group_families(families) -> list[list[FunctionFamily]]:
+    """Put families that are served by the same fits into one group each, stacks of others last."""
+    groups: list[list[FunctionFamily]] = []
+    for family in families:
+        group = next((group for group in groups if family.shares_fits(group[0])), None)
+        if group is None:
+            groups.append([family])
+        else:
+            group.append(family)
+    return sorted(groups, key=_is_stack)
+
+
+def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
+    """Score every setting of every family on every column; yield each group when it is done."""
+    first_stack = sum(not _is_stack(group) for group in groups)
+    yield from _score_groups(groups[:first_stack], data, plan, n_jobs)
+    for [stack] in groups[first_stack:]:
+        stack.take_parts(chain(*groups))
+    yield from _score_groups(groups[first_stack:], data, plan, n_jobs)
+
+
+def _is_stack(group: list[FunctionFamily]) -> bool:
+    return bool(group[0].function.parts)
+
+
+def _score_groups(groups, data, plan, n_jobs):
+    n_jobs_now = effective_n_jobs(n_jobs)
+    calls = [group[0].calls(group, data, plan, n_jobs_now) for group in groups]
+    results = one_by_one(chain(*calls), n_jobs)
+    for group, of_group in zip(groups, calls, strict=True):
+        scored = list(islice(results, len(of_group)))
+        caught = [warning for result in scored for warning in result.warnings]
+        warn_of_fits(caught, f"{group[0].name}: {{}} fit(s)")
+        scores, times = group[0].record(group, scored, plan)
+        start = 0
+        for family in group:
+            settings = slice(start, start := start + len(family.settings))
+            family.take_scores(scores[settings], times[settings], plan)
+        yield group

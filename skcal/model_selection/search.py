@@ -19,7 +19,7 @@ from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import plain_array
 from skcal.model_selection.adapters import FunctionCorrection
-from skcal.model_selection.candidates import resolve_candidates
+from skcal.model_selection.candidates import expand_candidates, resolve_candidates, try_families
 from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.cross_fitting import CrossFit, best_family, compare_folds, try_choices
 from skcal.model_selection.errors import ErrorEstimate, check_kind, estimate_error, median_of_errors
@@ -30,13 +30,8 @@ from skcal.model_selection.estimates import (
     median_of_repeats,
 )
 from skcal.model_selection.estimator import CalibrationErrorEstimator
+from skcal.model_selection.families import group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
-from skcal.model_selection.scoring import (
-    expand_candidates,
-    group_families,
-    score_groups,
-    try_families,
-)
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
 from skcal.sample import read_fit, read_predictions

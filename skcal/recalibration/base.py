@@ -6,19 +6,17 @@ import json
 import warnings
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._groups import INDEPENDENT, Groups, read_groups
 from skcal._labels import (
-    check_labels,
-    class_names,
-    classes_of_shares,
     is_clearly_lower,
-    read_shares,
+    read_outcomes,
     refuse_another_order,
     rows_of_shares,
 )
@@ -140,15 +138,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     def _read(self, X, y, sample_weight):
         """X, column numbers and weights, of shares a row for each class that has one."""
-        columns = class_names(X)
-        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
-        X = read_columns(self, X, y)
-        weight = check_weight(sample_weight, len(X))
-        happened, votes, self.classes_ = happened_of(y, X, columns)
-        codes = happened
-        if votes is not None:
-            rows, codes, shares = rows_of_shares(happened)
-            X, weight = X[rows], (weight * votes)[rows] * shares
+        X, codes, weight, _ = read_for_map(self, X, y, sample_weight).as_labels()
         kept = weight > 0
         if not kept.all():
             X, codes, weight = X[kept], codes[kept], weight[kept]
@@ -429,10 +419,49 @@ def _smallest_positive(X):
     return float(lowest if lowest > 0 else np.min(X, where=X > 0, initial=1))
 
 
-def happened_of(y, X: np.ndarray, columns):
-    """As :func:`outcomes_of`; maps have no option ``labels``, which the errors of others name."""
+class LabelledPredictions(NamedTuple):
+    """Predictions (n, 1) or (n, C) that maps understand, what happened, weights and groups.
+
+    What happened is the column of each label, (n,), or shares of all classes, (n, C).
+    """
+
+    X: np.ndarray
+    happened: np.ndarray
+    weight: np.ndarray
+    groups: Groups = INDEPENDENT
+
+    def take(self, rows) -> LabelledPredictions:
+        """Return those of some samples."""
+        groups = self.groups.take(rows)
+        return LabelledPredictions(self.X[rows], self.happened[rows], self.weight[rows], groups)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return max(2, self.X.shape[1])
+
+    def as_labels(self) -> LabelledPredictions:
+        """Return a row for each class of a sample that has a share, instead of the shares."""
+        if not self.of_shares:
+            return self
+        rows, codes, shares = rows_of_shares(self.happened)
+        return LabelledPredictions(self.X[rows], codes, self.weight[rows] * shares)
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether what happened are shares."""
+        return self.happened.ndim == 2
+
+    @property
+    def n_positive(self) -> int:
+        """Number of samples of positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+
+def read_for_map(map_, X, y, sample_weight) -> LabelledPredictions:
+    """As :func:`read_labelled`; maps have no option ``labels``, which the errors of others name."""
     try:
-        return outcomes_of(y, X, columns=columns)
+        return read_labelled(map_, X, y, sample_weight)
     except InputError as error:
         remedies = {
             "positive class": "Pass y == positive class.",
@@ -443,39 +472,38 @@ def happened_of(y, X: np.ndarray, columns):
         raise error.with_remedy(remedies.get(error.kind)) from None
 
 
-def outcomes_of(y, X: np.ndarray, labels=None, *, columns=None):
-    """The outcomes of predictions (n, 1) or (n, C), the number of votes, and the classes.
+def read_labelled(
+    estimator, X, y, sample_weight, labels=None, groups=None, counted: bool = False
+) -> LabelledPredictions:
+    """Read what ``fit`` of a map was given, and set its ``classes_``.
 
-    Those are column numbers and None, or shares (n, C) and numbers of votes, 1 where unknown. For a
-    single column, the second of two sorted labels is positive, as ``classes_[1]`` of scikit-learn's
-    classifiers, unless ``labels`` has another order.
+    For a single column, the second of two sorted labels is positive, as ``classes_[1]`` of
+    scikit-learn's classifiers, unless ``labels`` has another order. A sample weighs as many as its
+    votes, 1 where unknown.
     """
-    proba = X[:, 0] if X.shape[1] == 1 else X
-    soft = read_shares(y, proba, "y", "X")
-    if soft is not None:
-        shares, votes = soft
-        classes = classes_of_shares(y, proba, labels, columns, "y", "X")
-        if (votes == 1).all():
-            return shares.argmax(axis=1), None, classes
-        return shares, np.nan_to_num(votes, nan=1.0), classes
-    codes, classes = check_labels(
-        y,
-        proba,
-        labels,
-        columns=columns,
-        name="y",
-        proba_name="X",
-        single="single column",
-        any_two=True,
+    columns = read_columns(estimator, X, y)
+    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
+    proba = columns[:, 0] if columns.shape[1] == 1 else columns
+    single: dict = {"single": "single column", "any_two": True}
+    codes, classes, shares, votes = read_outcomes(
+        y, X, proba, labels, ("y", "X"), counted=counted, **single
     )
-    if X.shape[1] == 1 and labels is None and classes.tolist() not in ([0, 1], [-1, 1]):
-        _warn_if_reversed(X[:, 0].astype(np.float64), codes, classes)
-    return codes, None, classes
+    if shares is None and proba.ndim == 1 and labels is None:
+        _warn_if_reversed(proba.astype(np.float64), codes, classes)
+    estimator.classes_ = classes
+    weight = check_weight(sample_weight, len(columns))
+    together = read_groups(groups, weight)
+    if shares is None:
+        return LabelledPredictions(columns, codes, weight, together)
+    assert votes is not None
+    votes = np.nan_to_num(votes, nan=1.0)
+    weight = weight * votes
+    return LabelledPredictions(columns, shares, weight, together.with_votes(votes, weight))
 
 
 def _warn_if_reversed(x, codes, classes) -> None:
-    """Warn where the predictions are clearly those of the other class."""
-    if is_clearly_lower(x, codes):
+    """Warn where the predictions are clearly those of the other of two named classes."""
+    if classes.tolist() not in ([0, 1], [-1, 1]) and is_clearly_lower(x, codes):
         other, taken = (repr(label) for label in classes.tolist())
         warnings.warn(
             f"X was read as predictions of {taken}, the second label in order, but is higher for "

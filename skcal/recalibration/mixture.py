@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from numbers import Real
 from pathlib import Path
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 from scipy.special import softmax
@@ -14,56 +14,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcal._groups import INDEPENDENT, Groups
-from skcal._labels import class_names, refuse_another_order, rows_of_shares
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import Interval, _fit_context
-from skcal._validation import InputError, check_weight, read_columns
-from skcal.recalibration.base import Identity, happened_of
+from skcal._validation import InputError, read_columns
+from skcal.recalibration.base import Identity, LabelledPredictions, read_for_map
 from skcal.recalibration.features import log_probabilities
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200
 _SMALLEST = 0.02  # weight of a map that is worth its fit
-
-
-class LabelledPredictions(NamedTuple):
-    """Predictions (n, 1) or (n, C) that maps understand, what happened, weights and groups.
-
-    What happened is the column of each label, (n,), or shares of all classes, (n, C).
-    """
-
-    X: np.ndarray
-    happened: np.ndarray
-    weight: np.ndarray
-    groups: Groups = INDEPENDENT
-
-    def take(self, rows) -> LabelledPredictions:
-        """Return those of some samples."""
-        groups = self.groups.take(rows)
-        return LabelledPredictions(self.X[rows], self.happened[rows], self.weight[rows], groups)
-
-    @property
-    def n_classes(self) -> int:
-        """Number of classes."""
-        return max(2, self.X.shape[1])
-
-    def as_labels(self) -> LabelledPredictions:
-        """Return a row for each class of a sample that has a share, instead of the shares."""
-        if not self.of_shares:
-            return self
-        rows, codes, shares = rows_of_shares(self.happened)
-        return LabelledPredictions(self.X[rows], codes, self.weight[rows] * shares)
-
-    @property
-    def of_shares(self) -> bool:
-        """Whether what happened are shares."""
-        return self.happened.ndim == 2
-
-    @property
-    def n_positive(self) -> int:
-        """Number of samples of positive weight."""
-        return int(np.count_nonzero(self.weight))
 
 
 def fit_map(estimator, data: LabelledPredictions):
@@ -186,12 +145,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
         -------
         self : object
         """
-        columns = class_names(X)
-        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight})
-        X = read_columns(self, X, y)
-        weight = check_weight(sample_weight, len(X))
-        happened, votes, self.classes_ = happened_of(y, X, columns)
-        data = LabelledPredictions(X, happened, weight if votes is None else weight * votes)
+        data = read_for_map(self, X, y, sample_weight)
         self.estimators_ = [fit_map(estimator, data) for estimator in self.estimators]
         return self
 

@@ -13,18 +13,16 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import read_groups
-from skcal._labels import class_names, refuse_another_order, warn_if_counted_from_1
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, cv_results, simplest
 from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
-from skcal._validation import InputError, as_given, check_weight, decoded, read_columns
-from skcal.recalibration.base import outcomes_of
+from skcal._validation import InputError, as_given, decoded, read_columns
+from skcal.recalibration.base import LabelledPredictions, read_labelled
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.candidates import default_max_samples, make_map_candidates
-from skcal.recalibration.mixture import LabelledPredictions, fit_map, mapped_proba
+from skcal.recalibration.mixture import fit_map, mapped_proba
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.summary import summary_of
 from skcal.recalibration.trial import (
@@ -229,7 +227,7 @@ class Recalibrator(
             If X is not predictions, y not the labels of its columns, or the splits overlap or leave
             nothing to fit to.
         """
-        data = self._read(X, y, sample_weight, groups)
+        data = read_labelled(self, X, y, sample_weight, self.labels, groups, counted=True)
         self._n_rows = len(data.X)
         self._errors: dict = {}
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():
@@ -263,20 +261,6 @@ class Recalibrator(
         warn_if_contradicted(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
-
-    def _read(self, X, y, sample_weight, groups) -> LabelledPredictions:
-        columns = class_names(X)
-        refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
-        predictions = read_columns(self, X, y)
-        happened, votes, self.classes_ = outcomes_of(y, predictions, self.labels, columns=columns)
-        if votes is None and self.labels is None and columns is None:
-            warn_if_counted_from_1(happened, predictions, "y", "X")
-        weight = check_weight(sample_weight, len(happened))
-        together = read_groups(groups, weight)
-        if votes is not None:
-            weight = weight * votes
-            together = together.with_votes(votes, weight)
-        return LabelledPredictions(predictions, happened, weight, together)
 
     def _set_results(self, trial):
         splits = range(len(trial.tests))

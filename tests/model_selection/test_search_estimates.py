@@ -23,7 +23,7 @@ from skcal import (
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error_interval
 from skcal.model_selection import summary
-from skcal.model_selection.scoring import group_families
+from skcal.model_selection.families import group_families
 from skcal.model_selection.summary import as_dict
 from skcal.notions import Problems, make_problems, resolve_notion
 
