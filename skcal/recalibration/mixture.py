@@ -17,8 +17,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from skcal._running import recorded_warnings
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import InputError, read_columns
-from skcal.recalibration.base import Identity, LabelledPredictions, read_for_map
+from skcal.recalibration.base import Identity
 from skcal.recalibration.features import log_probabilities
+from skcal.recalibration.reading import LabelledPredictions, read_for_map
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200

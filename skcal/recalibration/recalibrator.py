@@ -19,10 +19,10 @@ from skcal._selection import LEVEL, cv_results, simplest
 from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, decoded, read_columns
-from skcal.recalibration.base import LabelledPredictions, read_labelled
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.candidates import default_max_samples, make_map_candidates
 from skcal.recalibration.mixture import fit_map, mapped_proba
+from skcal.recalibration.reading import LabelledPredictions, read_labelled
 from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.recalibration.summary import summary_of
 from skcal.recalibration.trial import (

@@ -25,12 +25,12 @@ from skcal.recalibration.candidates import MapCandidate
 from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import (
-    LabelledPredictions,
     Mixture,
     fit_map,
     mapped_proba,
     mixture_weights,
 )
+from skcal.recalibration.reading import LabelledPredictions
 from skcal.recalibration.temperature import best_temperature
 
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse

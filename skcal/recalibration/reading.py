@@ -1,0 +1,112 @@
+"""What ``fit`` of a recalibration map was given is read once: predictions, outcomes, weights."""
+
+from __future__ import annotations
+
+import warnings
+from typing import NamedTuple
+
+import numpy as np
+
+from skcal._groups import INDEPENDENT, Groups, read_groups
+from skcal._labels import (
+    is_clearly_lower,
+    read_outcomes,
+    refuse_another_order,
+    rows_of_shares,
+)
+from skcal._validation import InputError, check_weight, read_columns
+
+
+class LabelledPredictions(NamedTuple):
+    """Predictions (n, 1) or (n, C) that maps understand, what happened, weights and groups.
+
+    What happened is the column of each label, (n,), or shares of all classes, (n, C).
+    """
+
+    X: np.ndarray
+    happened: np.ndarray
+    weight: np.ndarray
+    groups: Groups = INDEPENDENT
+
+    def take(self, rows) -> LabelledPredictions:
+        """Return those of some samples."""
+        groups = self.groups.take(rows)
+        return LabelledPredictions(self.X[rows], self.happened[rows], self.weight[rows], groups)
+
+    @property
+    def n_classes(self) -> int:
+        """Number of classes."""
+        return max(2, self.X.shape[1])
+
+    def as_labels(self) -> LabelledPredictions:
+        """Return a row for each class of a sample that has a share, instead of the shares."""
+        if not self.of_shares:
+            return self
+        rows, codes, shares = rows_of_shares(self.happened)
+        return LabelledPredictions(self.X[rows], codes, self.weight[rows] * shares)
+
+    @property
+    def of_shares(self) -> bool:
+        """Whether what happened are shares."""
+        return self.happened.ndim == 2
+
+    @property
+    def n_positive(self) -> int:
+        """Number of samples of positive weight."""
+        return int(np.count_nonzero(self.weight))
+
+
+def read_for_map(map_, X, y, sample_weight) -> LabelledPredictions:
+    """As :func:`read_labelled`; maps have no option ``labels``, which the errors of others name."""
+    try:
+        return read_labelled(map_, X, y, sample_weight)
+    except InputError as error:
+        remedies = {
+            "positive class": "Pass y == positive class.",
+            "classes": "Pass y as column numbers of X, from 0, or X as a data frame whose columns "
+            "are named by the classes.",
+            "names": "Name the columns by the classes, or pass X as an array.",
+        }
+        raise error.with_remedy(remedies.get(error.kind)) from None
+
+
+def read_labelled(
+    estimator, X, y, sample_weight, labels=None, groups=None, counted: bool = False
+) -> LabelledPredictions:
+    """Read what ``fit`` of a map was given, and set its ``classes_``.
+
+    For a single column, the second of two sorted labels is positive, as ``classes_[1]`` of
+    scikit-learn's classifiers, unless ``labels`` has another order. A sample weighs as many as its
+    votes, 1 where unknown.
+    """
+    columns = read_columns(estimator, X, y)
+    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
+    proba = columns[:, 0] if columns.shape[1] == 1 else columns
+    single: dict = {"single": "single column", "any_two": True}
+    codes, classes, shares, votes = read_outcomes(
+        y, X, proba, labels, ("y", "X"), counted=counted, **single
+    )
+    if shares is None and proba.ndim == 1 and labels is None:
+        _warn_if_reversed(proba.astype(np.float64), codes, classes)
+    estimator.classes_ = classes
+    weight = check_weight(sample_weight, len(columns))
+    together = read_groups(groups, weight)
+    if shares is None:
+        return LabelledPredictions(columns, codes, weight, together)
+    assert votes is not None
+    votes = np.nan_to_num(votes, nan=1.0)
+    weight = weight * votes
+    return LabelledPredictions(columns, shares, weight, together.with_votes(votes, weight))
+
+
+def _warn_if_reversed(x, codes, classes) -> None:
+    """Warn where the predictions are clearly those of the other of two named classes."""
+    if classes.tolist() not in ([0, 1], [-1, 1]) and is_clearly_lower(x, codes):
+        other, taken = (repr(label) for label in classes.tolist())
+        warnings.warn(
+            f"X was read as predictions of {taken}, the second label in order, but is higher for "
+            f"{other}. If it predicts {other}, pass y == {other}, or Recalibrator(labels=[{taken}, "
+            f"{other}]).",
+            UserWarning,
+            stacklevel=2,
+        )
