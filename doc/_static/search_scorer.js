@@ -3,8 +3,9 @@ var Scorer = {
   score: ([page, title, _anchor, _description, score]) => {
     const query = new URLSearchParams(window.location.search).get("q") || "";
     const words = query.toLowerCase().split(/\W+/).filter((word) => word.length > 2);
-    const own = title.toLowerCase();
-    const found = words.filter((word) => own.includes(word.slice(0, 6)));
+    const own = title.toLowerCase().split(/\W+/);
+    const same = (word, other) => (word.length < 5 ? word === other : other.startsWith(word.slice(0, 6)));
+    const found = words.filter((word) => own.some((other) => same(word, other)));
     return score + 20 * found.length - (/^(changelog|contributing)/.test(page) ? 10 : 0);
   },
   // Sphinx's own numbers

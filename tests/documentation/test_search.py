@@ -74,7 +74,7 @@ QUESTIONS = {
     "calibration drift alert": "guide/monitoring",
     "logprobs to confidence": "guide/llm_confidence",
     "TRIPOD+AI checklist": "guide/clinical",
-    "rms val.prob in python": "howto/coming_from",
+    "val.prob in python": "howto/coming_from",
     "probability of default backtesting": "tutorials/credit",
     "class_weight balanced probabilities too high": "howto/boosted_trees",
     "multiclass ECE": "howto/classwise",
