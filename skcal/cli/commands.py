@@ -44,7 +44,6 @@ from skcal.cli.predictions import (
     features_of,
     read_predictions,
     subgroups_of,
-    weights_and_groups,
 )
 from skcal.cli.problems import Problems, read_or_list_problems
 from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
@@ -271,7 +270,8 @@ def _abstain(options):
         problem.outcomes[:, 0],
         np.round(problem.features[:, 0] * options.scale, 12),
         options.max_risk,
-        **weights_and_groups(predictions, options),
+        sample_weight=predictions.weight,
+        groups=predictions.groups,
     )
     options.print(as_json(as_data(result)) if options.json else result)
     return UNKNOWN if result.risk is None else PASSED
@@ -339,10 +339,9 @@ def _report_on(predictions, options, name, **more):
         report = calibration_report(
             predictions.labels,
             predictions.proba,
-            labels=predictions.classes,
             notion=_only_notion(options),
             by=columns or None,
-            **weights_and_groups(predictions, options),
+            **predictions.beside,
             segments=features_of(predictions.others, options.segments, dialect) or None,
             search=options.search,
             n_bins=options.bins,
@@ -374,7 +373,6 @@ def _plot(options):
     display = ReliabilityDisplay.from_predictions(
         labels,
         proba,
-        labels=classes,
         notion=notion,
         method=options.method,
         n_bins=options.bins or "auto",
@@ -382,7 +380,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        **weights_and_groups(predictions, options),
+        **predictions.beside,
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )

@@ -21,7 +21,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
 from skcal._show import Table, one_line, printable, wrapped
 from skcal.cli.gates import WORST_FIRST, row_of_gate, status_of_gate
-from skcal.cli.predictions import Predictions, checked_sample, weights_and_groups
+from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.model_selection.errors import error_facts, error_line
@@ -99,7 +99,7 @@ def _lines_of_gate(results, full) -> list[str]:
 
 def _find(name, predictions, notion, options, limits) -> Findings:
     how = {"n_jobs": options.n_jobs, "resolution": options.resolution, "limits": limits}
-    sample = limits.sample if limits else checked_sample(predictions, notion, options)
+    sample = limits.sample if limits else predictions.sample(notion)
     return Findings(**find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how))
 
 
@@ -121,8 +121,7 @@ def verdict_test(predictions, notion, options, n_resamples=None):
         predictions.labels,
         predictions.proba,
         notion=notion,
-        labels=predictions.classes,
-        **weights_and_groups(predictions, options),
+        **predictions.beside,
         n_resamples=n_resamples or default_resamples(len(predictions.labels)),
         random_state=options.seed,
         resolution=options.resolution,
@@ -148,9 +147,8 @@ def _search(predictions, notion, options) -> CalibrationErrorSearchCV:
         verbose=1,
     )
     with shown_progress(options):
-        return search.fit(
-            predictions.proba, predictions.labels, **weights_and_groups(predictions, options)
-        )
+        weights = {"sample_weight": predictions.weight, "groups": predictions.groups}
+        return search.fit(predictions.proba, predictions.labels, **weights)
 
 
 @contextmanager

@@ -9,7 +9,7 @@ import numpy as np
 from skcal._selection import LEVEL
 from skcal._show import listed, number, percent, stated
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import checked_sample, subgroups_of, weights_and_groups
+from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
 from skcal.hypothesis_tests.error_difference import difference_of_errors
@@ -65,7 +65,7 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
     limits: dict[Notion, ErrorLimits] = {}
     for name, part in parts.items():
         for notion in notions:
-            known = ErrorLimits(checked_sample(part, notion, options))
+            known = ErrorLimits(part.sample(notion))
             limits.setdefault(notion, known)
             for error in errors:
                 bounds = _bounds_of(known, error, options.max_error, n_bounds)
@@ -273,13 +273,12 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         second.proba,
         second_y_true=second.labels,
         notion=notion,
-        labels=first.classes,
-        **weights_and_groups(first, options),
+        **first.beside,
     )
     difference = None
     if test.error_difference is not None:
         other = first._replace(proba=second.proba, labels=second.labels)
-        both = [checked_sample(model, notion, options) for model in (first, other)]
+        both = [model.sample(notion) for model in (first, other)]
         difference = difference_of_errors(both[0], both[1], 1 - alpha)
         worse = difference.is_significant and difference.estimate < 0
         reading = stated(difference.sentence("the first model", "the second"))

@@ -184,8 +184,7 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         if not new.any():
             return False, monitor
         marks, predictions = marks[new], predictions.take(new, predictions.left_out)
-    groups = None if options.groups is None else predictions.others[options.groups]
-    monitor.update(predictions.proba, predictions.labels, groups=groups)
+    monitor.update(predictions.proba, predictions.labels, groups=predictions.groups)
     known.batches = [*known.batches, digest, _in_order(marks)][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
     return True, monitor

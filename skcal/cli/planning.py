@@ -17,7 +17,6 @@ from skcal.cli.predictions import (
     dialect_of,
     features_of,
     read_unlabelled,
-    weights_and_groups,
 )
 from skcal.cli.table import FileTable
 from skcal.metrics import shifted_calibration_error, validation_sample_size
@@ -45,10 +44,9 @@ def error_in_target(predictions: Predictions, notion, options) -> ShiftedCalibra
         predictions.proba,
         target_proba=target,
         notion=notion,
-        labels=predictions.classes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        **weights_and_groups(predictions, options),
+        **predictions.beside,
         **more,
     )
 

@@ -64,6 +64,8 @@ class Predictions(NamedTuple):
         Samples of the file that are not among these.
     names : sequence of str
         The names of the columns of predictions; empty for archives, whose columns have none.
+    weight, groups : ndarray of shape (n_samples,) or None
+        What the columns of ``--weight`` and ``--groups`` hold.
     """
 
     proba: np.ndarray
@@ -72,12 +74,28 @@ class Predictions(NamedTuple):
     others: Mapping[str, np.ndarray] = MappingProxyType({})
     left_out: LeftOut | None = None
     names: Sequence[str] = ()
+    weight: np.ndarray | None = None
+    groups: np.ndarray | None = None
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What public functions take beside labels and predictions."""
+        return {"labels": self.classes, "sample_weight": self.weight, "groups": self.groups}
+
+    def sample(self, notion="auto", **options: Any) -> Sample:
+        """Read the sample of a notion."""
+        return read_sample(self.labels, self.proba, notion, **self.beside, **options)
 
     def take(self, rows: np.ndarray, left_out: LeftOut | None = None) -> Predictions:
         """Return some of the samples, with what is left out now."""
-        others = {name: values[rows] for name, values in self.others.items()}
-        samples = self.proba[rows], self.labels[rows], self.classes, others
-        return Predictions(*samples, left_out, self.names)
+        return self._replace(
+            proba=self.proba[rows],
+            labels=self.labels[rows],
+            others={name: values[rows] for name, values in self.others.items()},
+            left_out=left_out,
+            weight=None if self.weight is None else self.weight[rows],
+            groups=None if self.groups is None else self.groups[rows],
+        )
 
     def ordered_as(self, classes: np.ndarray) -> Predictions:
         """Bring the columns into the order of these, the same classes."""
@@ -87,40 +105,6 @@ class Predictions(NamedTuple):
         order = [here.index(name) for name in there]
         labels = self.labels if self.labels.ndim == 1 else self.labels[:, order]
         return self._replace(proba=self.proba[:, order], labels=labels, classes=classes)
-
-
-def checked_sample(predictions: Predictions, notion, options) -> Sample:
-    """The sample of a notion, with the weights and groups that options name."""
-    labels, classes = predictions.labels, predictions.classes
-    given = weights_and_groups(predictions, options)
-    return read_sample(labels, predictions.proba, notion, labels=classes, **given)
-
-
-def weights_and_groups(predictions: Predictions, options) -> dict[str, Any]:
-    """``sample_weight`` and ``groups`` by the columns that ``--weight`` and ``--groups`` name."""
-    weight, groups = options.weight, options.groups
-    others = predictions.others
-    return {
-        "sample_weight": None if weight is None else _read_weights(others[weight], weight, options),
-        "groups": None if groups is None else others[groups],
-    }
-
-
-def _read_weights(values, name, options) -> np.ndarray:
-    """Numbers of at least 0, of which one is above."""
-    dialect = dialect_of(options.file, options)
-    distinct, codes = np.unique(values, return_inverse=True)
-    texts = [str(value) for value in distinct.tolist()]
-    if values.dtype.kind != "U":
-        dialect = Dialect()
-    numbers = np.array([dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts])
-    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
-    if len(wrong) or not numbers.any():
-        shown = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
-        raise FileError(
-            f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
-        )
-    return numbers[codes]
 
 
 def dialect_of(file, options) -> Dialect:
@@ -216,7 +200,11 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
             f"sorted labels, {names}. Save classes=… to say which they are.",
             stacklevel=2,
         )
-    return predictions._replace(others=beside, left_out=left_out, names=table.names)
+    weight = beside.get(options.weight)
+    if weight is not None:
+        weight = _read_weights(weight, options.weight, options)
+    more = {"weight": weight, "groups": beside.get(options.groups)}
+    return predictions._replace(others=beside, left_out=left_out, names=table.names, **more)
 
 
 def _other_columns(options) -> dict[str, str]:
@@ -241,6 +229,23 @@ def _divided_by(scale: float, table: FileTable) -> FileTable:
             stacklevel=2,
         )
     return table._replace(numbers=numbers)
+
+
+def _read_weights(values, name, options) -> np.ndarray:
+    """Numbers of at least 0, of which one is above."""
+    dialect = dialect_of(options.file, options)
+    distinct, codes = np.unique(values, return_inverse=True)
+    texts = [str(value) for value in distinct.tolist()]
+    if values.dtype.kind != "U":
+        dialect = Dialect()
+    numbers = np.array([dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts])
+    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
+    if len(wrong) or not numbers.any():
+        shown = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
+        raise FileError(
+            f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
+        )
+    return numbers[codes]
 
 
 def read_unlabelled(

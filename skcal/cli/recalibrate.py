@@ -6,7 +6,7 @@ from pathlib import Path
 
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
-from skcal.cli.predictions import Predictions, read_unlabelled, weights_and_groups
+from skcal.cli.predictions import Predictions, read_unlabelled
 from skcal.cli.table import kind_of, write_table
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
 from skcal.report.views import as_data
@@ -55,7 +55,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     if options.second is not None:  # what is wrong with it is said before the work
         predictions, table = read_unlabelled(options, classes, single, recalibrator.from_logits)
     if fit is not None:
-        recalibrator.fit(fit.proba, fit.labels, **weights_and_groups(fit, options))
+        recalibrator.fit(fit.proba, fit.labels, fit.weight, fit.groups)
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
