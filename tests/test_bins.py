@@ -6,13 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
 
-from skcal._bins import (
-    median_variance,
-    quantile,
-    sweep,
-    uniform,
-    unique,
-)
+from skcal._bins import median_variance, quantile, sweep, uniform, unique
 
 DTYPES = [np.float32, np.float64]
 # Scores on a coarse grid (a forest's, say) with ties, zeros and ones, and continuous scores.

@@ -25,7 +25,6 @@ from skcal.hypothesis_tests import (
     scan_test,
 )
 from skcal.metrics import (
-    CalibrationAccumulator,
     bootstrap_interval,
     cutoff_calibration_error,
     expected_calibration_error,
@@ -38,7 +37,6 @@ from skcal.metrics import (
 )
 from skcal.metrics.limits import surprises
 from skcal.model_selection import FunctionCorrection
-from skcal.notions import make_problems
 from skcal.sample import read_sample
 
 RNG = np.random.default_rng(0)
@@ -99,27 +97,9 @@ def test_micro_of_predicted_classes_puts_their_samples_into_the_same_bins():
     assert_allclose(expected_calibration_error(y, proba, **options), expected, rtol=1e-12)
 
 
-def test_logits_of_a_precision_are_those_of_its_probability():
-    z = logit(P)
-    [problem] = make_problems(P, Y.astype(float), "precision-at-3", logits=z)
-    assert_allclose(problem.logits, logit(problem.features), rtol=1e-9)
-    options = {"notion": "precision-at-3", "n_bins": 4}
-    expected = expected_calibration_error(Y, P, **options)
-    assert_allclose(expected_calibration_error(Y, z, from_logits=True, **options), expected)
-
-
 def test_micro_of_one_problem_is_its_error():
     y, p = Y[:, 0], P[:, 0]
     assert expected_calibration_error(y, p, average="micro") == expected_calibration_error(y, p)
-
-
-@pytest.mark.parametrize("average", ["sum", "macro", "micro", None])
-def test_an_accumulator_gives_what_the_metric_gives(average):
-    sums = CalibrationAccumulator("multi-label")
-    for rows in (slice(0, 50), slice(50, None)):
-        sums.partial_fit(Y[rows], P[rows])
-    expected = expected_calibration_error(Y, P, average=average, **LABELS)
-    assert_allclose(sums.expected_calibration_error(average=average), expected, rtol=1e-12)
 
 
 def test_a_label_that_never_holds_and_is_known_not_to_surprises_nobody():
@@ -241,15 +221,6 @@ def test_scorers_take_labels_of_both_kinds_of_classifiers():
     fitted = OneVsRestClassifier(GaussianNB()).fit(X, y)
     expected = expected_calibration_error(y, fitted.predict_proba(X), **LABELS)
     assert plain(fitted, X, y) == expected
-
-
-def test_rows_that_are_one_hot_are_labels_unless_the_notion_says_otherwise():
-    proba = P / P.sum(axis=1, keepdims=True)
-    classes = P.argmax(axis=1)
-    one_hot = np.eye(K)[classes]
-    assert expected_calibration_error(one_hot, proba) == expected_calibration_error(classes, proba)
-    of_classes = expected_calibration_error(one_hot, proba, notion="classwise")
-    assert expected_calibration_error(one_hot, proba, **LABELS) == of_classes
 
 
 @pytest.mark.parametrize(

@@ -15,12 +15,7 @@ from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import (
-    GroupKFold,
-    PredefinedSplit,
-    StratifiedKFold,
-    cross_val_predict,
-)
+from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold, cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline

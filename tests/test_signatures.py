@@ -44,12 +44,7 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
             {"y_true": Y},
             r"^expected_calibration_error\(\) got multiple values for argument 'y_true'$",
         ),
-        (
-            skce_test,
-            (Y, P),
-            {"x": Y},
-            r"^skce_test\(\) got .*'x'\. Use y_true, .*from_logits\.$",
-        ),
+        (skce_test, (Y, P), {"x": Y}, r"^skce_test\(\) got .*'x'\. Use y_true, .*from_logits\.$"),
         (calibration_report, (Y, P), {"n_job": 1}, r"^calibration_report\(\) .*'n_jobs'\?$"),
         (
             ReliabilityDisplay.from_predictions,
@@ -89,7 +84,6 @@ def test_signatures_are_those_of_plain_functions():
 OPTIONS = {"sample_weight": None, "labels": None, "pos_label": None, "from_logits": False}
 OF_CORRECT = "takes whether predictions were right, and confidences"
 OF_PROBA = "recalibrates or rescales probabilities, and takes no labels"
-OF_STUDIES = "plans a study, of which there are no samples yet"
 OF_INDEPENDENT = "its limits are those of independent samples, as its docstring says"
 # What lacks an option, or has another default, and why.
 REASONS = {

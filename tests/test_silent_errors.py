@@ -81,12 +81,6 @@ def test_swapped_arguments_are_refused_by_name(call, y_name, p_name):
         call(THREE, CLASS)
 
 
-@every_call
-def test_swapped_tables_of_three_classes_are_refused(call, y_name, p_name):
-    with pytest.raises(ValueError, match=rf"all predictions in {p_name} are 0 or 1\. Are the arg"):
-        call(THREE, np.eye(3)[CLASS])
-
-
 def said(call, y, p):
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -200,12 +194,6 @@ def test_the_command_line_warns_of_classes_and_refuses_marks(tmp_path, capsys):
     (tmp_path / "marks.csv").write_text("\n".join(["label,p", *lines]))
     assert main(["evaluate", str(tmp_path / "marks.csv")]) == 2
     assert "-100" in capsys.readouterr().err
-
-
-@every_call
-def test_predictions_in_place_of_labels_are_refused(call, y_name, p_name):
-    with pytest.raises(ValueError, match=rf"^{y_name} holds the predictions of {p_name} themselv"):
-        call(THREE, THREE.copy())
 
 
 def test_logits_that_look_like_probabilities_are_warned_of():

@@ -8,7 +8,7 @@ import sklearn
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.estimator_checks import check_estimator, check_param_validation
 from sklearn.utils.fixes import parse_version
 
 import skcal
@@ -371,6 +371,12 @@ def test_estimators_keep_the_contract(expected, estimator):
     assert not failed
     passed = {one["check_name"] for one in results if one["status"] == "passed"}
     assert not passed & reasons.keys(), "these pass: no reason is needed"
+
+
+def test_parameters_that_are_none_are_refused_by_name():
+    every = [FUNCTIONS, MORE_FUNCTIONS, *(some for _, some in (*CASES, *MORE_CASES))]
+    for kind, estimator in {type(one): one for some in every for one in some}.items():
+        check_param_validation(kind.__name__, estimator)
 
 
 if __name__ == "__main__":  # writes the page

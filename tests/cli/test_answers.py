@@ -73,20 +73,24 @@ def test_groups_of_answers_are_counted_in_the_heading(file, run):
     assert text.splitlines()[2].startswith("200 answers in 100 groups. Are answers right")
 
 
-@pytest.mark.parametrize("off", [0.15, -0.2, 0.02])
+JUDGING = [
+    ["test", "a.jsonl", *FEW],
+    ["evaluate", "a.jsonl"],
+    ["evaluate", "a.jsonl", "--details", "--max-error", 0.1, "--by", "subject"],
+]
+
+
 @pytest.mark.parametrize(
-    "command",
+    ("command", "off"),
     [
-        ["test", "a.jsonl", *FEW],
-        ["evaluate", "a.jsonl"],
-        ["evaluate", "a.jsonl", "--details", "--max-error", 0.1, "--by", "subject"],
-        ["compare", "a.jsonl", "b.jsonl", *FEW],
-        ["recalibrate", "a.jsonl", "b.jsonl", "--out", "new.jsonl"],
-        ["abstain", "a.jsonl", "--max-risk", 0.35],
-        ["abstain", "a.jsonl", "--max-risk", 0.01],
-        ["shift", "a.jsonl", "b.jsonl", "--resamples", 20],
+        *((command, off) for command in JUDGING for off in (0.15, -0.2, 0.02)),
+        (["compare", "a.jsonl", "b.jsonl", *FEW], 0.15),
+        (["recalibrate", "a.jsonl", "b.jsonl", "--out", "new.jsonl"], 0.15),
+        (["abstain", "a.jsonl", "--max-risk", 0.35], 0.15),
+        (["abstain", "a.jsonl", "--max-risk", 0.01], 0.15),
+        (["shift", "a.jsonl", "b.jsonl", "--resamples", 20], 0.15),
     ],
-    ids=lambda command: " ".join(map(str, command)),
+    ids=lambda value: " ".join(map(str, value)) if isinstance(value, list) else None,
 )
 def test_no_text_about_answers_speaks_of_events(tmp_path, monkeypatch, capsys, command, off):
     monkeypatch.chdir(tmp_path)

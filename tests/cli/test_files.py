@@ -62,10 +62,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         (",cat,dog,label\n0,0.5,0.5,cat\n", "column without a name.*index=False"),
         ("cat;dog;label\n0.5;0.5;cat\n", "by commas, not semicolons, or pass --sep ';'"),
         ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators, or pass --sep tab"),
-        (
-            'p,label\n"0,5",1\n',
-            "is '0,5'. If that is a decimal comma, pass --decimal ','",
-        ),
+        ('p,label\n"0,5",1\n', "is '0,5'. If that is a decimal comma, pass --decimal ','"),
         ("p,label\n7.2%,1\n", r"'7\.2%', a percentage\. Pass --percent\.$"),
         ("cat,dog,label\n0.5,0.5,cat\ncat,dog,label\n", r"line 3 repeats the header\. Remove it"),
         (
@@ -118,10 +115,7 @@ def test_bad_csv_is_named_by_line_and_column(csv_file, text, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        (
-            "p;label\n0.5;1\n",
-            "column 'p' is '0.5', with a point where --decimal says a comma",
-        ),
+        ("p;label\n0.5;1\n", "column 'p' is '0.5', with a point where --decimal says a comma"),
         ("p,label\n0.5,1\n", "line 1 is one column.*by semicolons, not commas, or pass --sep ','"),
         ("p;label\n7,2%;1\n", "'7,2%', a percentage. Pass --percent"),
         ("p;label\n0,5;1\nx;1\n", "line 3, column 'p' is 'x', not a number"),

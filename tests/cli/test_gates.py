@@ -186,10 +186,7 @@ def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path
     packed = tmp_path / "p.csv.gz"
     packed.write_bytes(gzip.compress(table.read_bytes()))
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(table.read_bytes())))
-    for other in (
-        read_predictions(packed, ignore=ignored),
-        read_predictions("-", ignore=ignored),
-    ):
+    for other in (read_predictions(packed, ignore=ignored), read_predictions("-", ignore=ignored)):
         assert other.proba.tolist() == plain.proba.tolist()
         assert other.labels.tolist() == plain.labels.tolist()
     assert plain.classes.tolist() == ["no", "yes"]

@@ -2,7 +2,6 @@
 
 import io
 import json
-import subprocess
 import sys
 from contextlib import redirect_stdout
 from types import SimpleNamespace
@@ -147,14 +146,9 @@ def test_progress_is_shown_in_a_terminal_alone(npz, capsys, monkeypatch, command
     assert capsys.readouterr().out == ""
 
 
-def test_the_demonstration_answers_for_two_classifiers():
-    run = subprocess.run(
-        [sys.executable, "-W", "error", "-m", "skcal", "--json"],
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    answers = [report["answers"] for report in json.loads(run.stdout)]
+def test_the_demonstration_answers_for_two_classifiers(capsys):
+    assert main(["--json"]) == 0
+    answers = [report["answers"] for report in json.loads(capsys.readouterr().out)]
     assert [answer["title"] for [answer] in answers] == [
         "Overconfident: large",
         "Underconfident: large",

@@ -112,10 +112,7 @@ def compared(y, proba, **options):
 FEW = {"n_resamples": 99, "random_state": 0}
 # name → (function of ax= and plot=, number of panels)
 CASES = {
-    "reliability": (
-        lambda **o: ReliabilityDisplay.from_predictions(*binary(300), **FEW, **o),
-        1,
-    ),
+    "reliability": (lambda **o: ReliabilityDisplay.from_predictions(*binary(300), **FEW, **o), 1),
     "reliability by class": (
         lambda **o: ReliabilityDisplay.from_predictions(
             *tempered(), notion="classwise", **FEW, **o
@@ -128,20 +125,14 @@ CASES = {
         lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
         1,
     ),
-    "decision curve": (
-        lambda **o: DecisionCurveDisplay.from_predictions(*binary(300), **o),
-        1,
-    ),
+    "decision curve": (lambda **o: DecisionCurveDisplay.from_predictions(*binary(300), **o), 1),
     "Murphy diagram": (lambda **o: compared(*binary(300), **o), 2),
     "risk and coverage": (
         lambda **o: RiskCoverageDisplay.from_predictions(*binary(300), max_risk=0.4, **o),
         1,
     ),
     "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
-    "bin count": (
-        lambda **o: BinCountDisplay.from_predictions(*binary(300), **FEW, **o),
-        1,
-    ),
+    "bin count": (lambda **o: BinCountDisplay.from_predictions(*binary(300), **FEW, **o), 1),
     "risk": (lambda **o: RiskDisplay.from_search(fitted_search(), param="alpha", **o), 1),
     "candidates": (lambda **o: RiskDisplay.from_search(fitted_search(), **o), 1),
     "null": (lambda **o: NullDistributionDisplay.from_result(null_result(), **o), 1),

@@ -9,15 +9,7 @@ import sys
 import matplotlib as mpl
 import numpy as np
 import pytest
-from display_cases import (
-    CASES,
-    binary,
-    comparison,
-    fitted_search,
-    null_result,
-    segments,
-    tempered,
-)
+from display_cases import CASES, binary, fitted_search, null_result, tempered
 from matplotlib.text import Text
 from numpy.testing import assert_allclose
 from scipy.special import logit
@@ -294,6 +286,8 @@ def test_from_estimator_takes_the_positive_class_of_two():
     assert first.number == expected.number
     with pytest.raises(ValueError, match="pos_label='z' is not one of two classes"):
         ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="z", plot=False)
+    with pytest.raises(ValueError, match="has no predict_proba"):
+        ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
 
 
 OF_CLASSIFIERS = (
@@ -374,20 +368,6 @@ def test_lines_of_reference_can_be_left_out_and_lines_take_their_look(case):
     assert list(display.ref_lines_) == []
 
 
-def test_bad_predictions_are_refused_as_by_the_metrics():
-    y, proba = tempered()
-    for display in (ReliabilityDisplay, SimplexDisplay, BinCountDisplay):
-        with pytest.raises(ValueError, match=r"y_proba row 0 sums to 2"):
-            display.from_predictions(y, 2 * proba)
-    y, proba = binary(20)
-    for display in (ReliabilityDisplay, BinCountDisplay):
-        with pytest.raises(ValueError, match="y_true"):
-            display.from_predictions(y[:-1], proba)
-    X, y = iris_like()
-    with pytest.raises(ValueError, match="has no predict_proba"):
-        ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
-
-
 @pytest.mark.parametrize(
     ("make", "match"),
     [
@@ -405,28 +385,9 @@ def test_bad_predictions_are_refused_as_by_the_metrics():
             r"tests\['x'\] is float. Pass what a test",
         ),
         (lambda: RiskDisplay.from_search(CalibrationErrorSearchCV()), "not fitted"),
-        (
-            lambda: ComparisonDisplay.from_searches({"x": CalibrationErrorSearchCV()}),
-            "not fitted",
-        ),
+        (lambda: ComparisonDisplay.from_searches({"x": CalibrationErrorSearchCV()}), "not fitted"),
     ],
 )
 def test_other_objects_are_refused_with_what_to_pass(make, match):
     with pytest.raises(ValueError if match == "not fitted" else TypeError, match=match):
         make()
-
-
-@pytest.mark.parametrize(
-    ("make", "name"),
-    [
-        (lambda **o: RiskDisplay.from_search(fitted_search(), **o), "confidence_level"),
-        (lambda **o: comparison(**o), "confidence_level"),
-        (lambda **o: comparison(**o), "level"),
-        (lambda **o: SegmentDisplay.from_result(segments(), **o), "level"),
-    ],
-)
-def test_levels_outside_0_and_1_are_refused(make, name):
-    with pytest.raises(
-        ValueError, match=rf"'{name}' parameter .* must be a float in the range \(0.0, 1.0\)"
-    ):
-        make(**{name: 5})

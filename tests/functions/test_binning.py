@@ -177,9 +177,3 @@ def test_residuals_that_make_no_outcome_raise_where_outcomes_are_needed(options)
     Binning().fit(X, residuals)
     with pytest.raises(ValueError, match=r"X row 1 and y row 1 add up to \[0.9\]"):
         Binning(**options).fit(X, residuals)
-
-
-def test_parameters_out_of_range_raise():
-    for options in ({"n_bins": 0}, {"strategy": "equal"}, {"debias": "p"}, {"min_samples": 0}):
-        with pytest.raises(ValueError, match=next(iter(options))):
-            Binning(**options).fit([[0.2], [0.4]], [0.8, -0.4])

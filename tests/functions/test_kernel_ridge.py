@@ -216,13 +216,6 @@ def test_kronecker_can_be_negative_and_two_step_cannot(tempered):
     assert two_step.predict(proba[test]).min() >= 0
 
 
-@pytest.mark.parametrize("ridge", RIDGES)
-@pytest.mark.parametrize("alpha", [0, -1e-3])
-def test_alpha_that_is_not_positive_raises(ridge, alpha):
-    with pytest.raises(ValueError, match="alpha"):
-        ridge(alpha=alpha).fit([[0.2], [0.4]], [0.8, -0.4])
-
-
 def test_kernels_that_are_none_raise():
     X, residuals = np.array([[0.2], [0.4]]), np.array([0.8, -0.4])
     for kernel, message in (

@@ -97,8 +97,6 @@ def test_widths_that_are_given_are_the_ones_used(rng):
     [
         ({"gamma": "median", "kernel": "linear"}, 'gamma="median" is for the kernels "rbf" and'),
         ({"gamma": "median", "kernel": rbf_kernel}, 'gamma="median" is for the kernels'),
-        ({"gamma": "scale"}, "The 'gamma' parameter of"),
-        ({"coordinates": "logit"}, "The 'coordinates' parameter of"),
     ],
 )
 @pytest.mark.parametrize("ridge", RIDGES)

@@ -15,11 +15,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVR
 
 from skcal import PlugIn, TemperatureScaling, Zero
-from skcal.recalibration import (
-    LogProbabilities,
-    MatrixScaling,
-    VectorScaling,
-)
+from skcal.recalibration import LogProbabilities, MatrixScaling, VectorScaling
 
 REGRESSORS = [
     LinearRegression(),

@@ -230,8 +230,6 @@ def test_the_seed_determines_the_folds(sample):
             {"functions": [Binning(), Ridge()]},
             r"functions\[1\] is Ridge\(\)\. Pass calib.* wrap .*skcal\.PlugIn\(estimator\)\.$",
         ),
-        ({"functions": Binning()}, "The 'functions' parameter of Stacking"),
-        ({"functions": [Zero()], "cv": 1}, "The 'cv' parameter of Stacking"),
         ({"functions": [PlugIn(TemperatureScaling())]}, "X row 0 and y row 0 add up to"),
     ],
 )

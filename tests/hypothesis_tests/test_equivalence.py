@@ -125,8 +125,7 @@ def cutoff_error(p, gap):
 
 
 @pytest.mark.parametrize(
-    ("slope", "method"),
-    [(1.0, "asymptotic"), pytest.param(0.7, "exact", marks=pytest.mark.slow)],
+    ("slope", "method"), [(1.0, "asymptotic"), pytest.param(0.7, "exact", marks=pytest.mark.slow)]
 )
 def test_bounds_cover_the_error_given_the_predictions(slope, method):
     misses = np.zeros(2)

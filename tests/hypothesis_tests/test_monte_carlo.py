@@ -71,13 +71,6 @@ def test_pvalue_counts_redrawn_statistics_that_are_as_large(notion, statistic):
     assert result.notion == notion
 
 
-def test_the_observed_outcome_counts_so_that_no_pvalue_is_0():
-    y, proba = np.ones(50, int), np.full(50, 0.01)
-    for n_resamples in (19, 30):
-        options = {"n_resamples": n_resamples, "random_state": 0, "labels": [0, 1]}
-        assert monte_carlo_test(y, proba, **options).pvalue == 1 / (1 + n_resamples)
-
-
 def test_classes_are_tested_one_by_one_and_adjusted_by_holm():
     rng = np.random.default_rng(0)
     proba = rng.dirichlet(np.ones(4), size=60)
@@ -166,18 +159,7 @@ def test_a_callable_sees_outcomes_and_features_only(notion):
         assert set(outcomes.tolist()) <= set(range(top + 1))
 
 
-@pytest.mark.parametrize(
-    "value",
-    [
-        np.nan,
-        np.inf,
-        np.ones(2),
-        np.ones(1),
-        [0.5],
-        None,
-        "0",
-    ],
-)
+@pytest.mark.parametrize("value", [np.nan, np.inf, np.ones(2), np.ones(1), [0.5], None, "0"])
 def test_statistics_that_are_not_numbers_are_refused(value):
     def broken(outcomes, features):
         return value
@@ -218,28 +200,7 @@ def test_what_the_statistic_does_not_take_is_named(statistic, params, message):
 
 
 @pytest.mark.parametrize(
-    ("statistic", "params"),
-    [
-        (ECE, {"n_bins": 0}),
-        (ECE, {"n_bins": 2.5}),
-        (ECE, {"norm": 0.5}),
-        (ECE, {"distance": "chebyshev"}),
-        (SKCE, {"bandwidth": -1}),
-        (SKCE, {"bandwidth": 0}),
-        (SKCE, {"kernel": "linear"}),
-    ],
-)
-def test_parameters_that_the_metric_refuses_are_refused(statistic, params):
-    with pytest.raises(ValueError, match=f"'{next(iter(params))}' parameter"):
-        monte_carlo_test(*sample(), statistic, n_resamples=19, **params)
-
-
-@pytest.mark.parametrize(
-    ("name", "params"),
-    [
-        ("kernel_density_calibration_error", {}),
-        (SKCE, {"method": "linear"}),
-    ],
+    ("name", "params"), [("kernel_density_calibration_error", {}), (SKCE, {"method": "linear"})]
 )
 def test_small_problems_do_not_stop_the_test(name, params):
     proba = np.array([[0.9, 0.1, 0]] * 6 + [[0.02, 0.05, 0.93]])
@@ -297,18 +258,3 @@ def test_too_few_resamples_warn_once_and_say_how_many_are_needed(test, options, 
     [warning] = caught
     assert f"above 0.05. Use at least n_resamples={enough}." in str(warning.message)
     test(y, proba, n_resamples=enough, random_state=0, **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"statistic": "brier_score_loss"}, "'statistic' parameter"),
-        ({"statistic": 3}, "'statistic' parameter"),
-        ({"n_resamples": 0}, "'n_resamples' parameter"),
-        ({"notion": "top"}, "notion='top' is unknown"),
-        ({"strategy": "quantile", "notion": "canonical"}, "strategy='quantile' does not fit"),
-    ],
-)
-def test_options_that_are_none_are_refused(options, match):
-    with pytest.raises(ValueError, match=match):
-        monte_carlo_test(*sample(), **options)

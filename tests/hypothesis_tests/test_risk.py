@@ -93,14 +93,6 @@ def test_outcomes_are_redrawn_on_the_held_out_part_with_h_fixed(notion, function
     assert result.pvalue == (1 + np.sum(result.null_distribution >= result.statistic)) / 20
 
 
-@pytest.mark.parametrize("notion", NOTIONS)
-def test_zero_gains_nothing_over_itself(notion):
-    y, proba = sample(notion)
-    result = risk_test(y, proba, Zero(), notion=notion, n_resamples=79, random_state=0)
-    assert result.statistic == 0
-    assert result.pvalue == 1
-
-
 @pytest.mark.parametrize(
     ("notion", "C"), [("binary", 1.0), ("top-label", 1.0), ("canonical", 0.01), ("top-2", 0.01)]
 )
@@ -113,15 +105,6 @@ def test_the_default_is_a_recalibration_map_that_is_shrunk_for_vectors(notion, C
     # One computes a softmax of (0, logit), the other the logistic function.
     assert_allclose(result.null_distribution, same.null_distribution, rtol=1e-12, atol=1e-15)
     assert result.pvalue == same.pvalue
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [({"function": LogisticRegression()}, "function"), ({"test_size": 1}, "test_size")],
-)
-def test_options_that_are_none_are_refused(options, name):
-    with pytest.raises(ValueError, match=f"'{name}' parameter"):
-        risk_test(*sample(), **options)
 
 
 def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal():

@@ -9,12 +9,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest, norm
 
 from skcal.hypothesis_tests import scan_test
-from skcal.hypothesis_tests.scan import (
-    RangeScan,
-    _best_disjoint,
-    _critical_value,
-    size_in_words,
-)
+from skcal.hypothesis_tests.scan import RangeScan, _best_disjoint, _critical_value, size_in_words
 from skcal.sample import read_sample
 
 

@@ -254,15 +254,7 @@ def test_spectral_limit_has_the_eigenvalues_of_the_pairs(notion, kernel):
 
 
 @pytest.mark.filterwarnings("ignore:All predictions in")
-@pytest.mark.parametrize(
-    "method",
-    [
-        "asymptotic",
-        "spectral",
-        "monte-carlo",
-        "block",
-    ],
-)
+@pytest.mark.parametrize("method", ["asymptotic", "spectral", "monte-carlo", "block"])
 def test_certain_and_right_predictions_have_p_1(method):
     y = np.array([0, 1, 2, 2, 1, 0] * 4)
     result = skce_test(y, np.eye(3)[y], notion="canonical", method=method, random_state=0)

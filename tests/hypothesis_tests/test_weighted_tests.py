@@ -217,10 +217,7 @@ def test_measures_of_medicine_are_those_of_repeated_rows_with_wider_intervals():
         if name in ("prevalence", "slope", "c_statistic", "brier_score"):
             assert 1.2 < (one.high - one.low) / (other.high - other.low) < 2.5
     grouped = metrics.validation_measures(
-        np.repeat(y, times),
-        np.repeat(p, times),
-        groups=np.repeat(np.arange(300), times),
-        **options,
+        np.repeat(y, times), np.repeat(p, times), groups=np.repeat(np.arange(300), times), **options
     )
     for name in ("prevalence", "slope", "c_statistic", "brier_score"):
         one, other = weighted.measures[name], grouped.measures[name]

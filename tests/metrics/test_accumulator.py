@@ -102,8 +102,7 @@ def assert_equal_at_once(accumulator, y, proba, **options):
 
 @every_notion
 @pytest.mark.parametrize(
-    ("dtype", "weighted", "size"),
-    [(np.float64, True, 7), (np.float32, False, 60)],
+    ("dtype", "weighted", "size"), [(np.float64, True, 7), (np.float32, False, 60)]
 )
 def test_chunks_give_what_all_samples_give(notion, dtype, weighted, size):
     y, proba = hard_sample(notion, dtype)

@@ -6,11 +6,7 @@ from naive_bins import FORMS, MIN_SAMPLES, N_BINS, bins_of, continuous, draw, gr
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest
 
-from skcal.metrics import (
-    calibration_bins,
-    expected_calibration_error,
-    maximum_calibration_error,
-)
+from skcal.metrics import calibration_bins, expected_calibration_error, maximum_calibration_error
 
 every_form = pytest.mark.parametrize(("notion", "strategy"), FORMS)
 BINS = {"n_bins": N_BINS, "min_samples": MIN_SAMPLES}

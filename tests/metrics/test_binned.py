@@ -22,11 +22,7 @@ from naive_bins import (
 from numpy.testing import assert_allclose
 
 from skcal import Binning, CalibrationErrorEstimator
-from skcal.metrics import (
-    calibration_bins,
-    expected_calibration_error,
-    maximum_calibration_error,
-)
+from skcal.metrics import calibration_bins, expected_calibration_error, maximum_calibration_error
 
 every_form = pytest.mark.parametrize(("notion", "strategy"), FORMS)
 every_kind = pytest.mark.parametrize("kind", [grid, continuous])

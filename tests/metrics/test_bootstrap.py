@@ -358,13 +358,6 @@ def test_named_columns_of_a_data_frame_are_the_classes(data):
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"confidence_level": 1.0}, "'confidence_level' parameter"),
-        ({"confidence_level": 95}, "'confidence_level' parameter"),
-        ({"n_resamples": 1}, "'n_resamples' parameter"),
-        ({"method": "student"}, "'method' parameter"),
-        ({"n_jobs": "all"}, "'n_jobs' parameter"),
-        ({"metric": "ece"}, "'metric' parameter"),
-        ({"random_state": "seed"}, "'random_state' parameter"),
         ({"notion": "marginal"}, "notion='marginal' is unknown"),
         ({"y_true": [0, 1]}, "inconsistent numbers of samples"),
         ({"y_true": [0, 1] * 40}, "inconsistent numbers of samples"),

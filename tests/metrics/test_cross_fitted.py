@@ -10,11 +10,7 @@ from sklearn.model_selection import KFold, cross_val_score
 
 from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling
 from skcal.datasets import make_tempered
-from skcal.metrics import (
-    cross_fitted_calibration_error,
-    expected_calibration_error,
-    get_scorer,
-)
+from skcal.metrics import cross_fitted_calibration_error, expected_calibration_error, get_scorer
 from skcal.recalibration import SplineScaling
 
 TEMPERATURE = PlugIn(TemperatureScaling())

@@ -235,8 +235,7 @@ def test_validation_measures_are_those_of_their_definitions():
     assert_allclose(found.c_statistic.estimate, roc_auc_score(y, p))
     assert_allclose(found.brier_score.estimate, brier_score_loss(y, p))
     assert_allclose(
-        found.scaled_brier_score.estimate,
-        1 - brier_score_loss(y, p) / (y.mean() * (1 - y.mean())),
+        found.scaled_brier_score.estimate, 1 - brier_score_loss(y, p) / (y.mean() * (1 - y.mean()))
     )
     for name, (estimate, low, high) in found.measures.items():
         assert name == "mean_prediction" or low < estimate < high, name

@@ -12,12 +12,7 @@ from scipy.stats import foldnorm, multivariate_normal
 
 from skcal import calibration_error
 from skcal.metrics import get_scorer
-from skcal.metrics.crossings import (
-    CHANGES,
-    largest_pattern,
-    largest_signed_sums,
-    noise_of_sums,
-)
+from skcal.metrics.crossings import CHANGES, largest_pattern, largest_signed_sums, noise_of_sums
 from skcal.metrics.error_limits import ErrorLimits, _sharpest
 from skcal.metrics.gap_models import (
     _CALIBRATED,
@@ -199,7 +194,7 @@ def test_the_lower_limit_shows_much_of_a_spike():
 @pytest.mark.parametrize("more", [(), ("sample_weight",), ("sample_weight", "groups")])
 def test_the_other_outcome_as_the_event_has_the_same_error_and_limits(law, more):
     rng = np.random.default_rng(9)
-    for n in (37, 333, 2500):
+    for n in (37, 333, 2500)[: 3 if law == "uniform" else 2]:
         p = {
             "uniform": rng.random(n),
             "rounded": rng.integers(0, 21, n) / 20,

@@ -13,8 +13,7 @@ from skcal.notions import make_problems
 
 
 @pytest.mark.parametrize(
-    ("kernel", "weighted"),
-    [("laplacian", True), ("rbf", True), (polynomial, False)],
+    ("kernel", "weighted"), [("laplacian", True), ("rbf", True), (polynomial, False)]
 )
 @pytest.mark.parametrize("options", METHODS)
 @pytest.mark.parametrize("notion", NOTIONS)

@@ -91,8 +91,7 @@ def test_the_log_loss_of_several_classes_is_that_of_the_logits(rng):
     for rows in (slice(0, 200), slice(200, 500)):
         accumulator.partial_fit(y[rows], z[rows])
     assert_allclose(
-        accumulator.expected_calibration_error(),
-        expected_calibration_error(y, softmax(z, axis=1)),
+        accumulator.expected_calibration_error(), expected_calibration_error(y, softmax(z, axis=1))
     )
 
 

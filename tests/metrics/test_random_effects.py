@@ -59,14 +59,14 @@ def test_prediction_intervals_hold_new_centres():
 
 def test_a_report_of_five_centres_predicts_a_new_one():
     rng = np.random.default_rng(0)
-    n, centre = 1200, np.arange(1200) % 6
+    n, centre = 600, np.arange(600) % 6
     p = rng.beta(1, 4, n)
     y = rng.random(n) < np.clip(p * np.array([0.5, 0.8, 1, 1, 1.3, 1.8])[centre], 0, 1)
     by = {"ward": centre % 4, "centre": centre}
     report = calibration_report(y, p, n_resamples=19, by=by)
     [found] = report.heterogeneity  # four wards are too few
     observed = np.bincount(centre, y)
-    variance = observed * (1 - observed / 200)
+    variance = observed * (1 - observed / 100)
     expected = heterogeneity_of_ratios("centre", observed, np.bincount(centre, p), variance, 0.95)
     assert vars(found) == pytest.approx(vars(expected))
     assert found.sentence() in report._repr_html_()

@@ -12,12 +12,7 @@ from sklearn.datasets import make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import accuracy_score, brier_score_loss, make_scorer
-from sklearn.model_selection import (
-    GridSearchCV,
-    PredefinedSplit,
-    cross_val_score,
-    cross_validate,
-)
+from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_score, cross_validate
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -184,12 +179,6 @@ def test_pos_label_chooses_the_column_of_two(problem, pos_label):
     assert_allclose(theirs(model, X, y), own(model, X, y), rtol=1e-12)
 
 
-def test_make_scorer_of_string_labels_needs_pos_label(problem):
-    X, y = problem(TWO)
-    with pytest.raises(ValueError, match=r"positive class .* unknown"):
-        sklearn_scorer(expected_calibration_error)(GaussianNB().fit(X, y), X, y)
-
-
 # Weights and metadata
 
 
@@ -272,13 +261,6 @@ def test_greater_is_better_keeps_the_sign(problem):
 def test_unknown_names_raise(name):
     with pytest.raises(ValueError, match=r"is not a scorer of skcal .*neg_smooth_calib"):
         get_scorer(name)
-
-
-@pytest.mark.parametrize("name", BINARY)
-def test_binary_scorers_of_three_classes_raise(problem, name):
-    X, y = problem(THREE)
-    with pytest.raises(ValueError, match=r"notion='binary' needs .* not 3\. Use 'classwise'"):
-        get_scorer(name)(GaussianNB().fit(X, y), X, y)
 
 
 def test_what_cannot_be_scored_raises(problem):

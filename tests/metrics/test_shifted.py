@@ -292,7 +292,6 @@ def test_few_like_the_target_are_warned_of_and_none_is_refused():
             "target_X has 9 rows of positive weight. At least 10",
         ),
         ({"shift": "covariate", "X": [["a"]] * 400, "target_X": [[1]] * 9}, "X"),
-        ({"shift": "both"}, "'shift' parameter"),
         ({"target_proba": [0.5] * 9, "notion": "canonical"}, "notion='canonical'"),
     ],
 )

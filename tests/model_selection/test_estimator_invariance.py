@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from numpy.testing import assert_allclose, assert_array_equal
+from numpy.testing import assert_allclose
 
 from skcal import (
     Binning,
@@ -14,9 +14,7 @@ from skcal import (
     TemperatureScaling,
     TwoStepKernelRidge,
 )
-from skcal.recalibration import (
-    MatrixScaling,
-)
+from skcal.recalibration import MatrixScaling
 
 FUNCTIONS = {
     "binning": Binning(5),
@@ -32,7 +30,6 @@ FUNCTIONS = {
         random_state=0,
     ),
 }
-SYMMETRIC = ["canonical", "confidence", "top-label", "classwise", "top-2"]
 
 
 # Where float32 holds the predictions, every function: tests/properties.
@@ -47,16 +44,6 @@ def test_float32_predictions_give_the_float64_answer(split, notion, function):
     expected = double.squared_error(Q.astype(np.float64))
     assert_allclose(single.squared_error(Q), expected, rtol=1e-4, atol=1e-7)
     assert_allclose(single.score(Q, z), double.score(Q.astype(np.float64), z), rtol=1e-5)
-
-
-@pytest.mark.parametrize("notion", SYMMETRIC)
-@pytest.mark.parametrize("name", ["density", "kronecker"])
-def test_a_class_without_samples_keeps_its_column(split, notion, name):
-    (P, y), (Q, z) = split(notion)
-    estimator = CalibrationErrorEstimator(FUNCTIONS[name], notion).fit(P[y != 3], y[y != 3])
-    assert_array_equal(estimator.classes_, [0, 1, 2, 3])
-    assert np.isfinite(estimator.predict(Q)).all()
-    assert np.isfinite(estimator.score(Q, z))
 
 
 def test_string_labels_that_lack_a_class_need_the_labels_argument(split):

@@ -285,10 +285,7 @@ def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered, outer_cv
 
 @pytest.mark.parametrize(
     ("notion", "parameters"),
-    [
-        ("top-label", {"cv": 2}),
-        *((notion, BLOCKS) for notion in ("top-2", superclass)),
-    ],
+    [("top-label", {"cv": 2}), *((notion, BLOCKS) for notion in ("top-2", superclass))],
 )
 def test_the_default_search_runs_under_every_notion(data, notion, parameters):
     search = searched(data, None, notion, **parameters)

@@ -75,15 +75,6 @@ def test_cross_validate_and_grid_search_score_by_minus_the_risk(data):
     assert_allclose(grid.cv_results_["mean_test_score"][0], np.mean(by_hand), rtol=1e-14)
 
 
-def test_float32_predictions_are_searched_as_they_are(data):
-    P, y = data
-    candidates = [*CANDIDATES, (KroneckerKernelRidge(), {"alpha": [1e-3]})]
-    single = make(candidates, "canonical").fit(P.astype(np.float32), y)
-    double = make(candidates, "canonical").fit(P.astype(np.float32).astype(np.float64), y)
-    key = "mean_test_score"
-    assert_allclose(single.cv_results_[key], double.cv_results_[key], rtol=1e-5)
-
-
 @pytest.mark.parametrize(
     "method", ["predict", "score", "summary", "lower_confidence_bound", "confidence_interval"]
 )
@@ -185,12 +176,7 @@ def zeros(*ranges):
         (8, {"cv": 10, "outer_cv": None}, None, r"cv cannot split 8 samples\. Pass fewer folds"),
         (7, {"cv": 4, "outer_cv": None}, None, r"cv leaves 1 validation sample\(s\) in fold 2"),
         (5, {"cv": 3, "outer_cv": None}, None, r"cv leaves 1 training sample\(s\) in fold 0"),
-        (
-            300,
-            {"cv": 2, "outer_cv": None},
-            None,
-            "cv=2 makes 2 blocks.* Pass cv=3 or more",
-        ),
+        (300, {"cv": 2, "outer_cv": None}, None, "cv=2 makes 2 blocks.* Pass cv=3 or more"),
         (300, {"outer_cv": None}, None, r"makes 2 blocks.* Pass cv=3 or more, or outer_cv"),
         (
             300,

@@ -6,13 +6,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit
 
-from skcal import (
-    CalibrationErrorSearchCV,
-    PlugIn,
-    TemperatureScaling,
-    TwoStepKernelRidge,
-    Zero,
-)
+from skcal import CalibrationErrorSearchCV, PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
 from skcal.model_selection.estimates import OneStepEstimate, median_of_one_steps
 
 CANDIDATES = [
@@ -70,8 +64,7 @@ def test_the_first_repeat_is_the_search_without_repeats(data, outer_cv):
 
 
 @pytest.mark.parametrize(
-    ("outer_cv", "n_repeats", "weighted"),
-    [(None, 3, True), (SINGLE, 2, False), (3, 2, True)],
+    ("outer_cv", "n_repeats", "weighted"), [(None, 3, True), (SINGLE, 2, False), (3, 2, True)]
 )
 def test_estimates_are_the_medians_over_repeats(data, rng, outer_cv, n_repeats, weighted):
     weight = rng.uniform(0.5, 2, 240) if weighted else None
@@ -138,9 +131,3 @@ def test_splitters_of_ones_own_are_not_shuffled_anew(data, outer_cv):
     with pytest.raises(ValueError, match=r"^n_repeats=2 shuffles the samples anew, which outer_cv"):
         searched(data, outer_cv=outer_cv, n_repeats=2)
     assert len(searched(data, outer_cv=outer_cv).outer_results_) >= 1
-
-
-@pytest.mark.parametrize("n_repeats", [0, -1, 1.5])
-def test_repeats_are_counted(data, n_repeats):
-    with pytest.raises(ValueError, match="The 'n_repeats' parameter of"):
-        searched(data, n_repeats=n_repeats)

@@ -146,10 +146,7 @@ def test_zero_gives_no_one_step_estimate(data):
     rng = np.random.default_rng(3)
     y = (P.cumsum(axis=1) < rng.uniform(size=(len(P), 1))).sum(axis=1)  # calibrated
     search = CalibrationErrorSearchCV(
-        [Zero(), PlugIn(TemperatureScaling())],
-        labels=range(4),
-        random_state=0,
-        notion="canonical",
+        [Zero(), PlugIn(TemperatureScaling())], labels=range(4), random_state=0, notion="canonical"
     ).fit(P, y)
     assert family_name(search.one_step_function_) == "TemperatureScaling"
     assert search.one_step_standard_error_ > 0

@@ -350,18 +350,3 @@ def test_certain_predictions_are_rejected_as_far_as_resamples_go_or_never(name, 
     wrong = run(name, notion, (rows + 1) % 3, np.eye(3)[rows])
     assert right.pvalue == 1
     assert wrong.pvalue == pytest.approx(n_tests / (B + 1))
-
-
-def test_adjusted_pvalues_keep_their_order_and_are_never_smaller(check):
-    def holds(pvalues, order):
-        adjusted = hypothesis_tests.adjust_pvalues(pvalues)
-        assert (adjusted >= np.array(pvalues) * (1 - 1e-12)).all()
-        assert (adjusted <= 1).all()
-        by_size = adjusted[np.argsort(pvalues, kind="stable")]
-        assert (np.diff(by_size) >= 0).all()
-        moved = np.random.default_rng(order).permutation(len(pvalues))
-        again = hypothesis_tests.adjust_pvalues(np.array(pvalues)[moved])
-        assert_allclose(again, adjusted[moved], rtol=1e-12)
-
-    pvalues = st.lists(st.floats(1e-12, 1), min_size=1, max_size=8)
-    check(holds, examples=10, pvalues=pvalues, order=seeds)

@@ -56,11 +56,7 @@ def test_logits_whatever_is_added_to_a_row_give_the_map_of_their_probabilities(r
 
 @pytest.mark.parametrize(
     ("n_classes", "temperature"),
-    [
-        *((n, t) for n in (2, 10) for t in (0.2, 1.0, 8.0, 20.0)),
-        (100, 0.2),
-        (100, 20.0),
-    ],
+    [*((n, t) for n in (2, 10) for t in (0.2, 1.0, 8.0, 20.0)), (100, 0.2), (100, 20.0)],
 )
 def test_the_temperature_of_logits_is_the_direct_optimum(n_classes, temperature):
     rng = np.random.default_rng(n_classes)

@@ -10,7 +10,6 @@ from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from skcal import TemperatureScaling
 from skcal.metrics import cox_recalibration
@@ -146,45 +145,6 @@ def test_off_diagonal_and_intercept_have_penalties_of_their_own(rng, d):
 # Limits
 
 
-@every_case
-def test_a_strong_penalty_leaves_one_temperature_of_beta_calibration_the_identity(rng, scaling, d):
-    X, y = sample(rng, 100, d)
-    proba = clone(scaling).set_params(C=1e-11).fit(X, y).predict_proba(X)
-    cooled = TemperatureScaling().fit(X, y)
-    assert abs(cooled.temperature_ - 1) > 0.1
-    beta = isinstance(scaling, BetaCalibration)
-    expected = np.hstack([1 - X, X]) if beta else cooled.predict_proba(X)
-    assert_allclose(proba, expected, atol=1e-8)
-
-
-@pytest.mark.parametrize(
-    ("scaling", "d"),
-    [(MatrixScaling(structured=True, coordinates="log"), d) for d in (1, 2, 3)] + [(SCALAR[-1], 1)],
-)
-def test_without_a_penalty_it_is_logistic_regression_on_logarithms(rng, scaling, d):
-    """The temperature is in the span of the features, so it does not matter."""
-    X, y = sample(rng, 300, d)
-    features = features_of(scaling, X)
-    logistic = LogisticRegression(C=1e9, solver="newton-cholesky", tol=1e-9).fit(features, y)
-    proba = clone(scaling).set_params(C=1e9, tol=1e-10).fit(X, y).predict_proba(X)
-    assert_allclose(proba, logistic.predict_proba(features), atol=1e-6)
-
-
-def test_log_ratios_without_a_penalty_are_logistic_regression_on_log_ratios(rng):
-    X, y = sample(rng, 300, 3)
-    features = features_of(VECTOR[3], X)
-    logistic = LogisticRegression(C=1e6, solver="newton-cholesky", tol=1e-9).fit(features, y)
-    proba = clone(VECTOR[3]).set_params(C=1e9).fit(X, y).predict_proba(X)
-    assert_allclose(proba, logistic.predict_proba(features), atol=1e-6)
-
-
-def test_square_roots_of_a_single_column_are_those_of_two_columns(rng):
-    X, y = sample(rng, 90, 2)
-    scaling = MatrixScaling(structured=True, tol=1e-10)
-    two = scaling.fit(X, y).predict_proba(X)
-    assert_allclose(scaling.fit(X[:, 1:], y).predict_proba(X[:, 1:]), two, atol=1e-7)
-
-
 # Classes
 
 
@@ -256,28 +216,6 @@ def test_what_does_not_converge_says_so_by_name_and_is_the_identity(rng, scaling
     assert scaling.temperature_ == 1
     assert_array_equal(scaling.coef_, 0)
     assert_array_equal(scaling.intercept_, 0)
-
-
-@pytest.mark.parametrize(
-    "scaling",
-    [
-        MatrixScaling(C=0, structured=True),
-        MatrixScaling(structured=True, coordinates="logit"),
-        MatrixScaling(structured=True, C_off_diagonal=-1),
-        MatrixScaling(structured=True, C_intercept=0),
-        MatrixScaling(structured=True, max_iter=0),
-        SplineScaling(n_knots=1),
-        SplineScaling(tol=0),
-        BetaCalibration(C=-1.0),
-        TemperatureScaling(1.0),
-        TemperatureScaling(-2),
-        VectorScaling(C=0),
-        VectorScaling(tol=0),
-    ],
-)
-def test_parameters_out_of_range_raise(scaling):
-    with pytest.raises(ValueError, match=r"The '\w+' parameter of"):
-        scaling.fit([[0.5], [0.2]], [0, 1])
 
 
 # Splines

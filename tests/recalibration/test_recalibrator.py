@@ -20,14 +20,7 @@ from skcal._scores import log_losses, of_outcomes
 from skcal._show import about
 from skcal.datasets import make_tempered
 from skcal.metrics import calibration_error_interval
-from skcal.recalibration import (
-    Identity,
-    LogProbabilities,
-    MatrixScaling,
-    Mixture,
-    RecalibrationMap,
-    VectorScaling,
-)
+from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import mixture_weights
 
@@ -84,7 +77,7 @@ def test_miscalibrated_predictions_are_mended_and_it_is_said():
 def test_calibrated_predictions_stay_as_they_are():
     kept = 0
     for seed in range(20):
-        P, y = tempered(300, temperature=1.0, seed=seed)
+        P, y = tempered(120, temperature=1.0, seed=seed)
         fitted = Recalibrator([TemperatureScaling()], cv=3, random_state=0).fit(P, y)
         kept += fitted.best_name_ == "Identity"
         if fitted.best_name_ == "Identity":
@@ -400,11 +393,6 @@ def test_what_is_wrong_with_a_map_of_ones_own_is_said():
         Recalibrator([WithoutWeights()]).fit(P, y, np.arange(1, 101))
 
 
-def test_the_base_of_maps_is_abstract():
-    with pytest.raises(TypeError, match="abstract"):
-        RecalibrationMap()
-
-
 # Many classes
 
 
@@ -533,14 +521,8 @@ def text():
         (lambda told: told | {"n_features_in": 7}, "n_features_in is 7 for 3 classes"),
         (lambda told: told | {"n_samples": 0}, "n_samples is 0, not a count"),
         (lambda told: told | {"from_logits": 1}, "from_logits is missing or of another kind"),
-        (
-            lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}},
-            "weights",
-        ),
-        (
-            lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": [3]}},
-            "objects",
-        ),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": []}}, "weights"),
+        (lambda told: told | {"map": {"map": "Mixture", "weights": [1], "maps": [3]}}, "objects"),
         (lambda told: told | {"map": {"map": "eval"}}, "map is 'eval', which is none of"),
     ],
 )

@@ -14,7 +14,7 @@ from skcal.model_selection import candidates
 
 N, K = 150, 3
 NAMES = ["news", "sport", "trade"]
-FEW = {"notion": "multi-label", "labels": NAMES, "n_resamples": 99, "random_state": 0}
+FEW = {"notion": "multi-label", "labels": NAMES, "n_resamples": 19, "random_state": 0}
 
 
 @pytest.fixture(autouse=True)
@@ -81,7 +81,7 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
         groups=np.arange(n) // 2,
         segments=pd.DataFrame({"x": x}),
         compare=[np.column_stack([1 - p, p]) for p in proba.T],
-        **FEW | {"n_resamples": 19},
+        **FEW,
     )
     rows = np.repeat(np.arange(n), K)
     expected = calibration_report(
@@ -108,7 +108,7 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
 
 @pytest.mark.parametrize("beside", [None, "groups", "sample_weight"])
 def test_errors_of_labels_are_those_of_the_functions_in_all_samples_and_subgroups(beside):
-    rng, n = np.random.default_rng(len(beside or "")), 120
+    rng, n = np.random.default_rng(len(beside or "")), 80
     proba = rng.beta(1, 2, (n, K))
     holds = (rng.random((n, K)) < proba ** rng.uniform(0.6, 1.6, K)).astype(int)
     site = np.arange(n) % 2
