@@ -37,7 +37,6 @@ NEEDS = re.compile(r"^\.\. this page needs: (.+)$", re.MULTILINE)
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 # Shell commands that are for the reader; those of skcal itself run.
 FOR_THE_READER = (
-    "git worktree",
     "python3 -m venv",
     "pip install",
     "python -m pytest",
