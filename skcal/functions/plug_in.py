@@ -194,10 +194,10 @@ class PlugIn(BilinearFunction):
         """
         X, target, weight = self._read(X, y, sample_weight)
         if is_classifier(self.estimator):
-            X, codes, weight = self._read_classes(X, target, weight)
+            X, target, weight = self._read_classes(X, target, weight)  # which frees the outcomes
             self.estimator_ = None
             if len(self._columns) > 1:
-                self.estimator_ = _fit(clone(self.estimator), X, codes, weight)
+                self.estimator_ = _fit(clone(self.estimator), X, target, weight)
                 self._columns = self.estimator_.classes_
         else:
             single = target.shape[1] == 1

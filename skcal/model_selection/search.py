@@ -269,7 +269,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         """
         sample = read_fit(self, X, y, self.notion, sample_weight, self.labels, groups)
         self.notion_, self.classes_ = sample.notion, sample.given_classes
-        self._sample = sample.take(sample.weight > 0)
+        self._sample = sample if sample.weight.all() else sample.take(sample.weight > 0)
         self._verdict: tuple | None = None
         plans = make_plans(self, sample)
         data = Problems(sample.problems(), sample.weight, sample.groups)
