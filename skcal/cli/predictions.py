@@ -103,8 +103,10 @@ class Predictions(NamedTuple):
         if here == there:
             return self
         order = [here.index(name) for name in there]
-        labels = self.labels if self.labels.ndim == 1 else self.labels[:, order]
-        return self._replace(proba=self.proba[:, order], labels=labels, classes=classes)
+        proba, labels = (
+            part if part.ndim == 1 else part[:, order] for part in (self.proba, self.labels)
+        )
+        return self._replace(proba=proba, labels=labels, classes=classes)
 
 
 def dialect_of(file, options) -> Dialect:
@@ -467,14 +469,12 @@ def _with_positive_last(predictions: Predictions, pos_label) -> Predictions:
     """Let the positive one of two classes be the second; of a single column it is its class."""
     if pos_label is None:
         return predictions
-    proba, labels, classes = predictions[:3]
-    names = [str(name) for name in classes.tolist()]
+    names = [str(name) for name in predictions.classes.tolist()]
     if len(names) != 2 or pos_label not in names:
         raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
-    if pos_label == names[1]:
-        return predictions
-    labels = labels if labels.ndim == 1 else labels[:, ::-1]
-    return Predictions(proba if proba.ndim == 1 else proba[:, ::-1], labels, classes[::-1])
+    return (
+        predictions if pos_label == names[1] else predictions.ordered_as(predictions.classes[::-1])
+    )
 
 
 def _label_of(name, labels, known):
