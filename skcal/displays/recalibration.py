@@ -7,7 +7,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from skcal._labels import class_names, read_outcomes, refuse_another_order
+from skcal._labels import (
+    check_labels,
+    class_names,
+    classes_of_shares,
+    is_table,
+    refuse_another_order,
+)
 from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import InputError, check_predictions, check_proba
@@ -210,11 +216,11 @@ class RecalibrationDisplay(Display):
         test = {"confidence_level": confidence_level, "n_resamples": n_resamples}
         options = {"method": method, **bins, **test, "random_state": random_state, **shared}
         refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
-        frames = y_before, y_after
+        names = class_names(y_before), class_names(y_after)
         y_before, _ = check_predictions(y_before, from_logits, name="y_before")
         given = y_before, check_proba(y_after, name="y_after")
-        if labels is None and any(map(class_names, frames)):
-            options["labels"] = shared["labels"] = _classes_of(y_true, y_before, *frames)
+        if labels is None and any(names):
+            options["labels"] = shared["labels"] = _classes_of(y_true, given[0], names)
         proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
         before, after = (
             ReliabilityDisplay.from_predictions(
@@ -260,14 +266,15 @@ class RecalibrationDisplay(Display):
         self.diagrams_._finish(figure)
 
 
-def _classes_of(y_true, proba, before, after):
+def _classes_of(y_true, y_before, names):
     """The classes of the columns, which the names of those before or after tell."""
-    names = class_names(before), class_names(after)
+    columns = names[0] or names[1]
     if None not in names and names[0] != names[1]:
         reason = f"has the columns {names[1][:8]}, y_before {names[0][:8]}."
         raise InputError("y_after", reason, "Bring the columns into the same order.")
-    named = before if names[0] else after
-    return read_outcomes(y_true, named, proba, names=("y_true", "y_before")).classes
+    if is_table(y_true):
+        return classes_of_shares(y_true, y_before, None, columns, "y_true", "y_before")
+    return check_labels(y_true, y_before, columns=columns, proba_name="y_before")[1]
 
 
 def _single_as_columns(proba, other):

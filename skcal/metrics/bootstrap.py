@@ -18,14 +18,20 @@ from scipy.stats import bootstrap
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import Groups, read_groups
-from skcal._labels import read_outcomes, refuse_another_order
+from skcal._labels import (
+    check_labels,
+    class_names,
+    classes_of_shares,
+    is_table,
+    refuse_another_order,
+)
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
-from skcal.sample import Sample, is_of_labels, read_predictions, read_sample
+from skcal.sample import Sample, read_predictions, read_sample
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
@@ -261,15 +267,17 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     """
     rows = {"y_proba": y_proba, "y_true": y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
+    columns = class_names(y_proba)
     logits = bool(params.get("from_logits", False))
     proba, checked_logits = read_predictions(y_proba, params.get("notion"), logits, "y_proba")
     proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):
         check_consistent_length(y, proba)
-    if proba.ndim == 2:  # a resample may lack a class
-        of_labels = is_of_labels(params.get("notion"))
-        labels = read_outcomes(y_true, y_proba, proba, labels, of_labels=of_labels).classes
+    if proba.ndim == 2 and is_table(y):
+        labels = classes_of_shares(y_true, proba, labels, columns, "y_true", "y_proba")
+    elif proba.ndim == 2:  # a resample may lack a class
+        labels = check_labels(y, proba, labels, columns=columns)[1]
     takes = dict(list(inspect.signature(metric).parameters.items())[2:])
     any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())
     if labels is not None and ("labels" in takes or any_option):

@@ -291,6 +291,18 @@ def test_large_samples_by_counts_are_those_by_rows(rng):
         assert_allclose(counted.distribution, by_rows.distribution, rtol=1e-11)
 
 
+def test_a_metric_of_your_own_takes_sets_of_labels(rng):
+    proba = rng.dirichlet(np.ones(3), size=40)
+    sets = (rng.uniform(size=(40, 3)) < proba).astype(int)
+    ece = partial(expected_calibration_error, notion="multi-label")
+    options = {"n_resamples": 5, "random_state": 0}
+    own = bootstrap_interval(on_rows(ece), sets, proba, **options)
+    known = bootstrap_interval(
+        expected_calibration_error, sets, proba, notion="multi-label", **options
+    )
+    assert_allclose(own.distribution, known.distribution, rtol=1e-11)
+
+
 # Randomness and workers
 
 
