@@ -250,19 +250,6 @@ def test_median_variance_does_not_depend_on_the_order_of_the_rows(n_classes):
         assert same_grouping(tree.assign(X), shuffled.assign(X))
 
 
-@pytest.mark.parametrize("scale", [0.1, 0.7, 1 / 100, 3.0])
-@pytest.mark.parametrize("make", [quantile, sweep])
-def test_constant_weights_do_not_matter(make, scale):
-    """Sums of weights are rounded, so quantiles are compared up to their rounding."""
-    for seed in range(20):
-        rng = np.random.default_rng(seed)
-        X = rng.permutation(np.arange(1, 101) / 101)[:, None]
-        outcomes = (rng.uniform(size=(100, 1)) < X).astype(float)
-        options = {"n_bins": 10, "min_samples": 1}
-        plain = make(X, outcomes, np.ones(100), **options)
-        assert_array_equal(make(X, outcomes, np.full(100, scale), **options).edges, plain.edges)
-
-
 def test_sweep_ends_when_weights_differ_by_magnitudes():
     X = np.array([[0.1], [0.2], [0.3], [0.4]])
     weight = np.array([1, 1e-7, 1.1, 1.04159265])

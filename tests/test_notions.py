@@ -128,15 +128,6 @@ def confidence_lens(proba):
     return (np.arange(proba.shape[1]) != proba.argmax(axis=1)[:, None]).astype(int)
 
 
-def test_confidence_is_the_first_column_of_its_lens():
-    proba, codes = predictions()
-    [lens] = make_problems(proba, codes, confidence_lens)
-    [confidence] = make_problems(proba, codes, "confidence")
-    assert lens.features.shape == (60, 2)
-    np.testing.assert_array_equal(lens.features[:, :1], confidence.features)
-    np.testing.assert_array_equal(lens.residuals[:, :1], confidence.residuals)
-
-
 def test_entries_of_a_lens_are_its_groups():
     proba = np.full((2, 5), 0.2)
     lens = resolve_notion(confidence_lens, proba)
@@ -168,15 +159,6 @@ def test_a_lens_with_other_output_than_groups_is_refused(bad):
 
 
 # One-dimensional input.
-
-
-@pytest.mark.parametrize("notion", ["confidence", "top-label", "top-1", "binary", confidence_lens])
-def test_one_dimensional_input_equals_its_two_columns(notion):
-    proba, codes = predictions(2)
-    one, two = (make_problems(p, codes, notion) for p in (proba[:, 1], proba))
-    for left, right in zip(one, two, strict=True):
-        np.testing.assert_array_equal(left.features, right.features)
-        np.testing.assert_array_equal(left.residuals, right.residuals)
 
 
 @pytest.mark.parametrize("notion", ["canonical", "classwise"])

@@ -11,6 +11,8 @@ from skcal.notions import ANSWERS
 from skcal.report import calibration_report
 from skcal.sample import read_sample
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 FEW = ["--resamples", "19"]
 N = 200
 

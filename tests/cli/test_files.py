@@ -285,11 +285,6 @@ def test_groups_are_read_from_their_column(csv_file, tmp_path):
         read_predictions(tmp_path / "p.npz", by=["who"])
 
 
-def test_a_label_without_a_column_is_named(csv_file):
-    with pytest.raises(FileError, match=r"line 3 is 'cow', which is not one of.*name of a column"):
-        read_predictions(csv_file("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n"))
-
-
 def test_files_that_hold_too_much_are_refused_before_they_are_read(csv_file, tmp_path):
     with pytest.raises(FileError, match=r"more than .*--max-size"):
         read_predictions(csv_file(GOOD), max_bytes=10)

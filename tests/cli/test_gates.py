@@ -16,6 +16,8 @@ from skcal.cli.gates import resamples_needed
 from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 HEADER = "id,no,yes,label,site"
 
 

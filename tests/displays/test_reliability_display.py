@@ -255,13 +255,6 @@ def test_curves_stay_in_the_unit_interval_and_leave_points_alone(method):
     assert_array_equal(panel.frequency, numbers_of(y, proba).panels[0].frequency)
 
 
-def test_isotonic_curve_is_isotonic_regression():
-    y, proba = binary(200)
-    [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
-    expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
-    assert_allclose(panel.line_y, expected, atol=1e-6)
-
-
 def test_a_function_is_fitted_to_the_samples_and_not_changed():
     y, proba = binary(200)
     function = Binning(n_bins=7)

@@ -37,16 +37,6 @@ def by_bin(function, X, residuals):
 # Plain binning
 
 
-def test_expected_calibration_error_by_hand():
-    X = np.array([[0.0], [0.25], [0.5], [0.75], [1.0], [1.0]])
-    outcomes = np.array([[1], [0], [1], [1], [1], [0.0]])
-    function = Binning(n_bins=2).fit(X, outcomes - X)
-    # (0, 1/2]: residuals 1, -1/4, 1/2; (1/2, 1]: 1/4, 0, -1.
-    assert_allclose(function.residual(X), np.repeat([[5 / 12], [-1 / 4]], 3, axis=0), rtol=1e-15)
-    assert_allclose(function.predict([[0.1], [0.9]]), [25 / 144, 1 / 16], rtol=1e-15)
-    assert_allclose(function.predict_pairs([[0.0]], [[1.0]]), [[-5 / 48]], rtol=1e-15)
-
-
 @pytest.mark.parametrize(("d", "strategy"), FORMS)
 def test_prediction_is_the_inner_product_of_mean_residuals(rng, d, strategy):
     X, residuals = sample(rng, 90, d)

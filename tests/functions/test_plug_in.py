@@ -288,12 +288,6 @@ def test_parameters_are_nested_and_the_estimator_is_never_fitted_itself(canonica
     assert not hasattr(clone(function), "estimator_")
 
 
-def test_things_that_are_no_estimators_raise():
-    for options in ({"estimator": 3}, {"estimator": Ridge(), "target": "labels"}):
-        with pytest.raises(ValueError, match=list(options)[-1]):
-            PlugIn(**options).fit([[0.2], [0.4]], [0.8, -0.4])
-
-
 @pytest.mark.parametrize("function", [PlugIn(TemperatureScaling()), Zero()], ids=name_of)
 def test_one_dimensional_features_are_told_their_shape(function):
     with pytest.raises(ValueError, match=r"X has shape \(2,\).*n_classes\)\.$"):

@@ -54,18 +54,6 @@ def test_more_crossings_widen_the_upper_limit_and_evident_ones_are_allowed():
     assert interval.high > np.abs(truth - p).mean()
 
 
-@pytest.mark.parametrize("more", [{}, {"sample_weight": True}, {"groups": True}])
-def test_the_order_of_the_rows_changes_no_digit(more):
-    rng = np.random.default_rng(2)
-    y, p = drawn(300, 5, 1.3)
-    p = p.round(1)
-    given = {name: rng.integers(1, 40, 300) for name in more}
-    rows = rng.permutation(300)
-    moved = {name: values[rows] for name, values in given.items()}
-    one = calibration_error_interval(y, p, **given)
-    assert one == calibration_error_interval(y[rows], p[rows], **moved)
-
-
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("notion", ["binary", "multi-label", "precision-at-2"])
 def test_votes_and_labels_in_another_order_change_no_digit(notion, seed):

@@ -273,20 +273,3 @@ def test_null_distribution_is_invariant_to_workers_and_blocks(statistic, notion)
         others, same = draw_null(chunk)
         assert_allclose(others, null, rtol=0, atol=rounding)
         assert same == observed
-
-
-def test_a_null_distribution_is_that_of_its_seeds():
-    problem, _ = problem_and_codes("canonical")
-    null, observed, _ = null_distribution(
-        prepare(ECE, problem, {}), problem, 20, np.random.RandomState(5)
-    )
-    seeds = np.random.RandomState(5).randint(2**31 - 1, size=20)
-    cdf = np.cumsum(problem.features, axis=1)
-    cdf /= cdf[:, -1:]
-    for value, seed in zip(null, seeds, strict=True):
-        uniform = np.random.default_rng(seed).random(len(cdf))
-        codes = [np.searchsorted(row, u, "right") for row, u in zip(cdf, uniform, strict=True)]
-        [expected] = metric_of(expected_calibration_error, problem, [np.array(codes)])
-        assert_allclose(value, expected, rtol=1e-12)
-    [expected] = metric_of(expected_calibration_error, problem, observed_codes(problem))
-    assert_allclose(observed, expected, rtol=1e-12)

@@ -19,11 +19,6 @@ def too_high_above(rng, n, start=0.6, gap=0.2):
     return (rng.uniform(size=n) < truth).astype(int), p, truth
 
 
-def scan_of(y, p):
-    [problem] = read_sample(y, p, labels=[0, 1]).problems()
-    return RangeScan(problem)
-
-
 def test_pvalue_counts_redrawn_outcomes_and_rejects_above_the_critical_value_alone(rng):
     for n_resamples in (19, 99, 199, 999):
         null = np.round(rng.uniform(size=n_resamples), 2)  # with ties

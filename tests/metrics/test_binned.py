@@ -21,7 +21,6 @@ from naive_bins import (
 )
 from numpy.testing import assert_allclose
 
-from skcal import Binning, CalibrationErrorEstimator
 from skcal.metrics import calibration_bins, expected_calibration_error, maximum_calibration_error
 
 every_form = pytest.mark.parametrize(("notion", "strategy"), FORMS)
@@ -128,16 +127,6 @@ def test_maximum_is_over_bins_with_enough_samples(notion, strategy, kind):
 
 
 # Relations to other parts
-
-
-@every_form
-def test_plain_squared_error_is_the_plug_in_of_binning_on_its_training_samples(notion, strategy):
-    """[GB] Eq. 24."""
-    proba, _, y = draw(continuous, notion)
-    estimator = CalibrationErrorEstimator(Binning(strategy=strategy, **BINS), notion=notion)
-    squared = estimator.fit(proba, y).squared_error(proba)
-    options = {"norm": 2, "root": False, "notion": notion, "strategy": strategy, **BINS}
-    assert_allclose(expected_calibration_error(y, proba, **options), squared, rtol=1e-12)
 
 
 @pytest.mark.parametrize("size", [1, 2, 3, 4, 5, 9, 10, 20, 21])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import brentq, minimize
+from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
@@ -79,12 +79,6 @@ def test_intercept_and_slope_are_those_of_logistic_regression_without_penalty(dr
     assert calibration_intercept(y, p, sample_weight=weight) == result.intercept_in_the_large
 
 
-def test_intercept_in_the_large_is_the_root_of_the_score(drawn):
-    y, p, weight = drawn
-    root = brentq(lambda a: weight @ (y - expit(a + logit(p))), -10, 10, xtol=1e-13)
-    assert_allclose(calibration_intercept(y, p, sample_weight=weight), root, rtol=1e-10)
-
-
 def test_log_likelihoods_and_standard_errors_are_those_of_the_definition(drawn):
     y, p, weight = drawn
     result = cox_recalibration(y, p, sample_weight=weight)
@@ -102,18 +96,6 @@ def test_log_likelihoods_and_standard_errors_are_those_of_the_definition(drawn):
     assert_allclose(errors, np.sqrt(np.diag(np.linalg.inv(-hessian))), rtol=1e-4)
     [[bend]] = numerical_hessian(lambda a: log_likelihood([*a, 1], y, p, weight), np.array([large]))
     assert_allclose(result.intercept_in_the_large_standard_error, 1 / np.sqrt(-bend), rtol=1e-4)
-
-
-def test_two_distinct_predictions_have_a_closed_form():
-    # Of 10 predictions 1/4 two come true, of 5 predictions 3/4 four.
-    p = np.repeat([0.25, 0.75], [10, 5])
-    y = np.repeat([1, 0, 1, 0], [2, 8, 4, 1])
-    result = cox_recalibration(y, p)
-    assert_allclose(result.slope, np.log(16) / np.log(9), rtol=1e-12)
-    assert_allclose(result.intercept, 0, atol=1e-12)
-    error = np.sqrt(1 / (10 * 0.2 * 0.8) + 1 / (5 * 0.8 * 0.2))
-    assert_allclose(result.slope_standard_error, error / np.log(9), rtol=1e-10)
-    assert_allclose(result.intercept_standard_error, error / 2, rtol=1e-10)
 
 
 # Limits
@@ -221,14 +203,6 @@ def test_index_and_quantiles_of_a_curve_that_is_known(rng):
     assert_allclose(rest, [3 / 16, 0.45 * 0.55, 1 / 4], atol=0.03)
     assert least < 0.01
     assert rest == sorted(rest)
-
-
-@pytest.mark.parametrize("n_distinct", [1, 2])
-def test_index_of_few_distinct_predictions_is_the_mean_gap_of_their_frequencies(n_distinct):
-    p = np.repeat([0.25, 0.75], [30, 20]) if n_distinct == 2 else np.full(50, 0.25)
-    y = np.concatenate([np.arange(30) < 15, np.arange(20) < 12])
-    gap = np.array([np.abs(np.mean(y[p == q]) - q) for q in p])
-    assert_allclose(integrated_calibration_index(y, p), gap.mean(), rtol=1e-3)
 
 
 # Intervals

@@ -40,16 +40,6 @@ def test_limits_hold_each_other_and_the_curve(method):
     assert (narrow.high - narrow.low <= curve.high - curve.low + 1e-12).all()
 
 
-def test_splines_are_those_of_the_integrated_calibration_index():
-    y, p = draw(300)
-    curve = flexible_calibration_curve(y, p, at=np.sort(p))
-    assert_allclose(
-        np.mean(np.abs(curve.frequency - curve.prediction)),
-        integrated_calibration_index(y, p),
-        atol=1e-6,
-    )
-
-
 def test_the_index_of_many_predictions_is_that_of_the_validation():
     y, p = draw(3000)
     found = validation_measures(y, p, n_resamples=None)

@@ -180,20 +180,6 @@ def test_isotonic_parts_are_what_isotonic_regression_saves(coarse, rng, notion, 
         assert_allclose(parts.uncertainty, uncertainty, rtol=1e-6)
 
 
-@every_score
-@pytest.mark.parametrize(
-    ("notion", "strategy"), [case for case in GROUPED if case[1] in ("isotonic", "unique")]
-)
-def test_parts_of_isotonic_and_unique_are_not_negative(coarse, score, notion, strategy):
-    for n in (1, 2, 3, 10, 200):
-        y, proba = coarse(notion, n)
-        labels = [0, 1] if notion == "binary" else [0, 1, 2]
-        parts = score_decomposition(
-            y, proba, score=score, notion=notion, strategy=strategy, labels=labels
-        )
-        assert values(parts).min() >= -1e-14
-
-
 def test_one_bin_can_be_worse_than_the_predictions_that_it_replaces():
     parts = score_decomposition([0, 1], [0.25, 0.75], score="brier", strategy="uniform", n_bins=1)
     assert values(parts).tolist() == [1 / 16, 0, 0, 1 / 4, 1 / 16, 1 / 4]

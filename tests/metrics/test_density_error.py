@@ -116,17 +116,6 @@ def test_the_kernel_is_the_beta_density_of_scipy():
 # Zeros, copies and few samples
 
 
-@pytest.mark.parametrize("bandwidth", [1e-5, 0.02, 1, "loo"])
-@pytest.mark.parametrize("others", [[0.2, 0.7], [0.0, 1.0], [1.0, 1.0], [1e-300, 1 - 1e-16]])
-@pytest.mark.parametrize("kind", ["binary", "canonical"])
-def test_two_samples_take_the_outcome_of_each_other(others, bandwidth, kind):
-    p = np.array(others)
-    proba = np.column_stack([1 - p, p]) if kind == "canonical" else p
-    error = kernel_density_calibration_error([0, 1], proba, notion=kind, bandwidth=bandwidth)
-    expected = np.mean([1 - p[0], p[1]]) * (2 if kind == "canonical" else 1)
-    assert_allclose(error, expected, rtol=1e-12)
-
-
 def test_the_row_itself_is_left_out_of_the_limit_at_a_zero():
     """Of the other two, 0.6 has less mass on the zero of 1 - p: its outcome counts alone."""
     p = [1.0, 0.6, 0.5]
@@ -134,19 +123,6 @@ def test_the_row_itself_is_left_out_of_the_limit_at_a_zero():
     assert_allclose(error, np.mean([1 - 1, 0.6 - 0, 1 - 0.5]), rtol=1e-12)
     twice = kernel_density_calibration_error([0, 1, 0], p, bandwidth=1e-3, sample_weight=[2, 1, 1])
     assert_allclose(twice, np.mean([1, 1, 0.6 - 0, 1 - 0.5]), rtol=1e-12)
-
-
-@pytest.mark.parametrize("proba", [[0.3, 0.5, 0.2], [0.5, 0.5, 0.0], [1.0, 0.0, 0.0]])
-@pytest.mark.parametrize("bandwidth", [1e-5, 0.02, 1, "loo"])
-def test_copies_of_one_prediction_take_the_frequencies_of_the_others(proba, bandwidth):
-    y = np.array([0, 0, 1, 2, 2, 2])
-    outcomes = np.eye(3)[y]
-    others = (outcomes.sum(axis=0) - outcomes) / 5
-    expected = np.abs(others - proba).sum(axis=1).mean()
-    error = kernel_density_calibration_error(
-        y, np.tile(proba, (6, 1)), notion="canonical", bandwidth=bandwidth
-    )
-    assert_allclose(error, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize(

@@ -160,13 +160,6 @@ def test_residuals_that_cancel_within_the_smallest_width_have_that_error(monkeyp
     assert smooth_calibration_error([1, 0], [0.5, 0.5 + 1e-10]) == 1e-3
 
 
-@pytest.mark.parametrize("share", [0.3, 0.02, 2e-5])
-def test_one_value_has_the_error_of_its_residual_whatever_the_width(share):
-    n = 100_000
-    y = np.arange(n) < (0.5 + share) * n
-    assert_allclose(smooth_calibration_error(y, np.full(n, 0.5)), share, rtol=1e-9)
-
-
 def test_the_limit_of_small_widths_is_the_ece_of_distinct_predictions():
     rng = np.random.default_rng(1)
     y, p = rng.integers(0, 2, 200), rng.integers(0, 11, 200) / 10
@@ -249,14 +242,6 @@ def test_errors_of_notions_are_those_of_their_binary_problems(metric):
     top_label = partial(metric, y, proba, notion="top-label")
     assert_allclose(top_label(average=None), each, rtol=1e-12)
     assert_allclose(top_label(), np.mean(rows, axis=1) @ each, rtol=1e-12)
-
-
-@pytest.mark.parametrize("metric", METRICS)
-@pytest.mark.parametrize("p", [0.0, 1e-300, 0.25, 1.0])
-def test_a_single_prediction_has_the_error_of_its_residual(metric, p):
-    expected = abs(1 - p)
-    assert_allclose(metric([1], [p]), expected, atol=1e-15)
-    assert_allclose(metric([1] * 3, [p] * 3), expected, atol=1e-15)
 
 
 @pytest.mark.parametrize("bandwidth", ["self-consistent", 1e-5, 0.1])

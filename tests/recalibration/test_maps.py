@@ -109,18 +109,6 @@ def test_temperature_is_a_stationary_point_of_the_likelihood(rng, weighted, true
     assert losses[1] < min(losses[0], losses[2])
 
 
-@pytest.mark.parametrize("true_temperature", [0.5, 1.7, 4.0])
-def test_temperature_of_the_tempered_model_is_recovered(true_temperature):
-    rng = np.random.default_rng(0)
-    truth = rng.dirichlet(np.ones(4), size=20_000)
-    fitted = TemperatureScaling().fit(temper(truth, true_temperature), draw(rng, truth))
-    # 1/T has standard error 1 / √(n E Var_π log p); 4 of them: false alarms 6e-5.
-    logits = np.log(temper(truth, true_temperature))
-    mean = np.sum(truth * logits, axis=1, keepdims=True)
-    information = np.sum(truth * (logits - mean) ** 2)
-    assert abs(1 / fitted.temperature_ - 1 / true_temperature) < 4 / np.sqrt(information)
-
-
 @pytest.mark.parametrize("max_temperature", [5.0, 100.0])
 def test_separable_and_reversed_outcomes_hit_the_bounds(max_temperature):
     X = np.array([[0.9, 0.1], [0.3, 0.7], [0.6, 0.4]])

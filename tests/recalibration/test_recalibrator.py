@@ -279,12 +279,6 @@ def test_single_logits_are_those_of_the_positive_class():
     assert_allclose(one.predict_proba(logits), two.predict_proba(expit(logits)), atol=1e-9)
 
 
-def test_an_absent_class_keeps_its_column():
-    P, y = tempered(200, n_classes=4)
-    y[y == 2] = 0
-    assert Recalibrator(cv=3, random_state=0).fit(P, y).predict_proba(P).shape == (200, 4)
-
-
 def test_any_classifier_of_probabilities_is_a_candidate():
     P, y = tempered(300)
     own = make_pipeline(LogProbabilities(), LogisticRegression())

@@ -22,7 +22,7 @@ from report_cases import (
 )
 from scipy.special import expit
 from scipy.stats import norm, sem, ttest_1samp
-from sklearn.metrics import brier_score_loss, log_loss
+from sklearn.metrics import log_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal._show import Table
@@ -101,16 +101,6 @@ def test_scores_and_sharpness_say_when_they_are_sums_over_classes():
 
     assert all(text.endswith("summed over classes") for text in details(plain_report()))
     assert not any("summed over classes" in text for text in details(binary_report()))
-
-
-def test_scores_of_one_column_are_those_of_the_positive_class():
-    labels, proba = binary()
-    brier, loss = binary_report().overall.scores
-    assert brier.score == pytest.approx(brier_score_loss(labels, proba), rel=1e-12)
-    assert loss.score == pytest.approx(log_loss(labels, proba), rel=1e-12)
-    assert loss.score == pytest.approx(
-        loss.miscalibration - loss.discrimination + loss.uncertainty, rel=1e-12
-    )
 
 
 def test_overview_counts():
