@@ -86,7 +86,7 @@ def screenshots():
     narrow = cell("calibration_report(y, proba)", report)
     screenshot("notebook_narrow", narrow, "520,988")
     screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,330")
-    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,372")
+    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,396")
 
 
 def cell(code, result):
