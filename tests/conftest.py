@@ -96,3 +96,17 @@ def tempered():
     labels = (truth.cumsum(axis=1) < rng.uniform(size=(1200, 1))).sum(axis=1)
     powered = truth**1.7
     return powered / powered.sum(axis=1, keepdims=True), labels
+
+
+@pytest.fixture
+def few_draws(monkeypatch):
+    """199 draws suffice for what reports print; how many there are is asked elsewhere."""
+    from skcal.hypothesis_tests import joint
+    from skcal.report import compare, findings
+
+    scan = findings.scan_of
+    for module in (joint, compare):
+        monkeypatch.setattr(module, "default_resamples", lambda n_samples: 199)
+    monkeypatch.setattr(
+        findings, "scan_of", lambda sample, level, _, *more: scan(sample, level, 199, *more)
+    )

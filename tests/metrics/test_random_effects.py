@@ -57,6 +57,7 @@ def test_prediction_intervals_hold_new_centres():
     assert held >= 368
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_report_of_five_centres_predicts_a_new_one():
     rng = np.random.default_rng(0)
     n, centre = 600, np.arange(600) % 6

@@ -126,17 +126,6 @@ def test_the_result_says_which_has_the_lower_risk(difference, pvalue, words):
     assert text == f"risk(a) - risk(b) = {difference:g} ± 0.0005, p = {pvalue:g}: {words}"
 
 
-def test_a_sample_of_weight_0_is_as_good_as_removed(split, rng):
-    train, (P, y) = split()
-    weight = rng.choice([0.0, 1.0, 2.0], size=len(y))
-    a, b = fit_both(PAIRS["dense"], "confidence", train)
-    one = compare_risks(a, b, P, y, weight)
-    kept = weight > 0
-    other = compare_risks(a, b, P[kept], y[kept], weight[kept])
-    assert_allclose(one.difference, other.difference, rtol=1e-10)
-    assert_allclose(one.standard_error, other.standard_error, rtol=1e-10)
-
-
 @pytest.mark.parametrize("function", [TwoStepKernelRidge(1e-4), DirichletKernelDensity(0.05)])
 def test_equally_good_functions_differ_significantly_at_most_as_often_as_nominal(function):
     train = make_tempered(80, n_classes=3, n_truth_draws=0, random_state=0)

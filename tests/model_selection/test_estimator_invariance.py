@@ -46,19 +46,6 @@ def test_float32_predictions_give_the_float64_answer(split, notion, function):
     assert_allclose(single.score(Q, z), double.score(Q.astype(np.float64), z), rtol=1e-5)
 
 
-def test_string_labels_that_lack_a_class_need_the_labels_argument(split):
-    (P, y), (Q, z) = split("canonical")
-    names = np.array(["ant", "bee", "cat", "dog"])
-    lacking = y != 3
-    with pytest.raises(ValueError, match="Pass labels= with the class of every column"):
-        CalibrationErrorEstimator(Binning(5), notion="canonical").fit(P[lacking], names[y[lacking]])
-    named = CalibrationErrorEstimator(Binning(5), labels=names, notion="canonical").fit(
-        P[lacking], names[y[lacking]]
-    )
-    plain = CalibrationErrorEstimator(Binning(5), notion="canonical").fit(P[lacking], y[lacking])
-    assert named.score(Q, names[z]) == plain.score(Q, z)
-
-
 def test_the_default_function_is_kronecker_kernel_ridge(split):
     train, test = split("canonical")
     one = CalibrationErrorEstimator(notion="canonical").fit(*train)

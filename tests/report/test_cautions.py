@@ -10,6 +10,8 @@ from skcal.report.measure import BinnedEce
 from skcal.report.order import _other_order
 from skcal.report.rows import _ece_rows
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
 

@@ -67,6 +67,7 @@ def test_the_verdict_names_the_labels_that_are_off(report):
     assert "There is no evidence of miscalibration in the other 2, but" in report.verdict
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     n = 30
     holds, proba = (array[:n] for array in labelled)
@@ -106,6 +107,7 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     assert str(found.segments) == str(expected.segments)
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("beside", [None, "groups", "sample_weight"])
 def test_errors_of_labels_are_those_of_the_functions_in_all_samples_and_subgroups(beside):
     rng, n = np.random.default_rng(len(beside or "")), 80

@@ -355,6 +355,7 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_large_it_may_be():
     labels, proba = predictions()
     by = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
@@ -387,6 +388,7 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
     assert said.endswith(f"may be up to {plain_number(highest.error.high)} ({highest.name}).")
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("off", [(0.6, 0.0), (0.8, -0.8)], ids=["one", "opposite"])
 def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samples_are_not(
     off, monkeypatch
@@ -406,6 +408,7 @@ def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samp
             assert other not in text
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_subgroups_that_are_alike_are_to_be_recalibrated_together():
     rng = np.random.default_rng(0)
     by, p = np.repeat(["a", "b"], 1000), rng.uniform(0.35, 0.65, 2000)
@@ -471,6 +474,7 @@ def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     assert rows[0]["name"] == HOSTILE
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     labels, proba = predictions(200)
     softer = np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)
