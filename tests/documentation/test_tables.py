@@ -42,6 +42,28 @@ def test_no_heading_of_a_table_is_empty():
     assert sum(len([*grids(text), *lists(text)]) for text in TEXTS.values()) > 20
 
 
+def split_rows(text):
+    """Return the lines of simple tables that begin a row, though they go on with the row above."""
+    lines = text.splitlines()
+    bars = [number for number, line in enumerate(lines) if BAR.match(line.strip())]
+    found = []
+    for top, first, last in zip(bars[::3], bars[1::3], bars[2::3], strict=False):
+        starts = [match.start() for match in re.finditer("=+", lines[top])]
+        for line in lines[first + 1 : last]:
+            cells = [
+                line[one:other].strip()
+                for one, other in zip(starts, [*starts[1:], None], strict=True)
+            ]
+            found += [line] * bool(cells[0] and not all(cells))
+    return found
+
+
+def test_no_row_of_a_table_is_split():
+    """A line whose first cell is filled begins a row; texts of two lines need a list table."""
+    assert {page: found for page, text in TEXTS.items() if (found := split_rows(text))} == {}
+    assert split_rows("== ==\na  b\n== ==\na  b\n   b\na\n== ==\n") == ["a"]
+
+
 def test_an_empty_heading_is_seen():
     grid = "===== ===\n      b\n===== ===\na     1\n===== ===\n"
     rows = ".. list-table::\n   :header-rows: 1\n\n   * - a\n     -\n   * - 1\n     - 2\n"
