@@ -90,10 +90,7 @@ CASES = {
         "classes(10_000, 10)",
         "skcal.CalibrationErrorSearchCV(notion='canonical', random_state=0).fit(p, y)",
     ),
-    "report, 10,000": (
-        "binary(10_000)",
-        "skcal.calibration_report(y, p, random_state=0)",
-    ),
+    "report, 10,000": ("binary(10_000)", "skcal.calibration_report(y, p, random_state=0)"),
 }
 _LONG, _ROUNDS, _SHORT = 60.0, 7, 0.02  # seconds of a call, turns, seconds that a clock resolves
 

@@ -99,11 +99,7 @@ ASIDE = {
         lambda p: np.where(p > 0.43, p - 0.1, p),
         2000,
     ),
-    "Beta-shaped, n = 700": (
-        uniform,
-        lambda p: expit(1.15 * np.log(p) - 0.85 * np.log1p(-p)),
-        700,
-    ),
+    "Beta-shaped, n = 700": (uniform, lambda p: expit(1.15 * np.log(p) - 0.85 * np.log1p(-p)), 700),
 }
 N_NULL, N_SETS = 1999, 60  # of each draw of predictions
 SHOWN = ("intercept", "cox", "slope", "bins", "kernel", "scan")

@@ -10,11 +10,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.calibration import calibration_curve
 
-from skcal.metrics import (
-    calibration_bins,
-    expected_calibration_error,
-    maximum_calibration_error,
-)
+from skcal.metrics import calibration_bins, expected_calibration_error, maximum_calibration_error
 
 # Torch scripts and SWIG types warn when they are imported.
 pytestmark = pytest.mark.filterwarnings("ignore")

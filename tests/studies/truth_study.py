@@ -36,12 +36,7 @@ from study_tools import (
 )
 
 from skcal import CalibrationErrorSearchCV
-from skcal.datasets import (
-    DISTORTIONS,
-    make_dirichlet,
-    make_distorted,
-    make_tempered,
-)
+from skcal.datasets import DISTORTIONS, make_dirichlet, make_distorted, make_tempered
 from skcal.metrics import expected_calibration_error, kernel_density_calibration_error
 
 N_CLASSES = 10
