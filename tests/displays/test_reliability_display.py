@@ -73,7 +73,7 @@ def test_the_number_is_the_calibration_error_with_its_limits(notion):
     y, proba = binary(200) if notion == "binary" else tempered(180)
     weight = np.arange(len(y)) % 3 + 1.0
     for options in ({}, {"sample_weight": weight}, {"groups": np.arange(len(y)) // 3}):
-        panels = numbers_of(y, proba, notion=notion, n_resamples=19, **options).panels
+        panels = numbers_of(y, proba, notion=notion, n_resamples=59, **options).panels
         for k, panel in enumerate(panels):
             rows, given = slice(None), (y, proba, notion)
             if notion == "classwise":
