@@ -146,16 +146,16 @@ def compare_calibration(
 
     The variance [1]_ is that of the linear part, 4 ζ₁/n, plus that of the degenerate part, the mean
     of 2 (h^a_ij - h^b_ij)² over pairs, divided by n (n - 1). Where both are calibrated only the
-    second is there, and the test is conservative. With ``groups`` and single probabilities it is no
-    smaller than what the estimated dependence implies. With several probabilities, Student's
-    distribution of groups has no more degrees of freedom than half of Σ ‖δ_i‖², divided by the
-    design effect, less 1. Samples whose weights differ are groups of one each: (Σ w)² / Σ w² - 1
-    degrees of freedom. The page "Levels and powers of single tests" of the documentation has
-    measured rejections.
+    second is there, and the test is conservative. With ``groups`` or weights and single
+    probabilities it is no smaller than what predictions and the estimated dependence imply. With
+    several probabilities, Student's distribution of groups has no more degrees of freedom than half
+    of Σ ‖δ_i‖², divided by the design effect, less 1. Samples whose weights differ are groups of
+    one each: (Σ w)² / Σ w² - 1 degrees of freedom. The page "Levels and powers of single tests" of
+    the documentation has measured rejections.
 
     SKCE weighs an error by how many predictions are near, so that it differs between a sharp and a
     flat classifier of equal error, where it rejects 72 %. With few events the variance cannot be
-    estimated: below a sum of ‖δ_i‖² of 5 there is a warning.
+    estimated: below a sum of ‖δ_i‖² of 5, with weights (Σ w ‖δ‖²)² / Σ w² ‖δ‖², there is a warning.
 
     Swapping predictions between the classifiers is not offered: it tests exchangeability, not equal
     errors. O(n r²) time and O(n r) memory, r the number of polynomials times that of residuals;
@@ -208,9 +208,9 @@ def compare_calibration(
     surprises = max(sum(map(_surprises, sample.problems())) for sample in (a, b))
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
     difference = difference_of_errors(a, b) if a.notion.scalar else None
-    single, law = a.notion.single and not b.groups.independent, 0.0
-    parts = [one.problems()[0] for one in (a, b)] if single else []
     a = a._replace(groups=a.groups.or_singles(a.weight))
+    single, law = a.notion.single and not a.groups.independent, 0.0
+    parts = [one.problems()[0] for one in (a, b)] if single else []
     if method == "projection":
         projections = _Projection(a, degree), _Projection(b, degree)
         sums = _Vectors(*projections, a).sums()
@@ -259,7 +259,9 @@ def _surprises(problem) -> float:
     """How many outcomes were not predicted, of groups no more than their dependence leaves."""
     if not len(problem.weight):
         return 0.0
-    return float((problem.residuals**2).sum() / problem.groups.design_effect(problem.weight))
+    squares, weight = (problem.residuals**2).sum(axis=1), problem.weight
+    effective = (weight @ squares) ** 2 / (weight**2 @ squares or 1.0)
+    return float(effective / problem.groups.design_effect(weight))
 
 
 class _PairSums(NamedTuple):
@@ -309,16 +311,16 @@ def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
 
 
 def _variance_by_dependence(first, second, weight, a: Problem, b: Problem) -> float:
-    """Variance of the mean over pairs of groups by the dependence of the outcomes of a group.
+    """Variance of the mean over pairs of groups by the law of the outcomes.
 
     With the vectors U of both models, signs S = ± and C, the covariance of Σ U, it is that of
     2 ⟨S E[Σ U], Σ U⟩, and 2 tr(S C S C), at most, of what is left where both are calibrated.
     """
     groups: Any = a.groups
+    if groups.strength == 0 and (weight == 1).all():  # what is seen will do
+        return 0.0
     vectors, residuals = zip(*(one.factors[0] for one in (first, second)), strict=True)
     values = [weight[:, None] * psi for psi in vectors]
-    if groups.strength == 0:
-        return 0.0
     both = zip(values, residuals, strict=True)
     total = np.hstack([value.T @ delta[:, 0] for value, delta in both])
     signs = np.repeat([1.0, -1.0], [value.shape[1] for value in values])

@@ -268,7 +268,7 @@ def calibration_test(
     Beta-shaped, n = 700                       67   77   64   4     41   61   66
     ========================================== ==== ==== ==== ===== ==== ==== ====
 
-    The test loses 11 points on average in the first ten cells and 6 in the others to the statistic
+    The test loses 11 points on average in the first ten cells and 7 in the others to the statistic
     that happens to suit a cell. The worst cell is the sine of three periods: 26 points, and 33 in
     120 other data sets, in which the averages were 12 and 7. Any test that detects
     several kinds of errors pays for it. Let an error lie in one of d unrelated directions, in which

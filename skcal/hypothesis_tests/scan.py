@@ -29,6 +29,7 @@ from skcal.sample import Sample, read_sample, refuse_vectors
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
 _CALIBRATED = 0.15  # the share of a range above which it is printed
+_BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 
@@ -48,8 +49,9 @@ class ScanRange(NamedTuple):
     outcome : str
         The class, where every class is tested; else empty.
     may_be_calibrated : float
-        The share of its samples, at its ends, that may be calibrated: those which a range misses
-        whose gap is almost as unlikely to be chance, unless other significant ranges lie beyond.
+        The share of its samples that may be calibrated: at its ends, those which a range misses
+        whose gap is almost as unlikely to be chance, unless other significant ranges lie beyond;
+        and the largest part between whose own gap is not significant.
     """
 
     low: float
@@ -133,8 +135,8 @@ class ScanTestResult(CalibrationTestResult):
             for one in self.ranges
         ]
         share = max(one.may_be_calibrated for one in self.ranges)
-        outside = f"up to {100 * share:.0f} % of the samples of a range"
-        notes = [f"{outside}, at its ends, may be calibrated"] if share > _CALIBRATED else []
+        some = f"up to {100 * share:.0f} % of the samples of a range may be calibrated"
+        notes = [some] if share > _CALIBRATED else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 
 
@@ -248,9 +250,9 @@ def scan_test(
 
     "wrong" is the share of the samples of a reported range that were calibrated, "bound" that of
     ``lower_bound`` in the true mean gap; on the right of a stroke with lognormal weights, which
-    leave the information of 3,700 samples. In 5 % of 147 other data sets with ranges, more of one
-    was calibrated than its ``may_be_calibrated`` and 15 %. They were of seven designs that had no
-    part in choices; the worst was two ranges with lognormal weights, 2 of 12.
+    leave the information of 3,700 samples. In 1.9 % of 937 data sets with ranges, more of one was
+    calibrated than its ``may_be_calibrated`` and 15 %. They were of thirteen other designs; the
+    worst, 12 of 80, has a calibrated part between two errors, of which .1 was missed at most.
 
     The bound is short since it holds for all ranges at once. The gaps of the second and the fourth
     row are 7 standard errors, and limits of all ranges take 4 of them, which leaves 1 - 4 / 7 = .43
@@ -434,7 +436,10 @@ class RangeScan:
         first, end = ends[self.first[chosen]], ends[self.end[chosen]]
         shown = (values[chosen].tolist() for values in (mean, frequency, low, high))
         columns = x[first].tolist(), x[end - 1].tolist(), (end - first).tolist(), *shown
-        shares = [self._outside_of_core(k, chosen, gaps, minimal) for k in chosen]
+        shares = [
+            min(1.0, self._outside_of_core(k, chosen, gaps, minimal) + self._without_error(k, gaps))
+            for k in chosen
+        ]
         rows = zip(*columns, strict=True)
         found = [
             ScanRange._make([*row, title, share]) for row, share in zip(rows, shares, strict=True)
@@ -505,6 +510,17 @@ class RangeScan:
             return 1.0
         low, high = min(low for low, _ in cores), max(high for _, high in cores)
         return float(1 - (ends[high] - ends[low]) / (ends[end[chosen]] - ends[first[chosen]]))
+
+    def _without_error(self, chosen, gaps) -> float:
+        """The largest share of a range's samples between its ends that may be calibrated.
+
+        The gap of such a part is not significant at the one-sided level of 5 % by itself.
+        """
+        part = np.flatnonzero((self.first > self.first[chosen]) & (self.end < self.end[chosen]))
+        ends = np.append(self.starts, len(self.problem.weight))
+        sizes = ends[self.end] - ends[self.first]
+        calibrated = np.sign(gaps[chosen]) * gaps[part] < _BETWEEN * self.deviation[part]
+        return float(np.max(sizes[part][calibrated], initial=0) / sizes[chosen])
 
     def _minimal(self, significant) -> np.ndarray:
         """Which of some ranges hold none of the others."""

@@ -6,6 +6,7 @@ from calibrated_samples import sample, superclass
 from numpy.polynomial import Legendre
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
+from scipy.special import expit
 from scipy.stats import binom, norm
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_digits
@@ -291,6 +292,27 @@ def test_errors_name_the_second_outcomes():
     votes = np.column_stack([np.full(60, 1), np.arange(60) % 3 + 1])
     with pytest.raises(ValueError, match="second_y_true holds other numbers of votes"):
         compare_calibration(votes, a, b, second_y_true=2 * votes)
+
+
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain")
+def test_weights_of_rare_events_do_not_tell_errors_of_equal_size_apart():
+    """1 % events and lognormal weights: a sample without a heavy event shows no variance."""
+    found = []
+    for seed in range(40):
+        rng = np.random.default_rng(seed)
+        p, weight = expit(rng.normal(-5, 0.9, 1500)), rng.lognormal(0, 1.3, 1500)
+        y, e = (rng.random(1500) < p).astype(int), 0.35 * p * (1 - p)
+        found.append(compare_calibration(y, p + e, p - e, sample_weight=weight).pvalue <= 0.05)
+    assert sum(found) <= 6  # at 5 %, more have a probability of 0.3 %
+
+
+def test_few_events_of_much_weight_are_warned_of():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.1, 400)
+    y, weight = np.arange(400) % 13 == 0, np.where(np.arange(400) < 2, 1000.0, 1.0)
+    compare_calibration(y, p, p**1.1)
+    with pytest.warns(UserWarning, match=r"effective number of events is 0\.94"):
+        compare_calibration(y, p, p**1.1, sample_weight=weight)
 
 
 @pytest.mark.slow

@@ -61,6 +61,7 @@ def test_shared_noise_turns_the_difference_of_biases_as_far_as_the_worst_noise(
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain")
 def test_two_models_that_err_as_far_to_both_sides_differ_in_few_data_sets_of_shared_labels():
     """100 groups of 10 share a label, and each sample has a prediction of its own."""
     groups, found = np.repeat(np.arange(100), 10), 0

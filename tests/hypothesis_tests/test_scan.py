@@ -192,7 +192,7 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     result = scan_test(y, p, sample_weight=weight, n_resamples=99, random_state=0)
     most = max(one.may_be_calibrated for one in result.ranges)
     assert most > 0.15
-    text = f"up to {100 * most:.0f} % of the samples of a range, at its ends, may be calibrated"
+    text = f"up to {100 * most:.0f} % of the samples of a range may be calibrated"
     assert text in " ".join(str(result).split())
     one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
     said = "1,234 cases; perhaps only 53 % of them are miscalibrated"
@@ -200,6 +200,17 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     few = "1,234 cases; perhaps few of them are miscalibrated"
     assert size_in_words(one._replace(may_be_calibrated=1.0), "cases") == few
     assert size_in_words(one._replace(may_be_calibrated=0.1)) == "1,234 samples"
+
+
+def test_the_calibrated_samples_between_two_errors_are_counted():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=20_000)
+    between = (p > 0.61) & (p < 0.65)
+    y = rng.uniform(size=20_000) < p + 0.2 * ((p > 0.56) & (p < 0.7) & ~between)
+    [one] = scan_test(y, p, n_resamples=99, random_state=0).ranges
+    held = (one.low <= p) & (p <= one.high)
+    assert between[held].mean() > 0.25
+    assert 0.2 < one.may_be_calibrated < 0.5
 
 
 def test_cells_grow_with_the_samples():

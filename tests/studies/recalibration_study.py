@@ -22,7 +22,7 @@ from skcal import Recalibrator, TemperatureScaling
 from skcal.recalibration import BetaCalibration, Identity, InterceptCalibration, VectorScaling
 
 SIZES = (100, 300, 1000)
-N_SETS, N_FRESH = 8, 10_000
+N_SETS, N_FRESH = 40, 10_000
 
 
 # Predictions and truths
@@ -122,21 +122,19 @@ def batches(done):
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--before", type=Path, help="rows of an earlier version")
     parser.add_argument("--tables", type=Path)
     options = parser.parse_args()
     if options.tables is None:
         append(options.out, batches(kept(options.out, 4)))
         return
-    files = {"default": options.out} | ({"before": options.before} if options.before else {})
-    found = {key: read(path) for key, path in files.items()}
-    header = ["truth", "n", "raw", "best single map", "", *files, "s.e.", "falls"]
+    found = read(options.out)
+    header = ["truth", "n", "raw", "best single map", "", "default", "s.e.", "falls"]
     rows = []
     for name in TRUTHS:
         for n in map(str, SIZES):
             of_methods = {
                 method: values
-                for (truth, size, method), values in found["default"].items()
+                for (truth, size, method), values in found.items()
                 if (truth, size) == (name, n)
             }
             if not of_methods:
@@ -146,12 +144,11 @@ def main():
                 for method, values in of_methods.items()
             }
             best = min(set(means) - {"default"}, key=lambda method: means[method][0])
-            shown = [mean_and_error([v for v, _ in found[k][name, n, "default"]]) for k in files]
             falls = np.mean([fell for _, fell in of_methods["default"]])
             rows.append(
                 [name, n, f"{means['raw'][0]:.1f}", f"{means[best][0]:.1f}", best]
-                + [f"{mean:.1f}" for mean, _ in shown]
-                + [f"{shown[0][1]:.1f}", f"{falls:.2f}"]
+                + [f"{value:.1f}" for value in means["default"]]
+                + [f"{falls:.2f}"]
             )
     write_table(options.tables, "recalibration", header, rows)
 

@@ -53,6 +53,32 @@ def two_ranges(rng, size):
     return p, np.select([low, high], [p + size, p - 0.75 * size], p)
 
 
+def close_ranges(rng, size):
+    """A third of what lies between the first and the last error is calibrated."""
+    p = rng.random(N)
+    return p, p + size * (((p > 0.56) & (p < 0.61)) | ((p > 0.64) & (p < 0.69)))
+
+
+def triangle(rng, size):
+    p = rng.random(N)
+    return p, p + size * np.clip(1 - np.abs(p - 0.4) / 0.08, 0, 1)
+
+
+def strong_and_weak(rng, size):
+    p = rng.random(N)
+    return p, p + np.select([(p > 0.3) & (p < 0.36), (p >= 0.36) & (p < 0.46)], [size, size / 4])
+
+
+def tail(mean, cutoff):
+    """Of rare events, the predictions above a cutoff are a multiple of the truth."""
+
+    def drawn(rng, ratio):
+        p = expit(rng.normal(mean, 0.9, N))
+        return p, np.where(p > cutoff, p / ratio, p)
+
+    return drawn
+
+
 def slope(rng, slope):
     p = rng.random(N)
     return p, expit(slope * logit(p))
@@ -88,6 +114,15 @@ ASIDE = {
         0.2,
     ),
     "bottom decile too low by 0.05": (within(lambda r: r.random(N), 0, 0.1, 1), 0.05),
+    "0.56 to 0.61 and 0.64 to 0.69 too low by 0.18": (close_ranges, 0.18),
+    "a triangle of 0.2": (triangle, 0.2),
+    "0.22 at 0.3 to 0.36, 0.055 up to 0.46": (strong_and_weak, 0.22),
+    "1 % events, top ones 3.5 times too high": (tail(-4.9, 0.035), 3.5),
+    "6 % events, above 0.1 twice too high": (tail(-3.1, 0.1), 2.0),
+    "Beta(8, 2), above 0.93 too high by 0.08": (
+        within(lambda r: r.beta(8, 2, N), 0.93, 1, -1),
+        0.08,
+    ),
 }
 
 
