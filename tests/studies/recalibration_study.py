@@ -22,7 +22,7 @@ from skcal import Recalibrator, TemperatureScaling
 from skcal.recalibration import BetaCalibration, Identity, InterceptCalibration, VectorScaling
 
 SIZES = (100, 300, 1000)
-N_SETS, N_FRESH = 40, 10_000
+N_SETS, N_FRESH = 20, 10_000
 
 
 # Predictions and truths
