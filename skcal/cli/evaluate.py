@@ -19,8 +19,8 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
-from skcal._show import Table, one_line, printable, wrapped
-from skcal.cli.gates import WORST_FIRST, row_of_gate, status_of_gate
+from skcal._show import one_line, printable, wrapped
+from skcal.cli.gates import WORST_FIRST, noise_of_gate, status_of_gate, table_of_gate
 from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -33,7 +33,8 @@ from skcal.report.views import as_data
 from skcal.report.words import heading
 
 _PATIENCE = 2.0  # seconds before progress is shown
-_ROWS = 4  # of a gate, which takes ten lines with what stands above
+_LINES = 10  # of a brief answer with a gate
+_NO_LIMIT = "Pass or fail needs a limit: --max-error."
 
 
 def demonstration(seed):
@@ -64,37 +65,42 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
             findings = _find(name, predictions, notion, options, limits.get(notion))
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
-            said = f"\n{wrapped(str(answer))}\n"
+            sentences = wrapped(" ".join(answer.sentences))
+            said = [f"{answer.verdict()} {_NO_LIMIT}", heading(findings), "", sentences, ""]
+            if gate is not None:  # whose verdict stands above
+                said = [heading(findings), "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more
-                said = f"All samples: {answer.title}." * (not options.by)
-            texts.append(f"{heading(findings)}\n{said}".removesuffix("\n" * brief))
+                said = [said[0], *([] if options.by else [f"All samples: {answer.title}."])]
+            texts += said
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [error_facts(search, kind) for kind in kinds]
             report["searches"].append({**as_dict(search), "errors": errors})
             lines = [error_line(facts, 23) for facts in errors]
+            if not notion.scalar:
+                verdict, _, p = search.verdict()[0].sentence().partition(" (")
+                texts.append(f"{verdict.upper()} ({p}.")
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
-        texts += _lines_of_gate(gate["results"], options.details)
+        n_lines = "\n".join(texts).count("\n") + 1
+        texts += _lines_of_gate(gate["results"], options.details, _LINES - n_lines)
     if not options.json:
         options.print("\n".join(texts))
     return report
 
 
-def _lines_of_gate(results, full) -> list[str]:
-    """The sentences of one result or of all, or rows of several with the worst first."""
+def _lines_of_gate(results, full, most) -> list[str]:
+    """The sentences of one result or of all, or a table of the worst in at most ``most`` lines."""
     results = sorted(results, key=lambda facts: WORST_FIRST.index(facts["verdict"]))
     if full or len(results) == 1:
         return [wrapped(facts["reading"]) for facts in results]
-    n_shown = len(results) if len(results) <= _ROWS else _ROWS - 1
-    more = [f"… and {len(results) - n_shown:,} more rows: --details shows them"] * (
-        n_shown < len(results)
-    )
-    rows = [row_of_gate(facts) for facts in results[:n_shown]]
-    several = [len({row[k] for row in rows}) > 1 for k in range(len(rows[0]))]
-    shown = [k for k, differ in enumerate(several) if differ or k > 2]  # names only if they differ
-    table = Table([""] * len(shown), [[row[k] for k in shown] for row in rows], "l" * len(shown))
-    return [*table.lines(), *more]
+    noise = noise_of_gate(results)
+    n_rows = max(most - 1 - len(noise), 2)
+    n_shown = len(results) if len(results) <= n_rows else n_rows - 1
+    lines = table_of_gate(results, n_shown) + noise
+    if n_shown < len(results):
+        lines.append(f"… and {len(results) - n_shown:,} more rows: --details shows them")
+    return lines
 
 
 def _find(name, predictions, notion, options, limits) -> Findings:

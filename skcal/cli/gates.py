@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import listed, number, percent, stated
+from skcal._show import Table, listed, number, one_line, percent, stated
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
@@ -35,6 +35,7 @@ _SHORT = {
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
 #: The order in which verdicts are shown, and in which one decides for all.
 WORST_FIRST = ("above", "unknown", "below")
+_WIDEST = 24  # characters of a name in a table
 _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
 
 
@@ -202,18 +203,42 @@ def status_of_gate(results) -> list[str]:
     return lines
 
 
-def row_of_gate(facts) -> tuple[str, ...]:
-    """The bounds of an error as a row: of what, kinds of calibration and of error, and numbers."""
-    low = f"at least {number(facts['low'])}, " if facts["low"] > 0 else ""
-    each = "each " if low else ""
+def table_of_gate(results, n_shown: int) -> list[str]:
+    """The first results as rows below their names; columns of equal names are left out."""
+    names = "", "kind", "kind of error", "error", "O/E", "verdict", "at least", "at most"
+    rows = [_row_of_gate(facts) for facts in results]
+    shown = [k for k in range(len(rows[0])) if k > 2 or len({row[k] for row in rows}) > 1]
+    shown = [k for k in shown if any(row[k] for row in rows)]
+    cells = [[one_line(row[k], _WIDEST) for k in shown] for row in rows[:n_shown]]
+    columns = [(*names, "confidence of each")[k] for k in shown]
+    return Table(columns, cells, "".join("lllrrlrrl"[k] for k in shown)).lines()
+
+
+def noise_of_gate(results) -> list[str]:
+    """A line where noise makes a cutoff error larger than the calibration error it is a part of."""
+    errors: dict[tuple, dict] = {}
+    for facts in results:
+        if facts["notion"] not in ("classwise", "top-label"):  # whose cutoff error is the largest
+            errors.setdefault((facts["subgroup"], facts["notion"]), {})[facts["error"]] = facts
+    pairs = [(one.get("cutoff"), one.get("calibration")) for one in errors.values()]
+    if not any(a and b and round(a["estimate"] - b["estimate"], 4) > 0 for a, b in pairs):
+        return []
+    return ["A cutoff error is larger than the calibration error only by noise."]
+
+
+def _row_of_gate(facts) -> tuple[str, ...]:
+    """The bounds of an error: of what, kinds of calibration and of error, and numbers."""
+    side = {"above": "above", "below": "below", "unknown": "not decided, limit"}[facts["verdict"]]
     return (
         _part(facts),
         str(facts["notion"]),
         _SHORT[facts["error"]],
         number(facts["estimate"]),
-        "" if facts["ratio"] is None else f"O/E {facts['ratio']:.2f}",
-        _verdict(facts) + " (not decided)" * (facts["verdict"] == "unknown"),
-        f"{low}at most {number(facts['high'])} ({each}{_level(facts)} confidence)",
+        "" if facts["ratio"] is None else f"{facts['ratio']:.2f}",
+        f"{side} {facts['limit']:g}",
+        number(facts["low"]),
+        number(facts["high"]),
+        _level(facts),
     )
 
 

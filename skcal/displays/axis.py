@@ -10,12 +10,12 @@ from scipy.special import expit, logit
 SCALES = ("linear", "logit")
 #: Labels of both axes, for events and for whether predictions are right.
 AXIS_LABELS = (("predicted probability", "observed frequency"), ("confidence", "accuracy"))
-_LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0)  # of linear axes
+_LIMITS = (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)  # of linear axes
 _DECADES = tuple(10.0**-k for k in range(6, 0, -1))
 _LOGIT_ENDS = (*_DECADES, 0.2, 0.5, 0.8, *(1 - end for end in _DECADES[::-1]))
 _MARGIN = 0.02
 _MOST_TICKS = 7
-_WIDE = 0.5  # a linear axis whose six labels are short
+_WIDE = 0.5  # a linear axis whose six labels are short; others have three, or four
 
 
 class ProbabilityAxis(NamedTuple):
@@ -55,7 +55,8 @@ class ProbabilityAxis(NamedTuple):
     def ticks(self) -> np.ndarray:
         """Probabilities that get a label."""
         if self.scale == "linear":
-            return np.linspace(0, self.high, 6 if self.high >= _WIDE else 3)
+            by_thirds = f"{self.high:.1e}"[:3] in ("1.5", "3.0", "6.0")
+            return np.linspace(0, self.high, 6 if self.high >= _WIDE else 3 + by_thirds)
         ends = np.array(_LOGIT_ENDS)
         ends = ends[(self.low <= ends) & (ends <= self.high)]
         if len(ends) > _MOST_TICKS:

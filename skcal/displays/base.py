@@ -16,11 +16,10 @@ from skcal.sample import Sample
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
-COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "black")
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
 MARKERS = "os^Dv<>"
 MAX_PANELS = 12
-_LIMITS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)  # of axes of rare events
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
@@ -232,9 +231,28 @@ def as_percent(probability: float, digits: int = 3) -> str:
     return np.format_float_positional(100 * probability, digits, fractional=False, trim="-")
 
 
+def ink(ax):
+    """The colour of the text of axes, which suits light and dark styles."""
+    return ax.xaxis.label.get_color()
+
+
+def is_dark(ax) -> bool:
+    """Whether the text of axes is light, as on a dark background."""
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(ink(ax))) > 1.5
+
+
 def draw_band(ax, x, low, high, colour, alpha, label=None):
-    """Fill the area between two curves."""
+    """Fill the area between two curves, on a dark background with more colour."""
+    alpha *= 1.8 if is_dark(ax) and colour not in (GREY, ink(ax)) else 1
     return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
+
+
+def shade(ax, first, last, label=None):
+    """Shade a range of the horizontal axis that matters."""
+    look = {"color": ORANGE, "alpha": 0.3 if is_dark(ax) else 0.12, "linewidth": 0, "zorder": 0}
+    return ax.axvspan(first, last, label=label, **look)
 
 
 def draw_diagonal(ax):
@@ -274,7 +292,7 @@ def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
     texts = []
     for row, (pvalue, reject) in enumerate(zip(pvalues, rejected, strict=True)):
         if not np.isnan(pvalue):
-            look = {"color": ORANGE, **emphasis} if reject else {"color": "black"}
+            look = {"color": ORANGE, **emphasis} if reject else {"color": ink(ax)}
             text = f"p = {three_digits(pvalue)}{' *' if reject else ''}"
             texts.append(ax.text(1.02, row, text, fontsize="medium", **look, **place))
     return texts

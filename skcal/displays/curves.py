@@ -23,6 +23,7 @@ from skcal.displays.base import (
     counted,
     draw_band,
     draw_diagonal,
+    ink,
     problem_titles,
     styled,
     titled,
@@ -597,9 +598,10 @@ class MurphyDisplay(Display):
     def _draw_difference(self, axis, kwargs, second_name):
         self.ref_lines_ = [axis.axhline(0, color=GREY, linewidth=1, linestyle=":")]
         label = f"above 0: {second_name} is better"
-        look = styled(kwargs, color="black", linewidth=1.2, label=label)
+        look = styled(kwargs, color=ink(axis), linewidth=1.2, label=label)
         self.lines_ += axis.plot(self.diagram.thresholds, self.diagram.difference, **look)
         self._draw_band(axis)
+        axis.margins(y=0.25)  # room for the legend
         axis.set_ylabel("difference of the scores")
 
     def _draw_band(self, axis):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal.displays.base import GREY, as_label
+from skcal.displays.base import GREY, as_label, ink
 
 STRIP = "histogram of outcomes"
 _HEIGHT, _GAP = 0.75, 0.1  # inches
@@ -85,7 +85,7 @@ def _new_strip(ax):
     below = blended_transform_factory(ax.transAxes, edge)  # inches from the lower edge
     box = [0, -_HEIGHT - _GAP, 1, _HEIGHT]
     strip = ax.inset_axes(box, transform=below, sharex=ax, label=STRIP)
-    strip.axhline(0, color="black", linewidth=0.6)
+    strip.axhline(0, color=ink(ax), linewidth=0.6)
     strip.patch.set_visible(False)
     strip.tick_params(axis="x", bottom=False, labelbottom=False)
     strip.tick_params(axis="y", length=0)

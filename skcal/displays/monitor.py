@@ -18,8 +18,10 @@ from skcal.displays.base import (
     as_label,
     counted,
     draw_band,
+    ink,
     legend_below,
     require_instance,
+    shade,
     styled,
     titled,
 )
@@ -51,6 +53,9 @@ class MonitorDisplay(Display):
         Samples at the alarm.
     of_detector : bool, default=False
         Whether the e-detector raises the alarm, and is shown.
+    drift : tuple of two int, default=None
+        The first and the last sample of the change, as the monitor estimates them after an alarm.
+        Both panels shade it.
     name : str, default=None
         The name of the model, for the title.
 
@@ -62,6 +67,7 @@ class MonitorDisplay(Display):
     evidence_ : line
     threshold_ : line
     alarm_ : line, or None
+    drift_ : list of filled areas
     bias_ : line, or None
     interval_ : filled area, or None
     recent_bias_ : markers, or None
@@ -91,6 +97,7 @@ class MonitorDisplay(Display):
     notion: str
     alarm: int | None = None
     of_detector: bool = False
+    drift: tuple[int, int] | None = None
     name: str | None = None
 
     def _facts(self):
@@ -121,7 +128,7 @@ class MonitorDisplay(Display):
         require_instance("monitor", monitor, CalibrationMonitor, "Pass a CalibrationMonitor.")
         if not monitor.n_samples_seen_:
             raise ValueError("monitor has seen no samples. Call update(X, y) first.")
-        of_detector = monitor.run_length is not None
+        of_detector, drift = monitor.run_length is not None, monitor.periods_.get("drift")
         display = cls(
             monitor.history(),
             threshold=float(monitor.run_length if of_detector else 1 / monitor.alpha),
@@ -129,6 +136,7 @@ class MonitorDisplay(Display):
             notion=str(monitor.notion_),
             alarm=monitor.alarm_,
             of_detector=of_detector,
+            drift=None if drift is None else (drift.first_sample, drift.last_sample),
             name=name,
         )
         return display.plot(ax=ax) if plot else display
@@ -144,6 +152,7 @@ class MonitorDisplay(Display):
         self.bias_: Any = None
         self.interval_: Any = None
         self.recent_bias_: Any = None
+        self.drift_ = self._draw_drift(axes)
         self._draw_evidence(axes[0], kwargs)
         if self._has_bias:
             self._draw_bias(axes[1])
@@ -154,6 +163,15 @@ class MonitorDisplay(Display):
             legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="medium", ncols=2)
             title = f"{shown} {as_label(self.notion, 20)} calibration"
             axis.set_title(titled(name, title), fontsize="medium")
+
+    def _draw_drift(self, axes) -> list:
+        """Shade the samples of the change, and say in the first legend which they are."""
+        if self.drift is None:
+            return []
+        first, last = self.drift
+        over = last < self.columns["n_samples"][-1]
+        label = f"change, about {first:,} to {last:,}" if over else f"change since about {first:,}"
+        return [shade(ax, first - 1, last, None if k else label) for k, ax in enumerate(axes)]
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -189,7 +207,7 @@ class MonitorDisplay(Display):
         [self.recent_bias_] = ax.plot(
             n, columns["recent_bias"], ".", color=GREY, label="each batch", zorder=1
         )
-        ax.axhline(0, color="black", linewidth=0.8)
+        ax.axhline(0, color=ink(ax), linewidth=0.8)
         if self.alarm is not None:
             ax.axvline(self.alarm, color=ORANGE, linewidth=2)
         most = np.nanmax(np.abs([columns["bias"], columns["recent_bias"]]))

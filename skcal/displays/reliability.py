@@ -30,6 +30,7 @@ from skcal.displays.base import (
     draw_diagonal,
     hide_inner_labels,
     problem_titles,
+    shade,
     styled,
     titled,
 )
@@ -506,7 +507,7 @@ def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
     middle = axis.place([part.low, part.high]).mean()
     low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
     ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
-    return ax.axvspan(*ends, color=ORANGE, alpha=0.12, linewidth=0, zorder=0)
+    return shade(ax, *ends)
 
 
 def _draw_line(ax, panel, look):
@@ -522,6 +523,8 @@ def _draw_points(ax, panel, colours):
     x, y = axis.inside(panel.prediction), axis.inside(panel.frequency)
     low, high = axis.inside(panel.low), axis.inside(panel.high)
     intervals = ax.vlines(x, low, high, color=colours, linewidth=1.6, alpha=0.85, zorder=3)
+    cut = (panel.high > axis.high) & (axis.scale == "linear")  # goes on beyond the axis
+    ax.scatter(x[cut], high[cut], c=colours[cut], marker="^", s=22, zorder=3)
     look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
     points = []
     beyond = [("v", panel.frequency < axis.low), ("^", panel.frequency > axis.high)]
@@ -536,9 +539,10 @@ def _heading(panel) -> str:
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
     facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]
-    if panel.n_above:
+    if panel.axis.high < 1 and panel.axis.scale == "linear":
         several = "s" * (panel.n_above > 1)
-        lines.append(f"{panel.n_above:,} prediction{several} above {panel.axis.high:g} not drawn")
+        above = f", {panel.n_above:,} prediction{several} above" if panel.n_above else ""
+        lines.append(f"both axes end at {panel.axis.high:g}{above}")
     if panel.number is not None:
         error, _, limits = panel.number.sentence().partition(" (")
         lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]

@@ -35,6 +35,7 @@ _MIDDLE, _SPREAD = 0.48, 0.2  # a curve is drawn if this share is so near to the
 _GRID_POINTS = 401
 _ABOVE_0 = 1e-38  # an edge, so that predictions of 0 may have a bin
 _HISTOGRAM_BINS = 40  # along the axis
+_MAY_LEAVE = 0.02  # of the samples: the interval of a smaller bin may leave the axis
 SMOOTH, JOINED = "splines", "bins"
 RIGHT = ("wrong", "right")  # sides of predictions that may be right
 
@@ -237,9 +238,14 @@ def make_panel(
 
 
 def _holds(axis: ProbabilityAxis, bins: _Bins) -> bool:
-    """Whether bins and intervals lie on the axis; one of logits has some at its ends."""
+    """Whether bins lie on the axis, and intervals but those of small bins.
+
+    An axis of logits has some at its ends.
+    """
     if axis.scale == "linear":
-        return max(bins.prediction.max(), bins.high.max()) <= axis.high
+        large = bins.count >= _MAY_LEAVE * bins.count.sum()
+        highest = bins.prediction.max(), bins.frequency.max(), bins.high[large].max(initial=0)
+        return max(highest) <= axis.high
     return bins.frequency[bins.frequency < 1].max(initial=0) <= axis.high
 
 

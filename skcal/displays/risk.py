@@ -23,6 +23,7 @@ from skcal.displays.base import (
     as_label,
     counted,
     draw_band,
+    ink,
     name_rows,
     require_search,
     styled,
@@ -226,7 +227,7 @@ class RiskDisplay(Display):
                     chosen,
                     above[curve.chosen],
                     linestyle="none",
-                    markeredgecolor="black",
+                    markeredgecolor=ink(ax),
                     zorder=5,
                     **star,
                 )
@@ -246,11 +247,11 @@ class RiskDisplay(Display):
         for k, candidate in enumerate(self.candidates):
             if candidate.chosen:
                 [self.chosen_] = ax.plot(
-                    above[k], k, "*", color=ORANGE, markersize=15, markeredgecolor="black", zorder=5
+                    above[k], k, "*", color=ORANGE, markersize=15, markeredgecolor=ink(ax), zorder=5
                 )
                 self.chosen_.set_label("chosen")
         simplest = [k for k, candidate in enumerate(self.candidates) if candidate.simplest]
-        ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": "0.2"}
+        ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": GREY}
         ax.plot(above[simplest], simplest, "o", **ring, label="simplest, not significantly worse")
         ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)

@@ -21,6 +21,7 @@ from skcal.displays.base import (
     counted,
     draw_band,
     head_rows,
+    ink,
     name_rows,
     require_instance,
     styled,
@@ -135,7 +136,7 @@ class SegmentDisplay(Display):
         self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
         look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
         [self.observed_] = ax.plot(observed, rows, **styled(kwargs, **look))
-        mark = {"color": "black", "markersize": 14, "markeredgewidth": 2}
+        mark = {"color": ink(ax), "markersize": 14, "markeredgewidth": 2}
         [self.expected_] = ax.plot(expected, rows, "|", label=self.compared_with, **mark)
         ax.set_xlabel("mean probability")
         several = len({segment.outcome for segment in self.segments}) > 1
@@ -233,7 +234,7 @@ class BiasCurveDisplay(Display):
         label = f"{percent(curve.confidence_level)} if calibrated"
         self.band_ = draw_band(ax, curve.values, low, high, GREY, 0.4, label)
         [self.predicted_] = ax.plot(
-            curve.values, curve.predicted, "--", color="black", label="predicted"
+            curve.values, curve.predicted, "--", color=ink(ax), label="predicted"
         )
         look = {"color": BLUE, "marker": "o", "markersize": 3, "label": "observed"}
         [self.observed_] = ax.plot(curve.values, curve.observed, **styled(kwargs, **look))

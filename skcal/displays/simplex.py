@@ -14,10 +14,13 @@ from skcal._labels import Outcomes
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays.base import (
     DRAWN,
+    GREY,
     Display,
     as_label,
     counted,
     fitted_functions,
+    ink,
+    is_dark,
     require_residual,
 )
 from skcal.displays.from_estimator import of_cv_results, of_estimator
@@ -233,11 +236,12 @@ class SimplexDisplay(Display):
         ax.set(aspect="equal", xlim=(-0.08, 1.08), ylim=(-0.1, 0.98))
         ax.set_axis_off()
         outline = _CORNERS[[0, 1, 2, 0]]
-        ax.plot(outline[:, 0], outline[:, 1], color="0.3", linewidth=1)
+        ax.plot(outline[:, 0], outline[:, 1], color=GREY, linewidth=1)
         self.density_ = _draw_density(ax, self.density)
         distinct, pale = self.arrows.distinct, ~self.arrows.distinct
-        self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color="0.35", alpha=0.5)
-        self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **{"cmap": "viridis_r", **kwargs})
+        self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color=ink(ax), alpha=0.35)
+        look = {"cmap": "viridis" if is_dark(ax) else "viridis_r", **kwargs}
+        self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **look)
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
         ax.set_title(self._title(name), fontsize="medium")
@@ -383,7 +387,7 @@ def _draw_density(ax, density):
     second = np.stack([j, j + 1, j + down], axis=1) / _DENSITY_CELLS
     corners = np.stack([first, second, 1 - first - second], axis=2) @ _CORNERS
     shade = 0.12 + 0.33 * np.log(density[cells]) / max(np.log(density.max()), 1)
-    colours = np.repeat(1 - shade[:, None], 3, axis=1)
+    colours = np.column_stack([np.full((len(shade), 3), 0.5), 2 * shade])  # grey, more or less
     return ax.add_collection(PolyCollection(corners, facecolors=colours, edgecolors="none"))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, percent, plain_number, rounded
+from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
 from skcal.metrics.crossings import (
     CHANGES,
@@ -179,10 +179,8 @@ class CalibrationErrorInterval(ShownRounded):
         level = f"with {percent(self.confidence_level)} confidence"
         rows: list[tuple[str, Any]] = [("estimate", self.estimate)]
         rows.append((f"at least, {level}", self.low))
-        rows.append(
-            (f"at most, {level}", f"{rounded(self.high)}, if {changes_of_side(self.max_crossings)}")
-        )
-        return [*rows, ("kind of calibration", str(self.notion))]
+        rows += [(f"at most, {level}", self.high), ("kind of calibration", str(self.notion))]
+        return [*rows, ("assumed for the upper limit", changes_of_side(self.max_crossings))]
 
     def sentence(self) -> str:
         """Return the error with its limits in words."""
@@ -201,7 +199,7 @@ class CalibrationErrorInterval(ShownRounded):
 def changes_of_side(number: int) -> str:
     """Say what the upper limit assumes of the curve, which crosses the diagonal so often."""
     times = "once" if number == 1 else f"{number} times"
-    return f"predictions change between too high and too low at most {times}"
+    return f"from 0 to 1, predictions turn from too low to too high, or back, at most {times}"
 
 
 class ErrorLimits:

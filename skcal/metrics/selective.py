@@ -109,8 +109,14 @@ class CoverageAtRisk:
         The lower Clopper-Pearson limit of ``lowest_risk``, as if its threshold were not chosen.
     n_needed : int or None
         If no threshold is proven: about how many answers prove ``max_risk`` if the risk at each
-        threshold stays as it is here; with too few answers how many are needed if all were right.
-        None if more than 10 times as many: such a number rests on digits that are noise.
+        threshold stays as it is here. With too few answers: how many are needed if all are right.
+        None if more than 10 times as many as here: the estimate is too uncertain.
+    n_needed_low, n_needed_high : int or None
+        The same if the risk at each threshold is its lower or its upper confidence limit.
+    n_lowest : int or None
+        The number of answers that ``lowest_risk`` rests on.
+    lowest_risk_high : float or None
+        The upper limit beside ``lowest_risk_low``.
     """
 
     max_risk: float
@@ -125,6 +131,10 @@ class CoverageAtRisk:
     lowest_risk: float | None = None
     lowest_risk_low: float | None = None
     n_needed: int | None = None
+    n_needed_low: int | None = None
+    n_needed_high: int | None = None
+    n_lowest: int | None = None
+    lowest_risk_high: float | None = None
 
     def _unproven(self) -> str:
         limit, said = percent(self.max_risk), []
@@ -137,33 +147,41 @@ class CoverageAtRisk:
             )
         if self.lowest_risk is None:
             said.append(
-                f"There are too few: {limit} needs at least {self.n_needed:,} independent answers, "
-                "even if all are right."
-            )
-        elif self.n_needed is None and (self.lowest_risk_low or 0.0) < self.max_risk:
-            said.append(
-                "More answers may help: the lowest share of wrong answers at a threshold is "
-                f"{100 * self.lowest_risk:.1f} %, too close to {limit} to say how many it takes."
-            )
-        elif self.n_needed is None:
-            said.append(
-                "More answers would hardly help: the lowest share of wrong answers at a threshold "
-                f"is {100 * self.lowest_risk:.1f} %. Allow a higher risk, or find a "
-                "confidence that separates right from wrong answers better."
+                f"There are too few answers: {limit} needs at least {self.n_needed:,} independent "
+                "ones, even if all are right."
             )
         else:
-            said.append(
-                "More answers could help: the lowest share of wrong answers at a threshold is "
-                f"{100 * self.lowest_risk:.1f} %. If the shares stay as here, a proof of {limit} "
-                f"takes about {self.n_needed:,} answers in all, these included."
+            low, high = self.lowest_risk_low or 0.0, self.lowest_risk_high or 1.0
+            lowest = (
+                f"the lowest share of wrong answers at a threshold is {100 * self.lowest_risk:.1f} "
+                f"% of {self.n_lowest:,} ({100 * low:.1f} to {100 * high:.1f} %, "
+                f"{percent(self.confidence_level)} interval)."
             )
+            said += [self._outlook(lowest, low)]
         return " ".join(said)
+
+    def _outlook(self, lowest: str, low: float) -> str:
+        """Whether more answers help, and about how many: with what this rests on and its range."""
+        if low >= self.max_risk:
+            return (
+                f"More answers would hardly help: {lowest} Allow a higher risk, or find a "
+                "confidence that separates right from wrong answers better."
+            )
+        if self.n_needed is None:
+            return f"More answers may help, but how many cannot be said: {lowest}"
+        most = f"more than {10 * self.n_samples:,}"
+        most = most if self.n_needed_high is None else f"{self.n_needed_high:,}"
+        return (
+            f"More answers may help: {lowest} If the shares stay as here, about "
+            f"{self.n_needed:,} answers in all are needed; if they are anywhere in such intervals, "
+            f"{self.n_needed_low:,} to {most}."
+        )
 
     def __str__(self):
         limit, level = percent(self.max_risk), percent(self.confidence_level)
         if self.risk is None:
             return wrapped(
-                f"No threshold is proven to keep answers of which at most {limit} are wrong "
+                f"No threshold is proven to keep the share of wrong answers at or below {limit} "
                 f"({level} confidence, {self.n_samples:,} answers). {self._unproven()}"
             )
         return wrapped(
@@ -421,13 +439,20 @@ def coverage_at_risk(
         if last >= 0:
             break
     fewest = _fewest(max_risk, alpha)
-    needed: int | None = fewest
-    enough, lowest, low = answers.possible >= fewest, None, None
+    needed: dict = {"n_needed": fewest}
+    enough = answers.possible >= fewest
     if enough.any():
         enough[last] |= last >= 0
         best = int(np.argmin(np.where(enough, answers.risk, np.inf)))
-        lowest, low = float(answers.risk[best]), float(_limits(answers, alpha / 2)[0][best])
-        needed = _needed(answers, enough, max_risk, alpha)
+        kept = int((answers.confidence >= answers.thresholds[best]).sum())
+        low, high = _limits(answers, alpha / 2)
+        risks = {"n_needed": answers.risk, "n_needed_low": low, "n_needed_high": high}
+        needed = {
+            name: _needed(answers._replace(wrong=risk * answers.kept), enough, max_risk, alpha)
+            for name, risk in risks.items()
+        }
+        needed |= {"lowest_risk": float(answers.risk[best]), "lowest_risk_low": float(low[best])}
+        needed |= {"lowest_risk_high": float(high[best]), "n_lowest": kept}
     return CoverageAtRisk(
         max_risk,
         coverage=0.0,
@@ -437,9 +462,7 @@ def coverage_at_risk(
         confidence_level=confidence_level,
         n_samples=answers.n_samples,
         nearest=_at(answers, last, limit, confidence_level) if last >= 0 else None,
-        lowest_risk=lowest,
-        lowest_risk_low=low,
-        n_needed=needed,
+        **needed,
     )
 
 
@@ -623,7 +646,7 @@ def _last_that_passes(answers: _Answers, highs, max_risk: float, alpha: float) -
 
 
 def _needed(answers: _Answers, enough, max_risk: float, alpha: float) -> int | None:
-    """About how many answers let a threshold pass at its observed risk."""
+    """About how many answers let a threshold pass at its risk; None if more than 10 times."""
 
     def passes(times: float) -> bool:
         names = "number", "freedom", "possible"

@@ -52,7 +52,8 @@ def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
     error_left = f"{about(left.estimate, left.high)} ({limits}"
     unsure = "; this limit is above the error before, so a reduction is not shown"
     unsure *= left.high >= error.estimate
-    yield "calibration error after", f"{error_left}{unsure}; reports have other folds and digits"
+    yield "calibration error after", f"{error_left}{unsure}"
+    yield "", "A report cross-validates in other folds, so its error after differs within noise."
     before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
     rows = np.arange(len(before))
     of_shares = judged.codes.ndim == 2

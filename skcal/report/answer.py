@@ -42,6 +42,13 @@ class Answer(NamedTuple):
     def __str__(self):
         return " ".join([f"{self.title}.", *self.sentences])
 
+    def verdict(self) -> str:
+        """The title, which begins with the verdict in capitals."""
+        side, _, size = self.title.partition(": ")
+        if not size:
+            return f"{side.upper()}."
+        return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
+
 
 def answer_of(found: Findings, differ: str = "") -> Answer:
     """The answer about one set of predictions; ``differ`` names its parts if these differ."""
@@ -106,13 +113,13 @@ def side_of(found) -> str:
 
 
 def what_is_wrong(found) -> str:
-    """How far the predictions are off in the most important range, or on average."""
+    """How far the predictions are off in the most important ranges, or on average."""
     test, notion = found.test, found.notion
     if notion.by_class:
         return _wrong_classes(found)
-    ranges = by_importance(found)
+    ranges = [range_sentence(one, found.overview, notion) for one in found.both_sides]
     if ranges:
-        return range_sentence(ranges[0], found.overview, notion)
+        return " ".join(ranges)
     if test.direction:
         return average_sentence(found.overview, notion)
     return impossible_outcomes(found) if test.n_impossible else NOWHERE
@@ -127,11 +134,6 @@ def _wrong_classes(found) -> str:
     return (
         f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )
-
-
-def by_importance(found) -> list:
-    """The ranges of the scan, first those where most outcomes are surplus or missing."""
-    return sorted(found.ranges, key=lambda one: -one.n_samples * abs(one.observed - one.predicted))
 
 
 def range_sentence(one, view, notion) -> str:
@@ -208,12 +210,12 @@ def _what_to_do(found) -> str:
     if gain is None or not gain.helps:
         return f"Recalibrate on a held-out set, {_AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
-    after = f"{about(gain.error, gain.high)}, at most {high}"
-    unsure = "; as this limit is above the error now, that is not certain"
+    after = f"{about(gain.error, gain.high)} (at most {high}"
+    unsure = " This limit is above the error now, so a reduction is not certain."
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after} with "
-        f"{percent(found.error.confidence_level)} confidence"
-        f"{unsure * (gain.high >= found.error.estimate)}: fit it on a held-out set, {_AGAIN}"
+        f"{percent(found.error.confidence_level)} confidence)."
+        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {_AGAIN}"
     )
 
 

@@ -16,7 +16,7 @@ from skcal._validation import is_significant
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.rounding import step_of
-from skcal.hypothesis_tests.scan import ScanTestResult, scan_of
+from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
@@ -93,6 +93,9 @@ class Findings:
         What recalibration leaves of an error that is significant.
     scan : ScanTestResult or None
         Where predictions are miscalibrated.
+    other_side : ScanRange or None
+        Predictions beyond the largest of these ranges that are wrong in the other direction, if
+        predictions are significantly too extreme or not extreme enough. Without limits.
     doubt : str or None
         Why the columns seem to be in another order than the labels.
     """
@@ -107,6 +110,7 @@ class Findings:
     gate: EquivalenceTestResult | None
     gain: Gain | None
     scan: ScanTestResult | None
+    other_side: ScanRange | None
     doubt: str | None
 
     @property
@@ -120,6 +124,27 @@ class Findings:
     def ranges(self) -> list:
         """The ranges that the scan names, where the verdict is "miscalibrated"."""
         return list(self.scan.ranges) if self.is_significant and self.scan is not None else []
+
+    @property
+    def both_sides(self) -> list[ScanRange]:
+        """The range with the most surplus or missing events, and one that is wrong the other way.
+
+        The second is absent where there is none.
+        """
+        ranges = by_importance(self.ranges)
+        others = [one for one in ranges if _is_too_low(one) != _is_too_low(ranges[0])]
+        if ranges and self.other_side is not None:
+            others.append(self.other_side)
+        return ranges[:1] + others[:1]
+
+
+def by_importance(ranges) -> list[ScanRange]:
+    """Ranges, first those where most outcomes are surplus or missing."""
+    return sorted(ranges, key=lambda one: -one.n_samples * abs(one.observed - one.predicted))
+
+
+def _is_too_low(one: ScanRange) -> bool:
+    return one.observed > one.predicted
 
 
 @dataclass
@@ -177,10 +202,13 @@ def find(
         "gate": None,
         "gain": None,
         "scan": None,
+        "other_side": None,
         "doubt": doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
     }
     if sample.notion.single:
         found["scan"] = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
+        if found["scan"] is not None and found["scan"].ranges and test is not None:
+            found["other_side"] = _other_side(sample, found["scan"].ranges, test.spread)
     if test is not None:
         limits = limits or ErrorLimits(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
@@ -208,6 +236,26 @@ def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
         predicted = float(np.average(features[part], weights=problem.weight[part]))
         ranges.append(one._replace(low=low, high=high, predicted=predicted))
     return replace(found, ranges=ranges)
+
+
+def _other_side(sample, ranges, spread) -> ScanRange | None:
+    """The predictions above or below the largest range, if they are wrong in the other direction.
+
+    They are above it if it is too low and predictions are too extreme.
+    """
+    largest = by_importance(ranges)[0]
+    [problem] = sample.problems()
+    x = problem.features[:, 0]
+    above = _is_too_low(largest) == (spread == "too extreme")
+    part = x > largest.high if above else x < largest.low
+    if not spread or not problem.weight[part].any():
+        return None
+    weight = problem.weight[part]
+    predicted = float(np.average(x[part], weights=weight))
+    observed = float(np.average(problem.outcomes[part, 0], weights=weight))
+    about = int(part.sum()), predicted, observed, np.nan, np.nan
+    other = ScanRange(float(x[part].min()), float(x[part].max()), *about)
+    return other if _is_too_low(other) != _is_too_low(largest) else None
 
 
 def inside(sample: Sample, test: JointTestResult | None) -> Sample:

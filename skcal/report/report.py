@@ -158,9 +158,9 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        if not subgroups_differ(self.subgroups):
-            return answer_of(self.overall)
-        return with_worst(answer_of(self.overall, name_of_parts(self)), self.subgroups)
+        differ = subgroups_differ(self.subgroups)
+        answer = answer_of(self.overall, name_of_parts(self) * differ)
+        return with_worst(answer, self.overall, self.subgroups, differ)
 
     @property
     def verdict(self) -> str:

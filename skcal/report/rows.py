@@ -51,7 +51,8 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "above the calibration error within noise"
+_NOISE = "larger than the calibration error only by noise"
+_BELOW = "smaller than the calibration error only by noise"
 _IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 
@@ -100,7 +101,14 @@ def measures_table(measures: Measures, settings: dict, full: bool = True) -> Tab
     cells = [
         ("  " * row.indented + row.quantity, row.shown, row.limits, row.detail) for row in rows
     ]
-    return Table(_HEAD, cells, "lrlp")
+    return Table(_HEAD, cells, "lrlp", notes=assumption_of(measures))
+
+
+def assumption_of(*parts: Measures) -> list[str]:
+    """What upper limits of calibration errors assume."""
+    allowed = [part.error.max_crossings for part in parts if part.error is not None]
+    start = "The upper limit of the calibration error assumes that "
+    return [f"{start}{changes_of_side(max(allowed))}."] if allowed else []
 
 
 def article_table(measures: Measures, settings: dict, full: bool = True) -> Table:
@@ -116,6 +124,7 @@ def article_table(measures: Measures, settings: dict, full: bool = True) -> Tabl
         for row in rows
     ]
     notes = [f"{row.quantity}: {row.detail}" for row in rows if row.detail]
+    notes += assumption_of(measures)
     return Table(("quantity", "value", "limits", "note"), cells, "lrll", notes=notes)
 
 
@@ -174,10 +183,7 @@ def _error_rows(error):
         return []
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
-    detail = (
-        f"{mean} difference of probability and frequency; each limit {level}, the upper if "
-        f"{changes_of_side(error.max_crossings)}"
-    )
+    detail = f"{mean} difference of probability and frequency; each limit {level}"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high
@@ -198,7 +204,12 @@ def _cutoff_is_larger(measures) -> bool:
     error, test = measures.error, measures.cutoff
     if error is None or test is None or not measures.notion.single:
         return False
-    return float(plain_number(test.estimate)) > float(plain_number(error.estimate))
+    return _is_larger(test.estimate, error.estimate)
+
+
+def _is_larger(value: float, other: float) -> bool:
+    """Whether a number that is shown is larger than another one."""
+    return float(plain_number(value)) > float(plain_number(other))
 
 
 def _average_rows(measures, settings):
@@ -236,6 +247,9 @@ def tuned_rows(facts: dict) -> list[Row]:
     if facts["standard_error"] is not None:
         estimate += f" ± {significant(facts['standard_error'], 1)}"
     estimate += f"; if calibrated ≤ {plain_number(facts['calibrated_up_to'])}"
+    headline = facts["calibration_error"]
+    if headline and _is_larger(headline["estimate"], facts["rms_calibration_error"]):
+        estimate += f"; {_BELOW}"
     plug_in = root(facts["plug_in_squared_error"])
     rows = [
         Row(f"RMS calibration error, {notion}", facts["rms_calibration_error"], estimate, notion),
@@ -359,8 +373,8 @@ def _probability(value: float) -> str:
 def subgroups_table(report) -> Table:
     """A row for each subgroup: of events their number and O/E, otherwise the accuracy."""
     of_events = any(part.validation is not None for part in report.subgroups)
-    rows = []
-    for part in report.subgroups:
+    rows, parts = [], sorted(report.subgroups, key=lambda part: not part.is_significant)
+    for part in parts:
         view, error = part.overview, "–"
         if part.error is not None:
             [row] = _error_rows(part.error)
@@ -368,7 +382,7 @@ def subgroups_table(report) -> Table:
         cells = [plain_number(view.accuracy)]
         if of_events:
             cells = [f"{view.n_samples * view.base_rates[-1]:,.0f}", _ratio(part.validation)]
-        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}"
+        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}{' *' * part.is_significant}"
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
     note = (
@@ -376,10 +390,12 @@ def subgroups_table(report) -> Table:
         * of_events
         + f"Each limit alone holds with {level} confidence. " * (not of_events)
         + "p-values are adjusted for all rows."
+        + " A star marks significant miscalibration." * any(part.is_significant for part in parts)
     )
     name = name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
     notes = [note, *(found.sentence() for found in report.heterogeneity)]
+    notes += [text for text in assumption_of(*parts) if text not in assumption_of(report.overall)]
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
 
 
@@ -437,7 +453,7 @@ def comparison_table(report, full: bool = True) -> Table:
         rows,
         "lrrp",
         str(answer_of_comparison(report)),
-        paired_lines(report) if full else (),
+        [*assumption_of(first, second), *(paired_lines(report) if full else [])],
     )
 
 

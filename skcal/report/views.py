@@ -43,7 +43,7 @@ def as_text(report, full: bool = False) -> str:
     if report.comparison is not None:
         parts += ["", _comparison_text(report, full)]
     if report.comparison is None or full:
-        parts += ["", "\n".join(measures_table(report.overall, report.settings, full).lines())]
+        parts += ["", measures_table(report.overall, report.settings, full).text()]
     if report.subgroups:
         parts += ["", _short_names(subgroups_table(report), 24).text()]
         if full:

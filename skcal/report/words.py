@@ -129,15 +129,25 @@ def name_of_parts(report) -> str:
     return "Labels" if only else "Labels and subgroups"
 
 
-def with_worst(answer: Answer, parts) -> Answer:
-    """The answer about all samples, whose title begins with the subgroup of the largest error."""
+def with_worst(answer: Answer, overall, parts, differ: bool) -> Answer:
+    """The answer about all samples; its title begins with the subgroup of the largest error.
+
+    That needs a subgroup that is significantly wrong. All samples are then not, or the subgroups
+    ``differ``, or the error of this one is certainly larger than that of another.
+    """
     wrong = [part for part in parts if part.is_significant]
+    if not wrong:
+        return answer
     worst = max(wrong, key=lambda part: part.error.estimate)
+    best = min(part.error.high for part in parts if part.error is not None)
+    if overall.is_significant and not differ and worst.error.low <= best:
+        return answer
     own = answer_of(worst)
     titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (own, answer))
     title = f"{worst.name}: {next(titles)}; all samples: {next(titles)}"
     grade = "bad" if "bad" in (answer.grade, own.grade) else "moderate"
-    return Answer(title, grade, answer.sentences)
+    first, *others = answer.sentences
+    return Answer(title, grade, [f"All samples: {first[0].lower()}{first[1:]}", *others])
 
 
 def subgroups_differ(parts) -> bool:

@@ -45,7 +45,7 @@ def test_it_is_coverage_at_risk_of_answers_also_with_groups(file, run):
 
 def test_without_a_proven_threshold_the_status_is_3(file, run):
     text = run("abstain", file, *ANSWERS, "--max-risk", 0.001, status=3)
-    assert "No threshold is proven to keep answers of which at most 0.1 % are wrong" in text
+    assert "No threshold is proven to keep the share of wrong answers at or below 0.1 %" in text
     facts = json.loads(run("abstain", file, *ANSWERS, "--max-risk", 0.001, "--json", status=3))
     assert (facts["threshold"], facts["coverage"]) == (None, 0)
     assert 50 < facts["nearest"]["threshold"] <= 100

@@ -71,7 +71,12 @@ def test_the_answer_is_that_of_the_report_and_needs_no_search(report, tempered, 
     assert answer["test"]["pvalue"] == calibration_test(labels, proba, random_state=0).pvalue
     assert main(["evaluate", str(npz)]) == 0
     printed = capsys.readouterr().out
-    assert " ".join(str(answer_of(overall)).split()) in " ".join(printed.split())
+    said, shown = answer_of(overall), " ".join(printed.split())
+    assert said.title == "Overconfident: large"
+    assert printed.splitlines()[2] == (
+        "MISCALIBRATED: overconfident, large. Pass or fail needs a limit: --max-error."
+    )
+    assert " ".join(" ".join(said.sentences).split()) in shown
     assert f"{answer['title']}. {' '.join(answer['sentences'])}" == str(answer_of(overall))
     assert len(printed.rstrip().splitlines()) <= 10
 

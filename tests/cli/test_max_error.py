@@ -251,15 +251,17 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(tmp_p
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert (len(lines), printed.err) == (10, "")
-    above = [line for line in lines if "significantly above 0.05 " in line]
-    assert above == lines[6 : 6 + len(above)] != []
+    assert " ".join(lines[6].split()) == "error O/E verdict at least at most confidence of each"
+    assert max(map(len, lines)) <= 100
+    above = [line for line in lines if "  above 0.05 " in line]
+    assert above == lines[7 : 7 + len(above)] != []
     assert lines[2] == f"FAILED: {', '.join(line.split('  ')[0] for line in above)}."
     assert lines[3].startswith("Not decided: where = ")
     assert lines[4] == "To fail, a row needs 99.4 % confidence, since 9 are tested together."
     data = np.load(path)
-    assert f"O/E {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[6]
-    assert all("(each 99.4 % confidence)" in line for line in above)
-    assert lines[-1] == "… and 6 more rows: --details shows them"
+    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[7]
+    assert all(line.endswith("  99.4 %") for line in above)
+    assert lines[-1] == "… and 7 more rows: --details shows them"
     assert main([*command, "--details", "--cv", "3"]) == 1
     text = " ".join(capsys.readouterr().out.split())
     assert all(f"where = {name}: The calibration error is" in text for name in "abcdefgh")

@@ -31,8 +31,19 @@ def test_places_run_along_the_axis_and_back(axis):
 
 def test_the_first_axis_is_the_shortest_that_holds_the_predictions():
     x = np.linspace(0, 0.04, 200)
-    assert [axis.high for axis in axes_of(x, "linear")] == [0.05, 0.1, 0.2, 0.5, 1]
-    assert axes_of(np.append(x, [0.9]), "linear")[0].high == 0.05
+    assert [axis.high for axis in axes_of(x, "linear")] == [
+        0.04,
+        0.06,
+        0.08,
+        0.1,
+        0.15,
+        0.2,
+        0.3,
+        0.4,
+        0.5,
+        1,
+    ]
+    assert axes_of(np.append(x, [0.9]), "linear")[0].high == 0.04
     assert axes_of(np.append(x, np.full(5, 0.9)), "linear")[0].high == 1
     first = axes_of(np.concatenate([x, 1 - x]), "logit")[0]
     np.testing.assert_allclose([first.low, first.high], [1e-3, 0.999])  # one of 400 is finer
@@ -48,7 +59,9 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert panel.histogram.sum() == 3000
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
-    assert f"{panel.n_above:,} prediction above {high:g} not drawn" in display.ax_.get_title()
+    several = "s" * (panel.n_above > 1)
+    said = f"both axes end at {high:g}, {panel.n_above:,} prediction{several} above"
+    assert said in display.ax_.get_title()
     assert replace(panel, axis=UNIT).n_above == 0
     plt.close("all")
 

@@ -136,7 +136,7 @@ def test_a_perfect_and_a_hopeless_model():
     assert "Keep answers whose confidence is at least 0." in str(result)
     result = coverage_at_risk(1 - right, confidence, 0.05)
     assert (result.coverage, result.low, result.threshold, result.risk) == (0, 0, np.inf, None)
-    assert "No threshold is proven to keep answers of which at most 5 % are wrong" in str(result)
+    assert "to keep the share of wrong answers at or below 5 %" in str(result)
     assert (result.nearest, result.lowest_risk, result.n_needed) == (None, 1, None)
     assert "More answers would hardly help" in str(result)
     assert area_under_risk_coverage(1 - right, confidence) == 1
@@ -171,7 +171,11 @@ def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_t
     # The same answers again and again: first proven at about the number that is said.
     times = next(times for times in range(2, 100) if at(0.08, times).risk is not None)
     assert 400 * (times - 1) < found.n_needed <= 1.15 * 400 * times
-    assert f"takes about {found.n_needed:,} answers in all" in " ".join(str(found).split())
+    assert f"about {found.n_needed:,} answers in all are needed" in " ".join(str(found).split())
+    assert found.n_needed_low < found.n_needed
+    assert found.n_needed_high is None  # the upper limit of the share is above 8 %
+    assert "to more than 4,000." in " ".join(str(found).split())
+    assert found.n_lowest == np.sum(confidence == 1)
     shares = [np.mean(~right[confidence >= one]) for one in np.unique(confidence)]
     assert found.lowest_risk == min(shares) < 0.08
     for beside in (-0.001, 0.001):  # noise decides on which side of the limit the share lies

@@ -246,7 +246,7 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert row.detail.endswith("confidence)")
     smaller = replace(overall, error=replace(overall.error, estimate=row.value - 0.002))
     row = headline_rows(smaller, plain_report().settings)[1]
-    assert row.detail.endswith("; above the calibration error within noise")
+    assert row.detail.endswith("; larger than the calibration error only by noise")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -263,9 +263,9 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert re.search(said, wrong)
     assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
     assert re.match(
-        r"Temperature scaling is expected to reduce the error from 0\.\d+ to about 0\.\d+, at most "
-        r"0\.\d+ with 95 % confidence: fit it on a held-out set, then run this report again on "
-        "fresh data.",
+        r"Temperature scaling is expected to reduce the error from 0\.\d+ to about 0\.\d+ "
+        r"\(at most 0\.\d+ with 95 % confidence\)\. Fit it on a held-out set, "
+        "then run this report again on fresh data.",
         remedy,
     )
     assert "but the event happened in" in binary_report().verdict
@@ -371,7 +371,11 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
     assert few[0].startswith("1: 20 samples are few")
     assert few[0].endswith(" The same holds, in other numbers, for 2, 3, 4, … 3 more.")
     table = subgroups_table(report)
-    for row, part in zip(table.rows, report.subgroups, strict=True):
+    parts = {part.name: part for part in report.subgroups}
+    shown = [parts[row[0]] for row in table.rows]  # miscalibrated ones first
+    assert shown == sorted(report.subgroups, key=lambda part: not part.is_significant)
+    for row, part in zip(table.rows, shown, strict=True):
+        assert row[-1].endswith(" *") == part.is_significant
         estimate, low, high = map(
             plain_number, (part.error.estimate, part.error.low, part.error.high)
         )
@@ -490,7 +494,8 @@ def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     assert f"accuracy & {report.overall.overview.accuracy:.3f} & " in of_two
     notes = [line for line in of_two.splitlines() if line.startswith("% ")]
     tests = [*report.comparison.tests, *report.comparison.score_tests]
-    assert len(notes) == 1 + len(tests)
+    assert len(notes) == 2 + len(tests)
+    assert notes[1].startswith("% The upper limit of the calibration error assumes that from 0 to")
     assert f"% {report.verdict}" in first  # the sentences that print shows
     paired = [one for one in records(report) if one["part"] == "paired"]
     assert [one["pvalue"] for one in paired] == [test.pvalue for test in tests]
