@@ -33,6 +33,7 @@ from skcal.report.views import as_data
 from skcal.report.words import heading
 
 _PATIENCE = 2.0  # seconds before progress is shown
+_MINUTES = 120.0  # seconds from which on minutes are shown
 _LINES = 10  # of a brief answer with a gate
 _NO_LIMIT = "Pass or fail needs a limit: --max-error."
 
@@ -191,7 +192,7 @@ class ProgressLine(io.TextIOBase):
         seconds = time.monotonic() - self.start
         if lines and self._terminal is not None and seconds > _PATIENCE:
             what = printable(lines[-1].partition("] ")[2] or lines[-1])  # without who says it
-            progress = f"{seconds:.0f} s{time_left(what, seconds)}: {what}"
+            progress = progress_in_words(what, seconds)
             self._replace(one_line(progress, shutil.get_terminal_size().columns - 1))
             self._shown = True
         return len(text)
@@ -208,11 +209,17 @@ class ProgressLine(io.TextIOBase):
             self._terminal.flush()
 
 
-def time_left(text: str, seconds: float) -> str:
-    """An estimate from the first "3 of 9" of a text, or nothing."""
-    steps = re.search(r"(\d+) of (\d+)", text)
+def progress_in_words(text: str, seconds: float) -> str:
+    """What was done, what comes next and about how long it takes, from a line of progress.
+
+    Of "3 of 9, Binning: …; next Stacking" it shows the numbers and the last name.
+    """
+    steps = re.match(r"(\d+) of (\d+), .*?(?:; next (.*))?$", text)
     if steps is None:
-        return ""
-    done, n_steps = map(int, steps.groups())
+        return f"{seconds:.0f} s: {text}"
+    done, n_steps = map(int, steps.groups()[:2])
+    if done == n_steps:
+        return f"{seconds:.0f} s: {done} of {n_steps} done, now the estimates"
     left = seconds * (n_steps - done) / max(done, 1)
-    return f", about {left:.0f} s left"
+    shown = f"about {left:.0f} s left" if left < _MINUTES else f"about {left / 60:.0f} min left"
+    return f"{seconds:.0f} s, {shown}: {done} of {n_steps} done, now {steps[3] or 'the next'}"

@@ -102,7 +102,7 @@ def _article(report, title, section, full) -> str:
     caveats = html_list(all_warnings(report, subgroups=False, full=full))
     parts = [
         _head(report, title),
-        f'<div class="skcal-first">\n{figures(report, models)}{table}</div>\n',
+        f'<div class="skcal-first">\n{figures(report, models)}<div>{table}</div></div>\n',
         f"<aside>\n<{section}>Caveats</{section}>\n{caveats}</aside>\n",
         shown,
         folded,

@@ -13,7 +13,7 @@ from report_cases import CANDIDATES, binary
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import evaluate
 from skcal.cli.commands import main
-from skcal.cli.evaluate import ProgressLine
+from skcal.cli.evaluate import ProgressLine, progress_in_words
 from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -128,8 +128,11 @@ def test_progress_is_one_line_that_is_replaced_once_it_takes_long(tempered):
     shown = terminal.getvalue()
     assert "\n" not in shown
     first, *_, last, cleared, rest = shown.split("\x1b[K")
-    assert first.startswith("\r10 s, about 10 s left: 1 of 2, Zero")
-    assert last.startswith("\r10 s, about 0 s left: 2 of 2, Zero")
+    assert first == "\r10 s, about 10 s left: 1 of 2 done, now Zero"
+    assert last == "\r10 s: 2 of 2 done, now the estimates"
+    assert progress_in_words("1 of 9, Zero: 1 setting; next Binning", 60.0).startswith(
+        "60 s, about 8 min left: 1 of 9 done, now Binning"
+    )
     assert (cleared, rest) == ("\r", "")
     assert all(len(line) <= 80 for line in (first, last))
 
