@@ -118,7 +118,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     shown = "no evidence of miscalibration"
     if facts["pvalue"] <= 1 - _LEVEL:
         shown = "significantly miscalibrated"
-    below = "; smaller than the calibration error only by noise" if rms < _least(headline) else ""
+    below = "; below the calibration error only by noise" if rms < _least(headline) else ""
     lines += [
         ("verdict", f"{shown} ({pvalue_text(facts['pvalue'], facts['smallest_pvalue'])})"),
         (

@@ -51,8 +51,8 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "larger than the calibration error only by noise"
-_BELOW = "smaller than the calibration error only by noise"
+_NOISE = "above the calibration error only by noise"
+_BELOW = "below the calibration error only by noise"
 _IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 

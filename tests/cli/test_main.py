@@ -128,7 +128,7 @@ def test_progress_is_one_line_that_is_replaced_once_it_takes_long(tempered):
     shown = terminal.getvalue()
     assert "\n" not in shown
     first, *_, last, cleared, rest = shown.split("\x1b[K")
-    assert first == "\r10 s, about 10 s left: 1 of 2 done, now Zero"
+    assert first == "\r10 s, about 10 s left: 1 of 2 done, now Zero 2"
     assert last == "\r10 s: 2 of 2 done, now the estimates"
     assert progress_in_words("1 of 9, Zero: 1 setting; next Binning", 60.0).startswith(
         "60 s, about 8 min left: 1 of 9 done, now Binning"
