@@ -198,8 +198,8 @@ class CalibrationErrorInterval(ShownRounded):
 
 def changes_of_side(number: int) -> str:
     """Say what the upper limit assumes of the curve, which crosses the diagonal so often."""
-    times = "once" if number == 1 else f"{number} times"
-    return f"from 0 to 1, predictions turn from too low to too high, or back, at most {times}"
+    changes = "1 change" if number == 1 else f"{number} changes"
+    return f"at most {changes} between too low and too high as predictions rise"
 
 
 class ErrorLimits:

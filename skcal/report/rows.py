@@ -107,7 +107,7 @@ def measures_table(measures: Measures, settings: dict, full: bool = True) -> Tab
 def assumption_of(*parts: Measures) -> list[str]:
     """What upper limits of calibration errors assume."""
     allowed = [part.error.max_crossings for part in parts if part.error is not None]
-    start = "The upper limit of the calibration error assumes that "
+    start = "The upper error limit assumes "
     return [f"{start}{changes_of_side(max(allowed))}."] if allowed else []
 
 

@@ -49,7 +49,7 @@ def test_more_crossings_widen_the_upper_limit_and_evident_ones_are_allowed():
     truth = p + 0.2 * np.sign(np.sin(20 * np.pi * p)) * (np.abs(p - 0.5) < 0.3)
     interval = calibration_error_interval((rng.random(5000) < truth).astype(int), p)
     assert interval.max_crossings > 3
-    changes = f"turn from too low to too high, or back, at most {interval.max_crossings} times"
+    changes = f"at most {interval.max_crossings} changes between too low and too high"
     assert changes in " ".join(str(interval).split())
     assert interval.high > np.abs(truth - p).mean()
 
