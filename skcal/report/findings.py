@@ -18,6 +18,7 @@ from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.rounding import step_of
 from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
+from skcal.metrics.limits import proportion_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.report.order import doubt_about_order
@@ -25,6 +26,7 @@ from skcal.sample import Sample
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
 _FOLDS = 5  # of the recalibration that is tried
+_TAIL = 0.025  # of each limit of what happened on the other side
 _HELPS = 0.8  # of the error that is left, from which on recalibration is not promised
 
 
@@ -94,8 +96,8 @@ class Findings:
     scan : ScanTestResult or None
         Where predictions are miscalibrated.
     other_side : ScanRange or None
-        Predictions beyond the largest of these ranges that are wrong in the other direction, if
-        predictions are significantly too extreme or not extreme enough. Without limits.
+        Predictions beyond the largest of these ranges that are significantly wrong in the other
+        direction, if predictions are significantly too extreme or not extreme enough.
     doubt : str or None
         Why the columns seem to be in another order than the labels.
     """
@@ -241,7 +243,8 @@ def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
 def _other_side(sample, ranges, spread) -> ScanRange | None:
     """The predictions above or below the largest range, if they are wrong in the other direction.
 
-    They are above it if it is too low and predictions are too extreme.
+    They are above it if it is too low and predictions are too extreme. Their average is outside of
+    the limits of what happened there.
     """
     largest = by_importance(ranges)[0]
     [problem] = sample.problems()
@@ -250,9 +253,12 @@ def _other_side(sample, ranges, spread) -> ScanRange | None:
     part = x > largest.high if above else x < largest.low
     if not spread or not problem.weight[part].any():
         return None
-    weight = problem.weight[part]
+    weight, happened = problem.weight[part], problem.outcomes[part, 0]
     predicted = float(np.average(x[part], weights=weight))
-    observed = float(np.average(problem.outcomes[part, 0], weights=weight))
+    observed = float(np.average(happened, weights=weight))
+    limits = proportion_limits(happened, weight, sample.groups.take(part), _TAIL)
+    if limits[0] <= predicted <= limits[1]:
+        return None
     about = int(part.sum()), predicted, observed, np.nan, np.nan
     other = ScanRange(float(x[part].min()), float(x[part].max()), *about)
     return other if _is_too_low(other) != _is_too_low(largest) else None

@@ -357,6 +357,19 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
 
 
 @pytest.mark.usefixtures("few_draws")
+def test_the_other_side_is_said_only_where_it_is_wrong_by_more_than_noise():
+    """Both sides of a slope of 0.6 are; the confidences below 0.75 here differ by a rounding."""
+    rng = np.random.default_rng(0)
+    z = 1.5 * rng.normal(size=4000)
+    both = (rng.random(4000) < expit(0.6 * z)).astype(int)
+    assert calibration_report(both, expit(z), **FEW).verdict.count(", but the event") == 2
+    rng = np.random.default_rng(11)
+    p = np.round((0.5 + 0.5 * rng.beta(2.5, 1.2, 600)) * 20) / 20
+    found = calibration_report((rng.random(600) < p - 0.12).astype(int), p, **FEW)
+    assert found.overall.test.spread == "too extreme"
+    assert found.verdict.count(", but the event") == 1
+
+
 def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_large_it_may_be():
     labels, proba = predictions()
     by = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
