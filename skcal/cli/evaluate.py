@@ -67,7 +67,7 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
             sentences = wrapped(" ".join(answer.sentences))
-            said = [f"{answer.verdict()} {_NO_LIMIT}", heading(findings), "", sentences, ""]
+            said = [f"{answer.verdict()} {_NO_LIMIT}", heading(findings), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [heading(findings), "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more
