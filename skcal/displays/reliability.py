@@ -540,9 +540,9 @@ def _heading(panel) -> str:
     facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]
     if panel.axis.high < 1 and panel.axis.scale == "linear":
-        several = "s" * (panel.n_above > 1)
-        above = f", {panel.n_above:,} prediction{several} above" if panel.n_above else ""
-        lines.append(f"both axes end at {panel.axis.high:g}{above}")
+        lines.append(f"both axes end at {panel.axis.high:g}")
+        if panel.n_above:
+            lines.append(f"{panel.n_above:,} prediction{'s' * (panel.n_above > 1)} above")
     if panel.number is not None:
         error, _, limits = panel.number.sentence().partition(" (")
         lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]

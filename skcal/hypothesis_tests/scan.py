@@ -66,12 +66,12 @@ class ScanRange(NamedTuple):
 
 
 def size_in_words(one: ScanRange, samples: str = "samples") -> str:
-    """Say how many samples a range has and, above 15 %, how few of them may be miscalibrated."""
-    few = (
-        f"only {100 * (1 - one.may_be_calibrated):.0f} %" if one.may_be_calibrated < 0.95 else "few"
-    )
-    of_these = f"; perhaps {few} of them are miscalibrated"
-    return f"{one.n_samples:,} {samples}{of_these * (one.may_be_calibrated > _CALIBRATED)}"
+    """Say how many samples a range has and, above 15 %, how many of them may be calibrated."""
+    size = f"{one.n_samples:,} {samples}"
+    if one.may_be_calibrated <= _CALIBRATED:
+        return size
+    some = f"up to {100 * one.may_be_calibrated:.0f} %" if one.may_be_calibrated < 0.95 else "most"
+    return f"{size}, of which {some} may be calibrated"
 
 
 @dataclass(frozen=True, eq=False)

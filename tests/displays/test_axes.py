@@ -60,7 +60,7 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
     several = "s" * (panel.n_above > 1)
-    said = f"both axes end at {high:g}, {panel.n_above:,} prediction{several} above"
+    said = f"both axes end at {high:g}\n{panel.n_above:,} prediction{several} above"
     assert said in display.ax_.get_title()
     assert replace(panel, axis=UNIT).n_above == 0
     plt.close("all")
