@@ -14,6 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import logit, ndtr
 
+from skcal._running import one_blas_thread
 from skcal.metrics.gap_sums import FOLDS, GapSums, steps_from_middle
 
 _CALIBRATED = 0.18  # prior probability that all gaps are 0
@@ -129,6 +130,7 @@ class GapModels:
     cells : Cells
     """
 
+    @one_blas_thread()  # matrices are small
     def __init__(self, cells: Cells):
         mass, _, noise, chance, p, _ = cells
         self.share, self.deviation = mass / mass.sum(), np.sqrt(noise)
@@ -152,6 +154,7 @@ class GapModels:
             for shift in ((0, 1) if size > 3 else (0,))
         ]
 
+    @one_blas_thread()
     def average(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """Posterior means of the mean absolute gap, and of the gap of each cell.
 

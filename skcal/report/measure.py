@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._matrices import two_columns
+from skcal._running import one_blas_thread
 from skcal.displays.base import problem_titles, titled
 from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
@@ -155,6 +156,7 @@ class Measures(Findings):
     warnings: list[str]
 
 
+@one_blas_thread()  # many products are small
 def measure(
     name: str,
     sample: Sample,
