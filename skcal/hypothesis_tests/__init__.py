@@ -8,6 +8,8 @@ Kuiper; 300 for CME:
 ======================================== ======= ============ =========== ============
 test                                     M1      M2, π = 0.05 M2, π = 0.1 M2, π = 0.25
 ======================================== ======= ============ =========== ============
+calibration_test                         5.3 %   62 %         99 %        100 %
+calibration_test, confidence             4.5 %   27 %         68 %        100 %
 Monte Carlo, SKCE (exact level)          5.0 %   48 %         97 %        100 %
 Monte Carlo, ECE, 10 bins a class        5.3 %   50 %         93 %        100 %
 Monte Carlo, ECE, median-variance        5.5 %   30 %         79 %        100 %

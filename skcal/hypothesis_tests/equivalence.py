@@ -114,7 +114,7 @@ class EquivalenceTestResult(ShownRounded):
         )
 
     def __str__(self):
-        lines = [wrapped(self._head()), f"notion     {self.notion}, {self.method} limits"]
+        lines = [wrapped(self._head()), f"kind       {self.notion}, {self.method} limits"]
         if self.largest_gap < 1:
             lines.append(
                 f"gap        at most {number(self.largest_gap)} in any range with "
@@ -286,7 +286,7 @@ def equivalence_test(
     >>> y = rng.uniform(size=3000) < p
     >>> print(equivalence_test(y, p, limit=0.06))
     The calibration error is significantly below 0.06: 0.020, at most 0.051 with 95 % confidence.
-    notion     binary, asymptotic limits
+    kind       binary, asymptotic limits
     gap        at most 0.1651 in any range with 10 % of the samples
     >>> equivalence_test(y, p, limit=0.035, error="cutoff").verdict
     'below'

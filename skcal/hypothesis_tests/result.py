@@ -125,7 +125,7 @@ class CalibrationTestResult(ShownRounded):
             error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2g} (s.e.)"
             lines.append(f"estimate   {self.estimate:.4g}{error}")
             if self.method.startswith("paired"):
-                lines[-1] += ", first minus second"
+                lines[-1] += ", squared errors, first minus second"
                 low, high = self.confidence_interval()
                 lines.append(f"interval   [{low:.4g}, {high:.4g}] at 95 % confidence")
         return "\n".join(lines)

@@ -24,8 +24,8 @@ from skcal.metrics.smoothers import CURVES
 from skcal.sample import Sample, read_sample, refuse_groups
 
 _NOTE = (
-    "ICI, E50, E90 and Emax are above 0 by noise alone; their lower limits are 0 where calibrated "
-    "predictions could show as much."
+    "ICI, E50, E90 and Emax are above 0 even for calibrated predictions. A lower limit of 0 says "
+    "that calibrated predictions could show as much."
 )
 _PARAGRAPH = (
     "The validation sample held {n:,} predictions and {events:,} events ({prevalence} %); the "
@@ -35,7 +35,7 @@ _PARAGRAPH = (
     "The C-statistic was {c_statistic}, the Brier score {brier_score} and the scaled Brier score "
     "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. "
 )
-_FEW = 100  # events, or samples without one: what a validation is advised to have at least
+_FEW = 100  # events, or samples without one: a rule of thumb for validations
 MEASURE_NAMES = {
     "prevalence": "prevalence",
     "mean_prediction": "mean prediction",
@@ -189,8 +189,8 @@ class ValidationMeasures:
         if few >= _FEW:
             return [_NOTE]
         return [
-            f"{few:,} {what} are few for a validation, which is advised to have {_FEW} at least: "
-            "the curve and its distances say little.",
+            f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. The "
+            "intervals say how much these samples show.",
             _NOTE,
         ]
 

@@ -24,6 +24,7 @@ from study_tools import append, dots, figure, kept, rows_of, save, write_table
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import (
+    calibration_test,
     cox_test,
     hosmer_lemeshow_test,
     mean_embedding_test,
@@ -53,6 +54,10 @@ CLOSED = {
     "Cox": lambda y, p, notion: cox_test(y, p),
 }
 RESAMPLED = {
+    "calibration_test": calibration_test,
+    "calibration_test, confidence": lambda y, p, notion, **options: calibration_test(
+        y, p, **options
+    ),
     "ECE, Monte Carlo": partial(monte_carlo_test, statistic=ECE, n_bins=10),
     "ECE median-variance, Monte Carlo": partial(
         monte_carlo_test, statistic=ECE, strategy="median-variance", min_samples=10

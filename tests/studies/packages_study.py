@@ -322,7 +322,7 @@ def table():
     def ours(y, p):
         return calibration_test(y, p, random_state=0).pvalue
 
-    asked = " (asked: 5 %; the most of several tests)"
+    asked = " (allowed: 5 %; MAPIE and rms: the highest of several tests)"
     for of, draws, name in [
         (f"uniform{asked}", "uniform", "uniform"),
         ("1 % events", "1 % events", "rare"),
@@ -343,24 +343,24 @@ def table():
     )
     row("binned ECE of a million predictions", {n: (lambda n=n: milliseconds(ECE[n])) for n in ECE})
     row("calibration error of 10 classes", many_classes())
-    row("sample weights", taking("sample_weight"), "yes (read)")
-    row("clusters", taking("groups"), "yes (read)")
+    row("sample weights", taking("sample_weight"), "yes")
+    row("clusters", taking("groups"), "yes")
     for what in (
         "shows that an error is small",
         "reports of calibration",
         "monitor of calibration",
     ):
-        row(f"{what} (read)", {"skcal": "yes"})
+        row(f"{what}", {"skcal": "yes"})
     on_tensors, also, boxes = others()
     assert on_tensors
     assert also
     assert boxes >= 0
     row(
-        "runs on a GPU, inside a training loop (read)",
+        "runs on a GPU, inside a training loop",
         {"torchmetrics": "yes", "probmetrics": "yes"},
     )
     row(
-        "more than calibration of classifiers (read)",
+        "more than calibration of classifiers",
         {
             "scikit-learn": "models",
             "netcal": "boxes, regression",
@@ -370,7 +370,7 @@ def table():
         },
         "regression, survival",
     )
-    row("on a package index (read)", {name: "yes" for name in PACKAGES if name != "skcal"}, "CRAN")
+    row("on a package index", {name: "yes" for name in PACKAGES if name != "skcal"}, "CRAN")
     return rows
 
 
