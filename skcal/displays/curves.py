@@ -226,8 +226,19 @@ class CalibrationCurveDisplay(Display):
         self.bands_ = _draw_bands(self.line_, drawn, (None, None) if others else labels)
         counts = self.histogram_edges, self.histogram
         self.histogram_ = draw_histogram(ax, *counts, self.sides, self.line_.get_color())
+        _explain(ax, titled("" if others else name, self._heading(alone=not others)))
+
+    def _heading(self, alone: bool) -> str:
+        """What is predicted, how often it happened, and where the curve ends before the samples."""
+        curve, sums = self.curve, self.histogram.sum(axis=0)
+        n_events = f"{self.histogram[1].sum():,.1f}".removesuffix(".0")
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        _explain(ax, titled("" if others else name, facts))
+        if not alone:
+            return facts
+        facts += f", {n_events} {as_label(self.sides[1], 14)}"
+        end = curve.prediction[-1]
+        beyond = self.histogram_edges[:-1][sums > 0].max() > end
+        return f"{facts}\ncurve ends at {end:.2g}: few samples beyond" if beyond else facts
 
 
 def parts_of_curve(

@@ -7,6 +7,7 @@ import numpy as np
 from skcal.displays.base import GREY, as_label, ink
 
 STRIP = "histogram of outcomes"
+HEIGHTS = "bar heights: √ of counts"
 _HEIGHT, _GAP = 0.75, 0.1  # inches
 _POINTS = 72  # an inch
 _ROOM = 1.15  # above the highest bar
@@ -75,6 +76,7 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     tops = (f"{count:,.1f}".removesuffix(".0") for count in strip._skcal_counts)
     names = [f"{as_label(side, 14)}\n≤ {top} a bar" for side, top in zip(sides, tops, strict=True)]
     strip.set_yticks([-_LABELLED * most, _LABELLED * most], names)
+    ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")
     return bars
 
 

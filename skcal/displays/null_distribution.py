@@ -178,14 +178,17 @@ class NullDistributionDisplay(Display):
         ax.locator_params(axis="x", nbins=4)
         ax.ticklabel_format(axis="x", style="sci", scilimits=(-3, 4))
         ax.set_title(self._title(panel, name), fontsize="medium")
-        tail = Patch(color=ORANGE, label=f"{panel.n_as_extreme:,} at least as large")
-        handles = [self.lines_[-1], bars, tail]
+        handles = [self.lines_[-1], bars]
+        if panel.n_as_extreme:
+            label = f"{panel.n_as_extreme:,} at least as large"
+            handles.append(Patch(color=ORANGE, label=label))
         self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
 
     def _title(self, panel, name):
         if len(self.panels) > 1:
             return titled(name, panel.label)
-        return f"{as_label(name) if name else panel.label}\n{as_label(self.method, 80)}"
+        method = as_label(self.method.replace("_", " "), 80)  # words, of a function's name too
+        return f"{as_label(name) if name else panel.label}\n{method}"
 
 
 def _null_panel(label, statistic, pvalue, null) -> NullPanel:

@@ -29,13 +29,14 @@ from skcal.displays.base import (
     diagram_size,
     draw_diagonal,
     hide_inner_labels,
+    ink,
     problem_titles,
-    shade,
     styled,
     titled,
 )
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.displays.histogram import draw_histogram
+from skcal.displays.reliability_drawn import DrawnPanel, key_of_several
 from skcal.displays.reliability_panel import (
     JOINED,
     RIGHT,
@@ -57,9 +58,7 @@ from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSea
 from skcal.notions import Notion, Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
-_NARROW = 0.02  # of the axis: the least width of a shaded range
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
-_KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression"}
 COLOURS_OF_LINES = [colour for colour in COLOURS if colour != ORANGE]
 
 
@@ -92,7 +91,7 @@ class ReliabilityDisplay(Display):
         Lines; points of the bins and their intervals; histograms of both outcomes; legends; the
         diagonals.
     ranges_ : list of list
-        Shaded ranges of each panel.
+        Shaded ranges of each panel; empty once a second classifier is drawn on the axes.
 
     See Also
     --------
@@ -112,13 +111,15 @@ class ReliabilityDisplay(Display):
     :func:`skcal.hypothesis_tests.scan_test` finds significant miscalibration. Points in them whose
     interval misses the mean prediction have another colour. All ranges together have the error rate
     of one test. Single intervals do not, so look at the shading before you look at a point.
+    Axes that several classifiers share have no shading.
 
     **Below** are the histograms of both outcomes, as mirror images. Bar heights are square roots of
     counts, so bins of few samples stay visible; the axis shows the largest count.
 
     Linear axes end before 1 if at least 99 % of the predictions and all intervals lie below 0.5;
     the title then counts the predictions beyond. ``scale="logit"`` shows every prediction: those
-    beyond an end are drawn at that end, and an arrow marks a frequency beyond it.
+    beyond an end are drawn at that end, and an arrow marks a frequency beyond it. A second diagram
+    on the axes lengthens them, and all points are placed anew.
 
     **The title** holds the calibration error with its limits, as
     :func:`skcal.metrics.calibration_error_interval` returns them. Ranges are shaded only if that
@@ -366,49 +367,43 @@ class ReliabilityDisplay(Display):
             hide_inner_labels(axes)
 
     def _draw_panel(self, ax, panel, kwargs):
-        others = getattr(ax, "_skcal_labels", [])
+        others = getattr(ax, "_skcal_drawn", [])
         colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
         set_axes(ax, panel.axis, AXIS_LABELS[panel.sides == RIGHT])
         if not others:
             self.ref_lines_.append(draw_diagonal(ax))
-        self.ranges_.append([_shade(ax, part, panel.axis) for part in panel.ranges if not others])
-        line = _draw_line(ax, panel, styled(kwargs, color=colour, linewidth=1.3, alpha=0.7))
-        colour = line.get_color()
-        self.lines_.append(line)
-        colours = np.where(panel.significant, colour if others else ORANGE, colour)
-        points, intervals = _draw_points(ax, panel, colours)
-        self.points_.append(points)
-        self.intervals_.append(intervals)
+        look = styled(kwargs, color=colour, linewidth=1.3, alpha=0.7)
+        own = DrawnPanel(ax, panel, look)
+        drawn = ax._skcal_drawn = [*others, own]
+        for one in drawn:  # the axis may be longer than before
+            one.place(ax._skcal_axis, alone=not others)
+        self.lines_.append(own.line)
+        self.points_.append(own.points)
+        self.intervals_.append(own.intervals)
+        self.ranges_.append(own.shades)
         most = max(max(one.most, one.histogram.max()) for one in self.panels)
         counts = panel.histogram_edges, panel.histogram
-        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, colour, most))
-        ax._skcal_labels = [*others, (line, _line_label(panel))]
-        self._explain(ax, panel, line)
+        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, own.colour, most))
+        self._explain(ax, drawn)
 
-    def _explain(self, ax, panel, line):
+    def _explain(self, ax, drawn):
         """A title; a legend of a single panel, or of the classifiers that share the axes."""
-        drawn, alone = ax._skcal_labels, len(self.panels) == 1
-        title = panel.label.split("\n")[-1]
-        if len(drawn) == 1:
-            title = _heading(panel)
+        panel, several = drawn[-1].panel, len(drawn) > 1
+        title = panel.label.split("\n")[-1] if several else _heading(panel)
         ax.set_title(title, fontsize="medium")
-        parts = drawn if len(drawn) > 1 else self._key(panel, line)
-        if alone or len(drawn) > 1:
-            look = {"loc": _free_corner(panel), "borderaxespad": 0.2, **LEGEND}
-            self.legends_.append(ax.legend(*zip(*parts, strict=True), **look))
-
-    def _key(self, panel, line) -> list[tuple[Any, str]]:
-        """The parts of the drawing, with their meaning."""
-        from matplotlib.lines import Line2D
-        from matplotlib.patches import Patch
-
-        dot = Line2D([], [], color=line.get_color(), marker="o", linewidth=1.6)
-        parts: list[tuple[Any, str]] = [(dot, f"bins, {percent(self.confidence_level)} intervals")]
-        if panel.line != JOINED:
-            parts.append((line, _KINDS.get(panel.line, panel.line)))
-        if panel.ranges:
-            parts.append((Patch(color=ORANGE, alpha=0.15), "significant miscalibration"))
-        return parts
+        level = self.confidence_level
+        parts = key_of_several(drawn, level, ink(ax)) if several else drawn[0].key(level)
+        below: Any = getattr(ax, "_skcal_key", None)  # of a single classifier
+        is_below = below in ax.figure.legends
+        if several and is_below:
+            below.remove()
+        if several and is_below and len(self.panels) == 1:
+            place = {"loc": "outside lower center", **LEGEND}
+            ax._skcal_key = ax.figure.legend(*zip(*parts, strict=True), **place)
+            self.legends_.append(ax._skcal_key)
+        elif several or len(self.panels) == 1:
+            place = {"loc": _free_corner(drawn), "borderaxespad": 0.2, **LEGEND}
+            self.legends_.append(ax.legend(*zip(*parts, strict=True), **place))
 
     def _finish(self, figure):
         """Explain all panels below them, where a legend hides no point."""
@@ -416,11 +411,14 @@ class ReliabilityDisplay(Display):
         for legend in self.legends_:
             legend.remove()
         parts: dict[str, Any] = {}
-        for panel, line in zip(self.panels, self.lines_, strict=True):
-            parts |= {label: handle for handle, label in self._key(panel, line)}
+        for line in self.lines_:
+            [own] = line.axes._skcal_drawn
+            parts |= {label: handle for handle, label in own.key(self.confidence_level)}
         n_columns = 3 if len(self.panels) > 1 else 2
         place = {"loc": "outside lower center", "ncols": n_columns, **LEGEND}
         self.legends_ = [figure.legend(list(parts.values()), list(parts), **place)]
+        for line in self.lines_:
+            line.axes._skcal_key = self.legends_[0]
 
 
 def _require_scalar(sample: Sample):
@@ -502,38 +500,6 @@ def _range_in_words(part: ScanRange) -> str:
     )
 
 
-def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
-    """Shade a range of predictions, a narrow one a little wider than it is."""
-    middle = axis.place([part.low, part.high]).mean()
-    low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
-    ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
-    return shade(ax, *ends)
-
-
-def _draw_line(ax, panel, look):
-    outside = (panel.line_y < panel.axis.low) | (panel.line_y > panel.axis.high)
-    line_y = np.where(outside & (panel.line != JOINED), np.nan, panel.line_y)
-    points = panel.axis.inside(panel.line_x), panel.axis.inside(line_y)
-    return ax.plot(*points, **{"zorder": 2, **look})[0]
-
-
-def _draw_points(ax, panel, colours):
-    """Points, as arrows where a frequency lies beyond the axis, and their intervals."""
-    axis = panel.axis
-    x, y = axis.inside(panel.prediction), axis.inside(panel.frequency)
-    low, high = axis.inside(panel.low), axis.inside(panel.high)
-    intervals = ax.vlines(x, low, high, color=colours, linewidth=1.6, alpha=0.85, zorder=3)
-    cut = (panel.high > axis.high) & (axis.scale == "linear")  # goes on beyond the axis
-    ax.scatter(x[cut], high[cut], c=colours[cut], marker="^", s=22, zorder=3)
-    look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
-    points = []
-    beyond = [("v", panel.frequency < axis.low), ("^", panel.frequency > axis.high)]
-    for marker, which in [("o", ~(beyond[0][1] | beyond[1][1])), *beyond]:
-        if which.any():
-            points.append(ax.scatter(x[which], y[which], c=colours[which], marker=marker, **look))
-    return points, intervals
-
-
 def _heading(panel) -> str:
     """The predicted event, how often it happened, and the calibration error with its limits."""
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
@@ -549,17 +515,12 @@ def _heading(panel) -> str:
     return "\n".join(lines)
 
 
-def _line_label(panel) -> str:
-    """The name of a classifier and its error, for axes that it shares."""
-    name = as_label(panel.label.split("\n")[0], 24) if "\n" in panel.label else "classifier"
-    if panel.number is not None:
-        name += f": {plain_number(panel.number.estimate)}"
-    return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
-
-
-def _free_corner(panel) -> str:
+def _free_corner(drawn) -> str:
     """The corner beside the diagonal in which less is drawn."""
-    x, low, high = map(panel.axis.place, (panel.prediction, panel.low, panel.high))
-    upper = np.count_nonzero((x < 0.8) & (high > 0.75))
-    lower = np.count_nonzero((x > 0.2) & (low < 0.25))
+    upper = lower = 0
+    for one in drawn:
+        panel, place = one.panel, one.ax._skcal_axis.place
+        x, low, high = map(place, (panel.prediction, panel.low, panel.high))
+        upper += int(np.count_nonzero((x < 0.8) & (high > 0.75)))
+        lower += int(np.count_nonzero((x > 0.2) & (low < 0.25)))
     return "upper left" if upper <= lower else "lower right"

@@ -22,9 +22,9 @@ def test_histogram_statistic_and_pvalue_are_the_results():
     assert texts == [
         f"observed {result.statistic:.3g}, p = {result.pvalue:.3g}",
         "199 resamples if calibrated",
-        f"{panel.n_as_extreme} at least as large",
-    ]
-    assert display.ax_.get_title() == f"Forest\n{result.method}"
+    ]  # none is as large
+    words = result.method.replace("expected_calibration_error", "expected calibration error")
+    assert display.ax_.get_title() == f"Forest\n{words}"
 
 
 def test_a_panel_a_class_from_the_smallest_pvalue_on():
@@ -58,6 +58,8 @@ def test_bars_beyond_the_statistic_are_coloured():
         bar.get_x() >= middle.statistic: bar.get_facecolor() for bar in display.histograms_[0]
     }
     assert colours[True] != colours[False]
+    texts = [text.get_text() for text in display.legends_[0].get_texts()]
+    assert texts[-1] == f"{display.panels[0].n_as_extreme} at least as large"
 
 
 def test_a_statistic_far_outside_is_still_on_the_axis():

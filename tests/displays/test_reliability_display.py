@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 from display_cases import binary, fitted_search, tempered
 from numpy.testing import assert_allclose, assert_array_equal
+from scipy.special import expit, logit
 from scipy.stats import binned_statistic
 from sklearn.datasets import load_breast_cancer
 from sklearn.ensemble import RandomForestClassifier
@@ -26,6 +27,7 @@ from skcal import (
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
 from skcal.displays.axis import UNIT
 from skcal.displays.base import as_label, as_percent
+from skcal.displays.histogram import HEIGHTS
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import scan_test
 from skcal.metrics import (
@@ -322,10 +324,11 @@ def test_title_legend_and_labels_say_what_is_drawn():
         sentence = panel.number.sentence()
         words = " ".join(lines).replace(",", "").replace(";", "")
         assert words == re.sub("[(),;]", "", sentence)
-        assert display.ax_.get_xlabel() == "predicted probability"
+        assert display.ax_.get_xlabel().split("\n") == ["predicted probability", HEIGHTS]
         assert display.ax_.get_ylabel() == "observed frequency"
     display = numbers_of(*tempered()).plot()
-    assert (display.ax_.get_xlabel(), display.ax_.get_ylabel()) == ("confidence", "accuracy")
+    assert display.ax_.get_xlabel() == f"confidence\n{HEIGHTS}"
+    assert display.ax_.get_ylabel() == "accuracy"
 
 
 def test_histograms_mirror_both_outcomes_with_their_names_and_numbers():
@@ -380,11 +383,15 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(figures):
     ]
     colours = [display.lines_[0].get_color() for display in displays]
     assert len(set(colours)) == 3
+    for display, colour in zip(displays, colours, strict=True):
+        assert all(same_color(one[:3], colour) for one in display.intervals_[0].get_color())
     for display, colour in zip(displays[1:], colours[1:], strict=True):
-        assert same_color(display.intervals_[0].get_color()[0][:3], colour)
         assert same_color(display.histograms_[0][0].get_edgecolor(), colour)
     texts = [text.get_text() for text in displays[-1].legends_[0].get_texts()]
-    assert [text.split(":")[0] for text in texts] == ["tree", "forest", "logit"]
+    assert [text.split(":")[0] for text in texts[:-1]] == ["tree", "forest", "logit"]
+    kinds = [text.split(", ")[1] for text in texts[:-1]]
+    assert kinds == ["bins joined", "isotonic regression", "bins joined"]
+    assert texts[-1] == "bins, 95 % intervals"
     assert ax.get_title() == "P(1)"  # of no single classifier
     [strip] = ax.child_axes
     highest = max(display.panels[0].histogram.max() for display in displays)
@@ -392,6 +399,38 @@ def test_several_classifiers_on_one_axes_differ_in_colour_and_legend(figures):
     with pytest.raises(ValueError, match="scale='linear', this one has 'logit'"):
         numbers_of(y, proba, scale="logit").plot(ax=ax)
     assert displays[0].ax_ is ax
+
+
+def test_shading_and_its_legend_go_when_a_second_classifier_comes(figures):
+    y, proba = tempered(temperature=3.0)
+    first = numbers_of(y, proba).plot()
+    assert first.ranges_[0]
+    figure = first.figure_
+    second = numbers_of(y, np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True))
+    second.plot(ax=first.ax_)
+    assert first.ranges_ == second.ranges_ == [[]]
+    assert len(first.ax_.patches) == 0
+    [legend] = figure.legends
+    assert "significant miscalibration" not in [one.get_text() for one in legend.get_texts()]
+
+
+def test_points_beyond_the_first_axis_are_placed_anew_on_the_longer_one_of_the_second(figures):
+    rng = np.random.default_rng(0)
+    true = expit(rng.normal(-5, 1, 60_000))
+    y, high = (rng.random(60_000) < true).astype(int), expit(logit(true) + 3)
+    display = numbers_of(y, high, scale="logit", n_resamples=19).plot()
+    [panel] = display.panels
+    below = panel.frequency < panel.axis.low
+    assert below.any()
+    assert "beyond the axis" in [one.get_text() for one in display.legends_[0].get_texts()]
+    second = numbers_of(y, true, scale="logit", n_resamples=19).plot(ax=display.ax_)
+    low = second.panels[0].axis.low
+    assert low < panel.frequency[below].max() < panel.axis.low
+    drawn = np.concatenate([one.get_offsets()[:, 1] for one in display.points_[0]])
+    assert_allclose(np.sort(drawn), np.sort(np.maximum(panel.frequency, low)))
+    assert_allclose(display.lines_[0].get_ydata(), panel.line_y)
+    lower = [segment[0, 1] for segment in display.intervals_[0].get_segments()]
+    assert_allclose(lower, np.maximum(panel.low, low))
 
 
 @pytest.mark.parametrize("proba", [[0.5], [0.0, 1.0], [1.0, 1.0, 1.0], [0.3] * 30])

@@ -1,0 +1,129 @@
+"""A panel of a reliability diagram as it is drawn on axes that may hold other classifiers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from skcal._show import percent, plain_number
+from skcal.displays.axis import ProbabilityAxis
+from skcal.displays.base import ORANGE, as_label, shade
+from skcal.displays.reliability_panel import JOINED, SMOOTH, ReliabilityPanel
+from skcal.hypothesis_tests.scan import ScanRange
+
+_NARROW = 0.02  # of the axis: the least width of a shaded range
+_KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression", JOINED: "bins joined"}
+
+
+class DrawnPanel:
+    """The artists of a panel, which :meth:`place` puts where the axis wants them.
+
+    Ranges are shaded, and points in them orange, only while no other classifier is drawn.
+    """
+
+    def __init__(self, ax, panel: ReliabilityPanel, look: dict[str, Any]):
+        self.ax, self.panel = ax, panel
+        [self.line] = ax.plot([], [], **{"zorder": 2, **look})
+        self.intervals = ax.vlines([], [], [], linewidth=1.6, alpha=0.85, zorder=3)
+        self.points: list[Any] = []
+        self.cuts: list[Any] = []
+        self.shades: list[Any] = []
+        self.is_beyond = False
+
+    @property
+    def colour(self):
+        """The colour of its line."""
+        return self.line.get_color()
+
+    def place(self, axis: ProbabilityAxis, alone: bool) -> None:
+        """Draw on this axis. Arrows at its end mark what lies beyond."""
+        panel = self.panel
+        for artist in (*self.points, *self.cuts, *self.shades):
+            artist.remove()
+        self.points.clear()
+        self.cuts.clear()
+        self.shades[:] = [_shade(self.ax, part, axis) for part in panel.ranges if alone]
+        outside = (panel.line_y < axis.low) | (panel.line_y > axis.high)
+        line_y = np.where(outside & (panel.line != JOINED), np.nan, panel.line_y)
+        self.line.set_data(axis.inside(panel.line_x), axis.inside(line_y))
+        colours = np.where(panel.significant & alone, ORANGE, self.colour)
+        x, y = axis.inside(panel.prediction), axis.inside(panel.frequency)
+        low, high = axis.inside(panel.low), axis.inside(panel.high)
+        ends = np.column_stack([x, low]), np.column_stack([x, high])
+        self.intervals.set_segments(np.stack(ends, axis=1))
+        self.intervals.set_color(colours)
+        cut = (panel.high > axis.high) & (axis.scale == "linear")  # goes on beyond the axis
+        look: dict[str, Any] = {"marker": "^", "s": 22, "zorder": 3}
+        self.cuts.append(self.ax.scatter(x[cut], high[cut], c=colours[cut], **look))
+        look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
+        below, above = panel.frequency < axis.low, panel.frequency > axis.high
+        for marker, which in [("o", ~(below | above)), ("v", below), ("^", above)]:
+            if which.any():
+                drawn = self.ax.scatter(x[which], y[which], c=colours[which], marker=marker, **look)
+                self.points.append(drawn)
+        self.is_beyond = bool((cut | below | above).any())
+
+    def key(self, level: float) -> list[tuple[Any, str]]:
+        """The parts of the drawing, with their meaning."""
+        from matplotlib.patches import Patch
+
+        parts: list[tuple[Any, str]] = [(_dot(self.colour), _bins(level))]
+        if self.panel.line != JOINED:
+            parts.append((self.line, self.kind))
+        if self.shades:
+            both = Patch(color=ORANGE, alpha=0.15), _dot(ORANGE)
+            parts.append((both, "significant miscalibration"))
+        return [*parts, *_arrow(self.colour, self.is_beyond)]
+
+    @property
+    def kind(self) -> str:
+        """The kind of its line."""
+        return _KINDS.get(self.panel.line, self.panel.line)
+
+    @property
+    def name(self) -> str:
+        """The name of the classifier and its error."""
+        label = self.panel.label
+        name = as_label(label.split("\n")[0], 24) if "\n" in label else "classifier"
+        if self.panel.number is not None:
+            name += f": {plain_number(self.panel.number.estimate)}"
+        return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
+
+
+def key_of_several(drawn: list[DrawnPanel], level: float, ink) -> list[tuple[Any, str]]:
+    """Classifiers on the same axes, each with its line if they differ, and what they share."""
+    differ = len({one.kind for one in drawn}) > 1
+    parts = [(_dot(one.colour), f"{one.name}, {one.kind}" if differ else one.name) for one in drawn]
+    return [*parts, (_bar(ink), _bins(level)), *_arrow(ink, any(one.is_beyond for one in drawn))]
+
+
+def _bins(level: float) -> str:
+    return f"bins, {percent(level)} intervals"
+
+
+def _dot(colour):
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker="o", linewidth=1.6)
+
+
+def _bar(colour):
+    from matplotlib.lines import Line2D
+
+    return Line2D([], [], color=colour, marker="|", markersize=11, linestyle="none")
+
+
+def _arrow(colour, is_beyond: bool) -> list[tuple[Any, str]]:
+    from matplotlib.lines import Line2D
+
+    arrow = Line2D([], [], color=colour, marker="v", linestyle="none")
+    return [(arrow, "beyond the axis")] if is_beyond else []
+
+
+def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
+    """Shade a range of predictions, a narrow one a little wider than it is."""
+    middle = axis.place([part.low, part.high]).mean()
+    low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
+    ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
+    return shade(ax, *ends)
