@@ -79,7 +79,8 @@ def test_a_difference_of_errors_lies_between_minus_1_and_1():
     rng = np.random.default_rng(0)
     p = rng.random(200)
     y, weight = (rng.random(200) < p).astype(int), np.append(1e12, np.ones(199))
-    found = compare_calibration(y, p, 0.9 * p + 0.05, sample_weight=weight).error_difference
+    with pytest.warns(UserWarning, match="Too few outcomes are uncertain"):
+        found = compare_calibration(y, p, 0.9 * p + 0.05, sample_weight=weight).error_difference
     assert (found.low, found.high) == (-1, 1)
 
 

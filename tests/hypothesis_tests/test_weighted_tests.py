@@ -169,7 +169,7 @@ def test_comparison_meets_its_definition(method):
     y, p, w = y[counted], p[counted], weight[counted] / weight[counted].mean()
     options = {"sample_weight": weight[counted], "method": method, "degree": 1, "bandwidth": 0.3}
     result = hypothesis_tests.compare_calibration(y, p, p**2, **options)
-    difference = 0.0
+    difference, kernel, slope = 0.0, 0.0, 0.0
     for sign, x in ((1, p), (-1, p**2)):
         W = np.exp(-np.abs(x[:, None] - x) / 0.3)
         if method == "projection":
@@ -177,6 +177,7 @@ def test_comparison_meets_its_definition(method):
             psi = np.column_stack([np.ones(len(x)), ranks, x])
             W = psi @ np.linalg.inv(psi.T @ (w[:, None] * psi) / w.sum()) @ psi.T
         difference = difference + sign * W * np.outer(y - x, y - x)
+        kernel, slope = kernel + sign * W, slope + sign * W @ (w * (y - x))
     pairs = np.outer(w, w) * (1 - np.eye(len(w)))
     estimate = (pairs * difference).sum() / pairs.sum()
     assert_allclose(result.estimate, estimate, rtol=1e-6)
@@ -184,6 +185,10 @@ def test_comparison_meets_its_definition(method):
     influence, square = 2 * centred.sum(axis=1), (centred**2).sum()
     n = len(w)
     variance = n / (n - 1) * max((influence**2).sum() - 4 * square, 0) + 2 * square
+    if method == "projection":  # no smaller than by the mean of the two probabilities
+        law = (p + p**2) / 2 * (1 - (p + p**2) / 2) * w**2
+        both = law @ kernel**2 @ law
+        variance = max(variance, 4 * (law @ slope**2 - both) + 2 * both)
     assert_allclose(result.standard_error, np.sqrt(variance) / pairs.sum(), rtol=1e-6)
 
 
