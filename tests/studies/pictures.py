@@ -81,10 +81,10 @@ def screenshots():
     proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
     report = calibration_report(y, proba, name="naive Bayes")
     screenshot("report", report.save, "760,1205")
-    screenshot("report_narrow", report.save, "520,946")
+    screenshot("report_narrow", report.save, "520,958")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
     narrow = cell("calibration_report(y, proba)", report)
-    screenshot("notebook_narrow", narrow, "520,988")
+    screenshot("notebook_narrow", narrow, "520,1004")
     screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,330")
     screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,396")
 
