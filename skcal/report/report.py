@@ -389,7 +389,8 @@ def calibration_report(
         ``compare`` it is "uniform", since the others depend on the predictions.
     max_error : float in (0, 1), default=None
         The calibration error that you tolerate. The title says whether the error is small, moderate
-        or large beside it. None is 0.05, of rare events a fifth of their rate.
+        or large beside it. None is 0.05; if the rarer of two outcomes happens in less than
+        25 %, a fifth of its rate, rounded to one digit.
     metrics : dict of str to callable, default=None
         Your own metrics, ``metric(y_true, y_proba) → float``: each is a row with its
         :func:`skcal.metrics.bootstrap_interval`, of ``n_resamples`` calls. It also gets

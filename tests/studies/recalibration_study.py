@@ -128,7 +128,7 @@ def main():
         append(options.out, batches(kept(options.out, 4)))
         return
     found = read(options.out)
-    header = ["truth", "n", "raw", "best single map", "", "default", "s.e.", "falls"]
+    header = ["truth", "n", "raw", "best single method", "its name", "default", "s.e."]
     rows = []
     for name in TRUTHS:
         for n in map(str, SIZES):
@@ -144,11 +144,9 @@ def main():
                 for method, values in of_methods.items()
             }
             best = min(set(means) - {"default"}, key=lambda method: means[method][0])
-            falls = np.mean([fell for _, fell in of_methods["default"]])
             rows.append(
                 [name, n, f"{means['raw'][0]:.1f}", f"{means[best][0]:.1f}", best]
                 + [f"{value:.1f}" for value in means["default"]]
-                + [f"{falls:.2f}"]
             )
     write_table(options.tables, "recalibration", header, rows)
 
