@@ -46,9 +46,9 @@ class Happened(NamedTuple):
     classes : ndarray of shape (n_classes,)
         The class of each column.
     outcomes : ndarray of shape (n_samples, n_classes) or None
-        How much of each class happened, where that is not told by ``codes``.
+        How much of each class happened; None if ``codes`` say it all.
     votes : ndarray of shape (n_samples,) or None
-        Of shares of votes how many there were, NaN where that is not known.
+        The number of votes behind the shares of each sample, NaN if unknown; None of labels.
     """
 
     codes: np.ndarray
@@ -80,7 +80,7 @@ def read_outcomes(
     names : tuple of two str
         What error messages call ``y_true`` and ``y_proba``.
     of_labels : bool, default=False
-        Whether columns are labels of which any may hold.
+        Whether each column is a label of its own, so that several may hold.
     counted : bool, default=False
         Whether to warn of labels without names that seem to be counted from 1.
     **of_single

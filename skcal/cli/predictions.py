@@ -234,7 +234,7 @@ def _divided_by(scale: float, table: FileTable) -> FileTable:
 
 
 def _read_weights(values, name, options) -> np.ndarray:
-    """Numbers of at least 0, of which one is above."""
+    """Weights (n_samples,) of at least 0, not all of them 0."""
     dialect = dialect_of(options.file, options)
     distinct, codes = np.unique(values, return_inverse=True)
     texts = [str(value) for value in distinct.tolist()]
@@ -472,9 +472,8 @@ def _with_positive_last(predictions: Predictions, pos_label) -> Predictions:
     names = [str(name) for name in predictions.classes.tolist()]
     if len(names) != 2 or pos_label not in names:
         raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
-    return (
-        predictions if pos_label == names[1] else predictions.ordered_as(predictions.classes[::-1])
-    )
+    negative_first = predictions.classes[:: 1 if pos_label == names[1] else -1]
+    return predictions.ordered_as(negative_first)
 
 
 def _label_of(name, labels, known):

@@ -116,10 +116,11 @@ class ReliabilityDisplay(Display):
     **Below** are the histograms of both outcomes, as mirror images. Bar heights are square roots of
     counts, so bins of few samples stay visible; the axis shows the largest count.
 
-    Linear axes end before 1 if at least 99 % of the predictions and all intervals lie below 0.5;
-    the title then counts the predictions beyond. ``scale="logit"`` shows every prediction: those
-    beyond an end are drawn at that end, and an arrow marks a frequency beyond it. A second diagram
-    on the axes lengthens them, and all points are placed anew.
+    Linear axes end before 1 where at least 99 % of the predictions, all points and the intervals of
+    bins with 2 % of the samples or more lie below 0.5. The title then counts the predictions
+    beyond, and an arrow marks an interval that goes on. ``scale="logit"`` shows every prediction:
+    those beyond an end are drawn at that end, and an arrow marks a frequency beyond it. A second
+    diagram on the axes lengthens them, and all points are placed anew.
 
     **The title** holds the calibration error with its limits, as
     :func:`skcal.metrics.calibration_error_interval` returns them. Ranges are shaded only if that

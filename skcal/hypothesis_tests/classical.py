@@ -362,7 +362,8 @@ def cox_test(
     ------
     ValueError
         If :func:`skcal.metrics.cox_recalibration` raises it, of a class by its name, or the groups
-        or weights are too unequal: (Σ w)² / Σ_g w_g² must be above the degrees of freedom.
+        or weights are too unequal: (Σ w)² / Σ_g w_g² must be above the number of coefficients
+        that are tested.
 
     Notes
     -----

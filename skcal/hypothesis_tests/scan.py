@@ -252,7 +252,7 @@ def scan_test(
     ``lower_bound`` in the true mean gap; on the right of a stroke with lognormal weights, which
     leave the information of 3,700 samples. In 1.9 % of 937 data sets with ranges, more of one was
     calibrated than its ``may_be_calibrated`` and 15 %. They were of thirteen other designs; the
-    worst, 12 of 80, has a calibrated part between two errors, of which .1 was missed at most.
+    worst, 12 of 80, has a calibrated part between two errors.
 
     The bound is short since it holds for all ranges at once. The gaps of the second and the fourth
     row are 7 standard errors, and limits of all ranges take 4 of them, which leaves 1 - 4 / 7 = .43

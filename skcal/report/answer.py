@@ -163,6 +163,8 @@ def _place(one, view) -> str:
         return f"predictions up to {share(one.high)}"
     if to_last:
         return f"predictions of {share(one.low)} or more"
+    if share(one.low) == share(one.high):
+        return f"predictions of {share(one.low)}"
     return f"predictions from {share(one.low)} to {share(one.high)}"
 
 

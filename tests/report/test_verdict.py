@@ -370,6 +370,14 @@ def test_the_other_side_is_said_only_where_it_is_wrong_by_more_than_noise():
     assert found.verdict.count(", but the event") == 1
 
 
+def test_a_range_of_one_prediction_is_said_by_it():
+    rng = np.random.default_rng(0)
+    p = rng.choice([0.2, 0.5, 0.8], 900)
+    y = (rng.random(900) < np.where(p == 0.5, 0.75, p)).astype(int)
+    said = calibration_report(y, p, **FEW).verdict
+    assert "Predictions of 50 % average 50 %, but the event happened in " in said
+
+
 def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_large_it_may_be():
     labels, proba = predictions()
     by = np.repeat(np.arange(5), [420, 20, 20, 20, 20])
