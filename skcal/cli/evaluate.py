@@ -67,7 +67,8 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
             sentences = wrapped(" ".join(answer.sentences))
-            said = [f"{answer.verdict()} {_NO_LIMIT}", heading(findings), sentences, ""]
+            remark = f" {_NO_LIMIT}" * (options.command == "evaluate")  # no demonstration
+            said = [f"{answer.verdict()}{remark}", heading(findings), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [heading(findings), "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more

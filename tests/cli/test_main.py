@@ -162,6 +162,10 @@ def test_the_demonstration_answers_for_two_classifiers(capsys):
         "Underconfident: large",
     ]
     assert all(answer["gain"]["helps"] for [answer] in answers)
+    assert main([]) == 0
+    printed = capsys.readouterr().out
+    assert printed.splitlines()[2] == "MISCALIBRATED: overconfident, large."
+    assert "--max-error" not in printed  # which it does not have
 
 
 def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path, capsys):
