@@ -48,7 +48,7 @@ from skcal._validation import (
     refuse_masked,
     refuse_no_numbers,
 )
-from skcal.recalibration import Recalibrator
+from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.trial import refuse_overlap
 
 _LONGEST = 500  # characters of a classifier's error

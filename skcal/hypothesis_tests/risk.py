@@ -20,7 +20,7 @@ from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult
 from skcal.metrics.statistic import outcome_rows
 from skcal.model_selection import CalibrationErrorEstimator
-from skcal.recalibration import MatrixScaling
+from skcal.recalibration.scaling import MatrixScaling
 from skcal.sample import Sample, read_sample
 
 

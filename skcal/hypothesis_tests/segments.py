@@ -27,7 +27,7 @@ from skcal.hypothesis_tests.segment_features import make_segments
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_draw, redraw
 from skcal.notions import Problem
-from skcal.recalibration import SplineScaling
+from skcal.recalibration.scalar_scaling import SplineScaling
 from skcal.sample import read_sample, refuse_vectors
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}

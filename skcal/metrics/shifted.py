@@ -32,7 +32,9 @@ from skcal._validation import (
 )
 from skcal.metrics.bootstrap import resample_counts
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.recalibration import BetaCalibration, VectorScaling, estimate_prevalence
+from skcal.recalibration.prevalence import estimate_prevalence
+from skcal.recalibration.scalar_scaling import BetaCalibration
+from skcal.recalibration.scaling import VectorScaling
 from skcal.sample import Sample, error_of_shares, read_sample
 
 _FEWEST = 50  # effective samples, below which there is a warning

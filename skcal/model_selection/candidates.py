@@ -27,14 +27,10 @@ from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.model_selection.families import FunctionFamily, Plain, Shared
 from skcal.model_selection.stacks import Stack
-from skcal.recalibration import (
-    ClassBasedTemperatureScaling,
-    MatrixScaling,
-    ProbabilityInteractions,
-    SplineScaling,
-    TemperatureScaling,
-    VectorScaling,
-)
+from skcal.recalibration.features import ProbabilityInteractions
+from skcal.recalibration.scalar_scaling import SplineScaling
+from skcal.recalibration.scaling import MatrixScaling, VectorScaling
+from skcal.recalibration.temperature import ClassBasedTemperatureScaling, TemperatureScaling
 
 # Above this the default ridge forms are Nyström approximations; `trace_error_` tells how good.
 _MAX_RANK = 1000

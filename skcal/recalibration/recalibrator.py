@@ -366,9 +366,9 @@ class Recalibrator(
             )
         if (which, notion) not in self._errors:
             judged = self.out_of_fold_
-            # Imported here, since metrics use maps.
-            metrics = import_module("skcal.metrics")
-            self._errors[which, notion] = metrics.calibration_error_interval(
+            # Imported here, since metrics and tests use maps.
+            limits = import_module("skcal.hypothesis_tests.error_interval")
+            self._errors[which, notion] = limits.calibration_error_interval(
                 judged.codes,
                 getattr(judged, which),
                 notion=notion,
