@@ -278,9 +278,9 @@ def find_partition(strategy: str, n_columns: int) -> Callable[..., _Partition]:
 
 
 def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
-    """Sums of each column of ``values`` (n, m) in each bin, float64 of shape (n_bins, m)."""
-    if values.shape[1] == 1:
-        return np.bincount(bins, values[:, 0], minlength=n_bins)[:, None]
+    """Sums in each bin of ``values`` (n,) or (n, m), float64 of shape (n_bins,) or (n_bins, m)."""
+    if values.ndim == 1:
+        return np.bincount(bins, values, minlength=n_bins)
     return np.stack([np.bincount(bins, column, minlength=n_bins) for column in values.T], axis=1)
 
 

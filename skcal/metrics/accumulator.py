@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from functools import reduce
-from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -198,7 +196,7 @@ class CalibrationAccumulator(BaseEstimator):
             intervals = self._intervals()
             self.classes_, self.notion_ = sample.classes, sample.notion
             self.edges_ = intervals.edges
-            self._table = BinTable(intervals, sample.notion, len(sample.classes))
+            self._table = BinTable(intervals, sample.notion)
             self.n_samples_seen_ = 0
 
     def _intervals(self) -> Intervals:
@@ -234,7 +232,7 @@ class CalibrationAccumulator(BaseEstimator):
             self._adopt(other)
             return self
         self._columns.require(other._columns)
-        self._table.sums.merge(other._table.sums)
+        self._table.merge(other._table)
         self._of_shares = self._of_shares or other._of_shares
         self.n_samples_seen_ += other.n_samples_seen_
         return self
@@ -364,7 +362,7 @@ def _accumulate_dask(
     """Accumulate each chunk of dask arrays where it is, and merge the accumulators in a tree."""
     from dask import delayed
 
-    accumulate, combine = delayed(_accumulate, pure=False), delayed(_merge_all, pure=False)
+    accumulate, combine = delayed(_accumulate, pure=False), delayed(sum, pure=False)
     parts = [accumulate(template, *chunk) for chunk in chunks]
     while len(parts) > 1:
         groups = range(0, len(parts), _FAN_IN)
@@ -376,7 +374,3 @@ def _accumulate(template, y_true, y_proba, sample_weight, place) -> CalibrationA
     part = template._empty()
     part._read([Chunk(y_true, y_proba, sample_weight, place)])
     return part
-
-
-def _merge_all(parts: list[CalibrationAccumulator]) -> CalibrationAccumulator:
-    return reduce(add, parts)

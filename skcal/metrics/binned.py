@@ -10,8 +10,6 @@ from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.sparse import csc_array
-from sklearn import get_config
 
 from skcal._bins import bin_sums
 from skcal._groups import read_groups
@@ -24,8 +22,8 @@ from skcal.metrics.bins import (
     DISTANCES,
     GAPS,
     BinMoments,
+    BinnedRows,
     BinRule,
-    RowTerms,
     bin_moments,
     gap_distances,
     pooled,
@@ -459,8 +457,7 @@ class BinnedStatistic:
 def count_bins(sample: Sample, rule, names, measure):
     """Return a measure of sums over bins as a function of how often each row counts.
 
-    None for bins that depend on the weights, and where the terms of all rows would not fit
-    scikit-learn's ``working_memory``.
+    None for bins that depend on the weights.
 
     Parameters
     ----------
@@ -473,48 +470,16 @@ def count_bins(sample: Sample, rule, names, measure):
     """
     if not rule.known and (rule.strategy != "unique" or rule.n_bins == "cube_root"):
         return None
-    n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
-    values = len(sample.proba) * sample.notion.values_per_row(n_classes) * len(names)
-    if 12 * values > get_config()["working_memory"] * 2**20:  # float64, and int32 of the bin
-        return None
-    problems = [_CountedProblem(p, rule, names) for p in sample.problems() if len(p.weight)]
-    return partial(_measure_counts, problems, not sample.notion.shares_samples, measure)
+    problems = [problem for problem in sample.problems() if len(problem.weight)]
+    binned = [BinnedRows(problem, rule.partition(problem)) for problem in problems]
+    return partial(_measure_counts, binned, sample.weight, names, measure)
 
 
-class _CountedProblem:
-    """The terms of each row of one problem as sparse matrices, (n_bins m, n_rows)."""
-
-    def __init__(self, problem: Problem, rule, names):
-        self.partition = rule.partition(problem)
-        self.rows, self.n_columns = problem.rows, problem.features.shape[1]
-        bins, terms = self.partition.assign(problem.features), RowTerms(problem)
-        self.matrices = {name: self._matrix(bins, terms.values(name)) for name in names}
-
-    def _matrix(self, bins, values):
-        n, m = values.shape
-        place = (bins[:, None] * m + np.arange(m)).astype(np.int32)
-        ends = np.arange(n + 1, dtype=np.int32) * m
-        entries = np.ascontiguousarray(values, dtype=np.float64).ravel()
-        return csc_array((entries, place.ravel(), ends), shape=(self.partition.n_bins * m, n))
-
-    def sums(self, counts) -> dict:
-        """Sums over the bins, for counts that multiply the weights."""
-        counts = counts[self.rows].astype(np.float64)
-        # Copies of a row are one sample with a larger weight.
-        factors = {"count": counts > 0, "squares": counts**2, "square_errors": counts**2}
-        size = self.partition.n_bins
-        return {
-            name: (matrix @ factors.get(name, counts)).reshape(size, -1)
-            for name, matrix in self.matrices.items()
-        }
-
-
-def _measure_counts(problems, by_class, measure, counts) -> float:
-    sums = [problem.sums(counts) for problem in problems]
-    mass = np.array([sum_["weight"].sum() for sum_ in sums])
-    shares = mass / mass.sum() if by_class else np.ones(len(mass))
-    moments = [
-        BinMoments.of(float(share), problem.partition, None, sum_)
-        for share, problem, sum_ in zip(shares, problems, sums, strict=True)
-    ]
+def _measure_counts(binned: list[BinnedRows], weight, names, measure, counts) -> float:
+    total, moments = weight @ counts, []
+    for rows in binned:
+        problem = rows.problem
+        counted = problem.weight * counts[problem.rows]
+        share = 1.0 if problem.of_all_samples else counted.sum() / total
+        moments.append(rows.moments(names, share, counted))
     return measure(moments)

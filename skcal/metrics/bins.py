@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -116,7 +116,7 @@ class BinMoments:
     share : float
         π, the problem's share of the weight of all samples; 1 for every notion but ``top-label``.
     partition : Intervals, Cells or Tree
-    centres : ndarray of shape (n_bins, m)
+    centres : ndarray of shape (n_bins, m) or None
         What second moments are taken about.
     weight, count, squares : ndarray of shape (n_bins,)
         Σ w, number of samples, Σ w².
@@ -133,7 +133,7 @@ class BinMoments:
 
     share: float
     partition: object
-    centres: np.ndarray
+    centres: Any
     weight: np.ndarray
     count: Any = None
     squares: Any = None
@@ -147,12 +147,6 @@ class BinMoments:
     log_loss: Any = None
     bins: Any = None
     group_variances: Any = None
-
-    @classmethod
-    def of(cls, share: float, partition, centres, sums: dict, bins=None) -> BinMoments:
-        """Return the moments from columns of sums, (n_bins, m) or (n_bins, 1)."""
-        flat = {name: sum_ if name in _WIDE else sum_[:, 0] for name, sum_ in sums.items()}
-        return cls(share, partition, centres, **flat, bins=bins)
 
     @property
     def total(self) -> float:
@@ -207,69 +201,82 @@ class BinMoments:
         return self.products - (self.shift * self.frequencies).sum(axis=1)
 
 
+#: The sums that a metric may ask for.
 MOMENTS = tuple(field.name for field in fields(BinMoments))[3:-2]
-_WIDE = ("residuals", "outcomes", "shift")
 GAPS = ("weight", "residuals")
 
 
-class RowTerms:
-    """The terms that each sample adds to its bin; the properties are terms without the weight."""
+class BinnedRows:
+    """The rows of a problem in bins, and their sums over the bins for any weights.
 
-    def __init__(self, problem: Problem, centres=None, bins=None):
-        self.problem, self.centres, self.bins = problem, centres, bins
+    Parameters
+    ----------
+    problem : Problem
+    partition : Intervals, Cells or Tree
+    centres : ndarray of shape (n_bins, m), default=None
+        What second moments are taken about, where these are asked for.
+    """
 
-    def values(self, name: str) -> np.ndarray:
-        """Return the terms of a sum, (n, m) or (n, 1)."""
-        weight = self.problem.weight
-        if name == "weight":
-            return weight[:, None]
-        if name == "count":
-            return np.ones((len(weight), 1))
-        if name == "squares":
-            return (weight**2)[:, None]
-        if name == "square_errors":
-            return (weight**2)[:, None] * self._errors
-        return weight[:, None] * getattr(self, "_" + name)
+    def __init__(self, problem: Problem, partition, centres: Any = None):
+        self.problem, self.partition, self.centres = problem, partition, centres
+        self.bins = partition.assign(problem.features)
+
+    def moments(self, names, share: float, weight: np.ndarray) -> BinMoments:
+        """Return the sums of these names if the rows have these weights."""
+        sums = self.sums(names, weight)
+        return BinMoments(share, self.partition, self.centres, **sums, bins=self.bins)
+
+    def sums(self, names, weight: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the same as arrays."""
+        size = self.partition.n_bins
+        return {name: bin_sums(self.bins, self._terms(name, weight), size) for name in names}
+
+    def _terms(self, name: str, weight: np.ndarray) -> np.ndarray:
+        """What each row adds to a sum, (n_rows,) or (n_rows, m)."""
+        column = weight[:, None]
+        match name:
+            case "weight":
+                return weight
+            case "count":
+                return weight > 0
+            case "squares":
+                return weight**2
+            case "residuals":
+                return column * self.problem.residuals
+            case "outcomes":
+                return column * self._outcomes
+            case "shift":
+                return column * self._shift
+            case "errors":
+                return weight * self._errors
+            case "square_errors":
+                return weight**2 * self._errors
+            case "deviations":
+                return weight * (self._shift**2).sum(axis=1)
+            case "products":
+                return weight * (self._shift * self._outcomes).sum(axis=1)
+        codes, problem = observed_draw(self.problem)[0], self.problem
+        return weight * bounded_log_losses(problem.features, codes, problem.logits)
 
     @cached_property
-    def _residuals(self):
-        return self.problem.residuals
-
-    @cached_property
-    def _x(self):
-        return self.problem.features.astype(np.float64)
-
-    @cached_property
-    def _outcomes(self):
+    def _outcomes(self) -> np.ndarray:
         return self.problem.outcomes.astype(np.float64)
 
     @cached_property
-    def _shift(self):
-        return self._x if self.centres is None else self._x - self.centres[self.bins]
+    def _errors(self) -> np.ndarray:
+        return ((self.problem.features.astype(np.float64) - self._outcomes) ** 2).sum(axis=1)
 
-    @property
-    def _errors(self):
-        return ((self._x - self._outcomes) ** 2).sum(axis=1, keepdims=True)
-
-    @property
-    def _deviations(self):
-        return (self._shift**2).sum(axis=1, keepdims=True)
-
-    @property
-    def _products(self):
-        return (self._shift * self._outcomes).sum(axis=1, keepdims=True)
-
-    @property
-    def _log_loss(self):
-        codes, problem = observed_draw(self.problem)[0], self.problem
-        return bounded_log_losses(problem.features, codes, problem.logits)[:, None]
+    @cached_property
+    def _shift(self) -> np.ndarray:
+        return self.problem.features.astype(np.float64) - self.centres[self.bins]
 
 
 class CompensatedSum:
     """A sum of arrays of one shape that keeps what rounding takes from it (Neumaier 1974)."""
 
-    def __init__(self, shape):
-        self.total, self.carry = np.zeros(shape), np.zeros(shape)
+    def __init__(self):
+        self.total: Any = 0.0
+        self.carry: Any = 0.0
 
     def add(self, term):
         """Add an array."""
@@ -306,13 +313,12 @@ def pooled(sample: Sample) -> Problem:
 
 def moments_together(moments: list[BinMoments]) -> BinMoments:
     """Sums over several problems in the same bins."""
-    first, *others = moments
     added = {
-        name: reduce(np.add, [getattr(other, name) for other in others], getattr(first, name))
+        name: sum(getattr(part, name) for part in moments)
         for name in MOMENTS
-        if getattr(first, name) is not None
+        if getattr(moments[0], name) is not None
     }
-    return replace(first, share=1.0, bins=None, **added)
+    return replace(moments[0], share=1.0, bins=None, **added)
 
 
 def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments]:
@@ -333,7 +339,7 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     few = len(sample.proba) <= BLOCK_ROWS and sample.notion.shares_samples
     in_blocks = sample.groups.independent and not few  # blocks of samples cut groups
     if rule.known and sample.notion.scalar and in_blocks:
-        table = BinTable(rule.known, sample.notion, len(sample.classes), names)
+        table = BinTable(rule.known, sample.notion, names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
     return [problem_moments(problem, rule, names) for problem in sample.problems()]
@@ -342,16 +348,16 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
 def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
     """Bin a problem and sum over its bins, about their means or middles; arguments as above."""
     partition = rule.partition(problem) if len(problem.weight) else equal_intervals(1)
-    bins, size = partition.assign(problem.features), partition.n_bins
-    centres = np.zeros((size, problem.features.shape[1]))
-    if rule.known and centres.shape[1] == 1:
-        centres = partition.middles
+    rows, weight = BinnedRows(problem, partition), problem.weight
+    if rule.known and problem.features.shape[1] == 1:
+        rows.centres = partition.middles
     elif "shift" in names:
-        terms = RowTerms(problem)
-        mass = bin_sums(bins, terms.values("weight"), size)
-        centres = bin_sums(bins, terms.values("shift"), size) / np.where(mass > 0, mass, 1)
-    sums = _sums_of_terms(problem, centres, bins, names)
-    moments = BinMoments.of(problem.share, partition, centres, sums, bins)
+        mass, sums = (
+            bin_sums(rows.bins, values, partition.n_bins)
+            for values in (weight, weight[:, None] * problem.features.astype(np.float64))
+        )
+        rows.centres = sums / np.where(mass > 0, mass, 1)[:, None]
+    moments = rows.moments(names, problem.share, weight)
     if problem.groups.independent or "square_errors" not in names:
         return moments
     return replace(moments, group_variances=_group_variances(problem, moments))
@@ -359,23 +365,16 @@ def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
 
 def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
     """Squared gaps less the mean of ⟨δ_i, δ_j⟩ over the pairs of different groups of each bin."""
-    groups, terms = problem.groups, RowTerms(problem)
-    size = len(moments.weight)
-    bins, place = groups.cells(moments.bins, size)
-    mass, residuals = (bin_sums(place, terms.values(name), len(bins)) for name in GAPS)
+    size, column = len(moments.weight), problem.weight[:, None]
+    bins, place = problem.groups.cells(moments.bins, size)
     squares, within = (
-        np.bincount(bins, (sums**2).sum(axis=1), minlength=size) for sums in (mass, residuals)
+        np.bincount(bins, (bin_sums(place, terms, len(bins)) ** 2).sum(axis=1), minlength=size)
+        for terms in (column, column * problem.residuals)
     )
     squared_gaps = (moments.gaps**2).sum(axis=1)
     excess = within - squares * squared_gaps
     count = np.bincount(bins, minlength=size)
     return variance_of_means(moments.weight, squares, count, excess, squared_gaps)[0]
-
-
-def _sums_of_terms(problem: Problem, centres, bins, names) -> dict[str, np.ndarray]:
-    """The sums over the bins of each name, (n_bins, m) or (n_bins, 1)."""
-    terms = RowTerms(problem, centres, bins)
-    return {name: bin_sums(bins, terms.values(name), len(centres)) for name in names}
 
 
 class BinTable:
@@ -386,46 +385,48 @@ class BinTable:
     partition : Intervals
         The partition, which is the same for all problems.
     notion : Notion
-    n_classes : int
     names : sequence of str
         The names of the moments, as for :func:`bin_moments`.
 
     Attributes
     ----------
-    sums : CompensatedSum of shape (n_problems, n_bins, n_names)
+    sums : dict of str to CompensatedSum
+        By name, of shape (n_problems, n_bins) or (n_problems, n_bins, 1).
     """
 
-    def __init__(self, partition: Intervals, notion: Notion, n_classes: int, names=MOMENTS):
-        self.partition, self.notion, self.names = partition, notion, names
-        n_problems = n_classes if notion.by_class else 1
-        self.sums = CompensatedSum((n_problems, partition.n_bins, len(names)))
+    def __init__(self, partition: Intervals, notion: Notion, names=MOMENTS):
+        self.partition, self.notion = partition, notion
+        self.sums = {name: CompensatedSum() for name in names}
 
     def add(self, sample: Sample):
         """Add samples in blocks, few enough for their sums to be exact and their arrays small."""
-        n_classes = 1 if sample.proba.ndim == 1 else sample.proba.shape[1]
-        row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * n_classes)
+        row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * sample.proba[:1].size)
         for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
-            problems = sample.take(rows).problems()
-            self.sums.add(np.stack([self._sums(problem) for problem in problems]))
+            parts = [
+                BinnedRows(problem, self.partition, self.partition.middles).sums(
+                    self.sums, problem.weight
+                )
+                for problem in sample.take(rows).problems()
+            ]
+            for name, total in self.sums.items():
+                total.add(np.stack([part[name] for part in parts]))
 
-    def _sums(self, problem: Problem) -> np.ndarray:
-        """Sums over the bins, (n_bins, n_names)."""
-        bins = self.partition.assign(problem.features)
-        return np.hstack(
-            list(_sums_of_terms(problem, self.partition.middles, bins, self.names).values())
-        )
+    def merge(self, other: BinTable):
+        """Add the sums of another table."""
+        for name, total in self.sums.items():
+            total.merge(other.sums[name])
 
     def moments(self) -> list[BinMoments]:
         """Return the sums, problem by problem."""
-        values = dict(zip(self.names, np.moveaxis(self.sums.value, 2, 0), strict=True))
+        values = {name: total.value for name, total in self.sums.items()}
         mass = values["weight"].sum(axis=1)
         shares = np.ones(len(mass)) if self.notion.shares_samples else mass / mass.sum()
         return [
-            BinMoments.of(
+            BinMoments(
                 float(share),
                 self.partition,
                 self.partition.middles,
-                {name: sums[k][:, None] for name, sums in values.items()},
+                **{name: sums[k] for name, sums in values.items()},
             )
             for k, share in enumerate(shares)
         ]

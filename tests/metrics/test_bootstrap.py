@@ -9,7 +9,6 @@ import pytest
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
-from sklearn import config_context
 from sklearn.metrics import log_loss
 
 from skcal.metrics import (
@@ -228,8 +227,6 @@ def test_only_binned_errors_with_fixed_bins_are_counted(data):
         assert prepare_counts(partial(metric, n_bins=3), y, p, every, {})
         assert not prepare_counts(metric, y, p, every, {"strategy": "quantile"})
         assert not prepare_counts(metric, y, p, every, {"n_bins": "cube_root"})
-        with config_context(working_memory=60 * 12 * 2 / 2**20 * 0.99):
-            assert not prepare_counts(metric, y, p, every, {})
     for metric in (smooth_calibration_error, mean_gap):
         assert not prepare_counts(metric, y, p, every, {})
 
