@@ -10,6 +10,7 @@ from scipy.stats import beta, norm
 
 from skcal._groups import Groups
 from skcal._scores import brier_losses, of_outcomes
+from skcal.metrics.base import Outcome
 from skcal.sample import Sample
 
 
@@ -53,21 +54,95 @@ _ROUNDED = 1e-13
 _MOST = 1000  # thresholds of drawn processes; of more, some in equal steps
 
 
-class Share(NamedTuple):
-    """The part of all samples in a set that changes with a threshold.
+class MeanOfSets(NamedTuple):
+    """Mean of what takes one value on each of several sets without common samples, 0 elsewhere.
+
+    Sets and values belong to thresholds.
 
     Attributes
     ----------
-    mean, square : ndarray of shape (n_thresholds,)
-        Sums of w / Σw and of (w / Σw)² over the set.
+    share, square : ndarray of shape (n_sets, n_thresholds)
+        Sums of w / Σw and of (w / Σw)² over each set.
+    values : ndarray of shape (n_sets, n_thresholds)
+    total : float
+        Σ (w / Σw)² of all samples.
     """
 
-    mean: np.ndarray
+    share: np.ndarray
     square: np.ndarray
+    values: np.ndarray
+    total: float
+
+    def mean(self) -> np.ndarray:
+        """The mean at each threshold."""
+        return (self.values * self.share).sum(axis=0)
+
+    def variance(self) -> np.ndarray:
+        """The variance of that mean."""
+        mean, of_sets = self.mean(), self.values * self.square
+        square = (self.values * of_sets).sum(axis=0)
+        variance = square - 2 * mean * of_sets.sum(axis=0) + mean**2 * self.total
+        return np.where(variance > _ROUNDED * square, variance, 0)
+
+    def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
+        """Normal limits after two samples are added, which are divided among the sets [1]_.
+
+        Without them limits are too short where the sets hold few samples, and collapse where none.
+
+        .. [1] Agresti & Min, Simple improved confidence intervals for comparing matched
+           proportions, Statistics in Medicine 2005.
+        """
+        added, everything = _ADDED / len(self.share) * self.total, 1 + _ADDED * self.total
+        larger = self._replace(
+            share=(self.share + added) / everything,
+            square=(self.square + added * self.total) / everything**2,
+            total=self.total / everything,
+        )
+        centre, observed = larger.mean(), self.mean()
+        half = z * np.sqrt(larger.variance())
+        return np.minimum(centre - half, observed), np.maximum(centre + half, observed)
+
+    def simultaneous_z(self, level: float, least: float) -> float:
+        """How many standard deviations hold the mean at all thresholds, in increasing order.
+
+        A quantile of the largest of |z| of a normal process that has the empirical covariance: each
+        share is that of samples above the threshold, hence a sum of independent steps. ``least`` is
+        the quantile for one threshold.
+        """
+        kept = slice(None, None, -(-self.share.shape[1] // _MOST))
+        share, square, values = (rows[:, kept] for rows in self[:3])
+        some = MeanOfSets(share, square, values, self.total)
+        mean, deviation = some.mean(), np.sqrt(some.variance())
+        varies = deviation > 0
+        if not varies.any():
+            return least
+        steps = np.maximum(-np.diff(square, append=0.0), 0)
+        rest = self.total - steps.sum()  # of samples below all thresholds
+        rng, process = np.random.default_rng(0), 0.0
+        all_samples = np.sqrt(rest if rest > _ROUNDED * self.total else 0)
+        all_samples = all_samples * rng.standard_normal((_DRAWS, 1))
+        for step, value in zip(steps, values, strict=True):
+            path = rng.standard_normal((_DRAWS, len(step))) * np.sqrt(step)
+            path = np.cumsum(path[:, ::-1], axis=1)[:, ::-1]
+            all_samples = all_samples + path[:, :1]
+            process = process + value * path
+        z = (process - mean * all_samples)[:, varies] / deviation[varies]
+        return max(least, float(np.quantile(np.abs(z).max(axis=1), level)))
 
 
-def share_above(x, weight, thresholds, strict=False) -> Share:
-    """Sums over samples whose x is at least the threshold, or above it where ``strict``.
+def mean_of_sets(data: Outcome, sets, values) -> MeanOfSets:
+    """The mean, of samples that tell as much as the dependence in groups leaves.
+
+    ``sets`` are results of :func:`share_above` and :func:`share_between`.
+    """
+    weight = data.weight / data.weight.sum()
+    effect = data.problem.groups.design_effect(weight)
+    share, square = np.stack(sets, axis=1)
+    return MeanOfSets(share, effect * square, np.stack(values), effect * float(weight @ weight))
+
+
+def share_above(x, weight, thresholds, strict=False) -> np.ndarray:
+    """Sums (2, n_thresholds) of w and w² of samples whose x is at least the threshold.
 
     Parameters
     ----------
@@ -76,96 +151,20 @@ def share_above(x, weight, thresholds, strict=False) -> Share:
         w / Σw, 0 for samples that do not belong to the set.
     thresholds : ndarray of shape (n_thresholds,)
     strict : bool or ndarray of bool of shape (n_thresholds,)
+        Whether x is above it.
     """
     order = np.argsort(x, kind="stable")
     ranked = x[order]
     left, right = (np.searchsorted(ranked, thresholds, side) for side in ("left", "right"))
-    below = np.where(strict, right, left)
-    sums = (np.append(np.cumsum(v[order][::-1])[::-1], 0.0) for v in (weight, weight**2))
-    return Share(*(total[below] for total in sums))
+    weight = weight[order][::-1]
+    sums = np.cumsum([weight, weight**2], axis=1)[:, ::-1]
+    return np.append(sums, [[0.0]] * 2, axis=1)[:, np.where(strict, right, left)]
 
 
-def share_between(low, high, weight, thresholds, strict=False) -> Share:
-    """Sums over samples between whose two numbers the threshold lies, low < t ≤ high."""
-    parts = (share_above(x, weight, thresholds, strict) for x in (high, low))
-    return Share(
-        *(
-            np.maximum(above_low - above_high, 0)
-            for above_low, above_high in zip(*parts, strict=True)
-        )
-    )
-
-
-def mean_of(shares, values) -> np.ndarray:
-    """Mean of what takes one value on each of several sets without common samples, 0 elsewhere."""
-    return sum(value * share.mean for share, value in zip(shares, values, strict=True))
-
-
-def variance_of(shares, values, total) -> np.ndarray:
-    """Variance of that mean; ``total`` is Σ (w / Σw)²."""
-    mean = mean_of(shares, values)
-    pairs = list(zip(shares, values, strict=True))
-    square = sum(value**2 * share.square for share, value in pairs)
-    mixed = sum(value * share.square for share, value in pairs)
-    variance = square - 2 * mean * mixed + mean**2 * total
-    return np.where(variance > _ROUNDED * square, variance, 0)
-
-
-def limits_of(shares, values, total, z) -> tuple[np.ndarray, np.ndarray]:
-    """Limits of that mean, normal ones after two samples are added, divided among the sets [1]_.
-
-    Without them limits are too short where the sets hold few samples, and collapse where none.
-
-    .. [1] Agresti & Min, Simple improved confidence intervals for comparing matched proportions,
-       Statistics in Medicine 2005.
-    """
-    added_mean, everything = _ADDED / len(shares) * total, 1 + _ADDED * total
-    added = [
-        Share(
-            (share.mean + added_mean) / everything,
-            (share.square + added_mean * total) / everything**2,
-        )
-        for share in shares
-    ]
-    centre, observed = mean_of(added, values), mean_of(shares, values)
-    half = z * np.sqrt(variance_of(added, values, total / everything))
-    return np.minimum(centre - half, observed), np.maximum(centre + half, observed)
-
-
-def simultaneous_z(shares, values, total, level, least) -> float:
-    """How many standard deviations hold the mean at all thresholds at once, in increasing order.
-
-    A quantile of the largest of |z| of a normal process that has the empirical covariance: each
-    share is that of samples above the threshold, hence a sum of independent steps.
-
-    Parameters
-    ----------
-    shares : list of Share
-    values : list of ndarray of shape (n_thresholds,)
-    total : float
-        Σ (w / Σw)².
-    level : float
-    least : float
-        The quantile for one threshold.
-    """
-    kept = slice(None, None, -(-len(values[0]) // _MOST))
-    shares = [Share(share.mean[kept], share.square[kept]) for share in shares]
-    values = [value[kept] for value in values]
-    mean, deviation = mean_of(shares, values), np.sqrt(variance_of(shares, values, total))
-    varies = deviation > 0
-    if not varies.any():
-        return least
-    steps = [np.maximum(-np.diff(share.square, append=0.0), 0) for share in shares]
-    rest = total - sum(step.sum() for step in steps)  # of samples below all thresholds
-    rng, process = np.random.default_rng(0), 0.0
-    everything = np.sqrt(rest if rest > _ROUNDED * total else 0) * rng.standard_normal((_DRAWS, 1))
-    for step, value in zip(steps, values, strict=True):
-        path = rng.standard_normal((_DRAWS, len(step))) * np.sqrt(step)
-        path = np.cumsum(path[:, ::-1], axis=1)[:, ::-1]
-        everything = everything + path[:, :1]
-        process = process + value * path
-    z = (process - mean * everything)[:, varies] / deviation[varies]
-    return max(least, float(np.quantile(np.abs(z).max(axis=1), level)))
+def share_between(low, high, weight, thresholds, strict=False) -> np.ndarray:
+    """The same of samples between whose two numbers the threshold lies, low < t ≤ high."""
+    above_high, above_low = (share_above(x, weight, thresholds, strict) for x in (high, low))
+    return np.maximum(above_high - above_low, 0)
 
 
 FEWEST_EVENTS = 5  # below that limits are off by more than a percent or two

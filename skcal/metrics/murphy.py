@@ -12,8 +12,7 @@ from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL, row_blocks
 from skcal.metrics.base import Outcome, outcome_of, read_increasing
-from skcal.metrics.limits import limits_of, mean_of, share_above, share_between
-from skcal.metrics.thresholds import effective_shares
+from skcal.metrics.limits import MeanOfSets, mean_of_sets, share_above, share_between
 from skcal.notions import Notion
 from skcal.sample import read_sample
 
@@ -174,20 +173,14 @@ def murphy_diagram(
     else:
         grid = read_increasing(thresholds, "thresholds")
         strict = np.zeros(len(grid), dtype=bool)
-    score, *compared = (
-        mean_of(*_elementary_scores(classifier, grid, strict)) for classifier in both
-    )
-    if second is None:
-        shares, values = _elementary_scores(data, grid, strict)
-    else:
-        shares, values = _score_differences(data, second, grid, strict)
-    total, shares = effective_shares(data, shares)
+    scores = [_elementary_scores(classifier, grid, strict) for classifier in both]
+    shown = scores[0] if second is None else _score_differences(data, second, grid, strict)
+    score, *compared = (mean_score.mean() for mean_score in scores)
     z = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)
-    low, high = limits_of(shares, values, total, z)
+    low, high = shown.limits(z)
     if not data.problem.groups.independent:
-        centre = mean_of(shares, values)
         half = z * _deviation_of_groups(data, second, grid, strict)
-        low, high = np.minimum(low, centre - half), np.maximum(high, centre + half)
+        low, high = np.minimum(low, shown.mean() - half), np.maximum(high, shown.mean() + half)
     return MurphyDiagram(
         thresholds=grid,
         score=score,
@@ -221,15 +214,16 @@ def _all_jumps(predictions):
     return grid, strict
 
 
-def _elementary_scores(data: Outcome, grid, strict):
-    """Positives below and negatives above the thresholds, and their elementary scores."""
+def _elementary_scores(data: Outcome, grid, strict) -> MeanOfSets:
+    """The score, of positives below and of negatives above the thresholds."""
     weight = data.weight / data.weight.sum()
     positive, negative = weight * data.happened, weight * (1 - data.happened)
     above = np.full(len(weight), 2.0)  # any t is below
-    return [
+    sets = [
         share_between(data.prediction, above, positive, grid, strict),
         share_above(data.prediction, negative, grid, strict),
-    ], [1 - grid, grid]
+    ]
+    return mean_of_sets(data, sets, [1 - grid, grid])
 
 
 def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
@@ -255,15 +249,15 @@ def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
     return np.interp(np.arange(len(grid)), some, np.concatenate(deviations))
 
 
-def _score_differences(first: Outcome, second: Outcome, grid, strict):
-    """Samples between whose predictions the thresholds lie, and by how much scores differ."""
+def _score_differences(first: Outcome, second: Outcome, grid, strict) -> MeanOfSets:
+    """The difference, of samples between whose predictions the thresholds lie."""
     weight = first.weight / first.weight.sum()
-    shares, values = [], []
+    sets, values = [], []
     for low, high, sign in ((first, second, 1), (second, first, -1)):
         rows = low.prediction < high.prediction
         ends = low.prediction[rows], high.prediction[rows]
         happened = first.happened[rows]
         for rate, value in ((happened, 1 - grid), (1 - happened, -grid)):
-            shares.append(share_between(*ends, weight[rows] * rate, grid, strict))
+            sets.append(share_between(*ends, weight[rows] * rate, grid, strict))
             values.append(sign * value)
-    return shares, values
+    return mean_of_sets(first, sets, values)

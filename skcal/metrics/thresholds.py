@@ -14,7 +14,7 @@ from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, outcome_of, read_increasing
-from skcal.metrics.limits import Share, limits_of, mean_of, share_above, simultaneous_z
+from skcal.metrics.limits import MeanOfSets, mean_of_sets, share_above
 from skcal.metrics.smoothers import largest_deviations
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample
@@ -125,9 +125,7 @@ def net_benefit(
     0.35
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    data = outcome_of(sample)
-    shares, values = treated(data, np.array([threshold]))
-    return float(mean_of(shares, values)[0])
+    return float(_treated(outcome_of(sample), np.array([threshold])).mean()[0])
 
 
 @validate_params(CONFIDENCE_LEVEL)
@@ -230,14 +228,13 @@ def decision_curve(
 def decisions_of(sample: Sample, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
     """The decision curve of predictions of one outcome."""
     data = outcome_of(sample)
-    shares, values = treated(data, grid)
-    total, shares = effective_shares(data, shares)
+    gain = _treated(data, grid)
     pointwise = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)
-    together = simultaneous_z(shares, values, total, confidence_level, pointwise)
-    limits = [limits_of(shares, values, total, z) for z in (pointwise, together)]
+    together = gain.simultaneous_z(confidence_level, pointwise)
+    limits = [gain.limits(z) for z in (pointwise, together)]
     if not data.problem.groups.independent:
-        spread, together = _spread_of_groups(data, grid, values, confidence_level, pointwise)
-        centre, zs = mean_of(shares, values), (pointwise, max(together, pointwise))
+        spread, together = _spread_of_groups(data, grid, gain.values, confidence_level, pointwise)
+        centre, zs = gain.mean(), (pointwise, max(together, pointwise))
         limits = [
             (np.minimum(low, centre - z * spread), np.maximum(high, centre + z * spread))
             for (low, high), z in zip(limits, zs, strict=True)
@@ -246,35 +243,26 @@ def decisions_of(sample: Sample, confidence_level: float, grid=_THRESHOLDS) -> D
     rate = float(data.weight @ data.happened / data.weight.sum())
     return DecisionCurve(
         thresholds=grid.copy(),
-        net_benefit=mean_of(shares, values),
+        net_benefit=gain.mean(),
         low=low,
         high=high,
         band_low=band_low,
         band_high=band_high,
-        treat_all=rate + (1 - rate) * values[1],
+        treat_all=rate + (1 - rate) * gain.values[1],
         confidence_level=confidence_level,
         notion=data.notion,
         n_samples=len(data.weight),
     )
 
 
-def effective_shares(data: Outcome, shares) -> tuple[float, list[Share]]:
-    """Σ (w / Σw)², and shares, of samples that tell as much as the dependence in groups leaves."""
+def _treated(data: Outcome, thresholds) -> MeanOfSets:
+    """The net benefit: positives and negatives who are treated, and what each of them is worth."""
     weight = data.weight / data.weight.sum()
-    effect = data.problem.groups.design_effect(weight)
-    return effect * float(weight @ weight), [
-        Share(share.mean, effect * share.square) for share in shares
-    ]
-
-
-def treated(data: Outcome, thresholds):
-    """Positives and negatives who are treated, and what each of them is worth."""
-    weight = data.weight / data.weight.sum()
-    shares = [
+    sets = [
         share_above(data.prediction, weight * happened, thresholds)
         for happened in (data.happened, 1 - data.happened)
     ]
-    return shares, [np.ones(len(thresholds)), -thresholds / (1 - thresholds)]
+    return mean_of_sets(data, sets, [np.ones(len(thresholds)), -thresholds / (1 - thresholds)])
 
 
 def _spread_of_groups(data: Outcome, grid, values, level, pointwise) -> tuple[np.ndarray, float]:

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 from skcal.metrics import decision_curve, murphy_diagram, net_benefit
-from skcal.metrics.limits import Share, limits_of, simultaneous_z, variance_of
+from skcal.metrics.limits import MeanOfSets
 
 GRID = np.linspace(0, 0.95, 20)
 
@@ -61,23 +61,18 @@ def test_limits_are_normal_ones_after_two_more_samples():
 def test_variances_and_simultaneous_limits_are_those_of_the_influences():
     y, p, weight = draw(400)
     weight = weight / weight.sum()
-    values = [np.ones(20), -GRID / (1 - GRID)]
+    values = np.stack([np.ones(20), -GRID / (1 - GRID)])
     terms = np.stack([gains(y, p, t) for t in GRID])
     influence = weight * (terms - terms @ weight[:, None])
-    shares = [
-        Share(
-            np.array([weight[one & (p >= t)].sum() for t in GRID]),
-            np.array([(weight[one & (p >= t)] ** 2).sum() for t in GRID]),
-        )
-        for one in (y == 1, y == 0)
-    ]
-    total = np.sum(weight**2)
-    assert_allclose(variance_of(shares, values, total), (influence**2).sum(axis=1), rtol=1e-9)
+    treated = p >= GRID[:, None]
+    shares = [[(treated * (y == k)) @ mass for k in (1, 0)] for mass in (weight, weight**2)]
+    gain = MeanOfSets(*np.array(shares), values, np.sum(weight**2))
+    assert_allclose(gain.variance(), (influence**2).sum(axis=1), rtol=1e-9)
     deviation = np.sqrt((influence**2).sum(axis=1))
     draws = np.random.default_rng(1).standard_normal((4000, 400)) @ influence.T / deviation
     expected = np.quantile(np.abs(draws).max(axis=1), 0.95)
     # The standard error of each quantile is about 0.02.
-    assert abs(simultaneous_z(shares, values, total, 0.95, 1.96) - expected) < 0.1
+    assert abs(gain.simultaneous_z(0.95, 1.96) - expected) < 0.1
 
 
 def test_nobody_treated_leaves_a_limit():
@@ -86,8 +81,9 @@ def test_nobody_treated_leaves_a_limit():
     assert (curve.net_benefit == 0).all()
     assert (curve.low < 0).all()
     assert (curve.high > 0).all()
-    assert simultaneous_z([Share(np.zeros(2), np.zeros(2))], [np.ones(2)], 0.01, 0.95, 1.9) == 1.9
-    low, high = limits_of([Share(np.zeros(1), np.zeros(1))] * 2, [np.ones(1)] * 2, 0.01, 0.1)
+    nobody = MeanOfSets(np.zeros((2, 1)), np.zeros((2, 1)), np.ones((2, 1)), 0.01)
+    assert nobody.simultaneous_z(0.95, 1.9) == 1.9
+    low, high = nobody.limits(0.1)
     assert low == 0 < high  # the estimate is always inside
 
 
