@@ -44,7 +44,9 @@ class TrueError(NamedTuple):
     standard_error: float = 0.0
 
 
-_NONE = TrueError(0.0)
+_CALIBRATED = MappingProxyType(
+    dict.fromkeys(("canonical", "classwise", "confidence"), TrueError(0.0))
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -330,10 +332,10 @@ def _temper(truth: np.ndarray, temperature: float | np.ndarray) -> np.ndarray:
 
 def _dirichlet_errors(
     model: str, n_classes: int, concentration: float, noise: float
-) -> dict[str, TrueError]:
+) -> Mapping[str, TrueError]:
     """Closed forms of the canonical, class-wise and confidence errors."""
     if model == "M1":
-        return dict.fromkeys(("canonical", "classwise", "confidence"), _NONE)
+        return _CALIBRATED
     C, a = n_classes, concentration
     q = (a + 1) / (C * a + 1)  # E‖p‖²
     mean, square = _max_moments(C, a)
@@ -385,31 +387,25 @@ def _simulated_errors(
     subtracted. The standard error is that of the mean of the batches.
     """
     if change == 1:
-        return MappingProxyType(dict.fromkeys(("canonical", "classwise", "confidence"), _NONE))
+        return _CALIBRATED
     classes = range(n_classes) if change == "class-dependent" else [0]  # else exchangeable
     rng = np.random.default_rng(0)
-    batches: dict[str, list[float]] = {"canonical": [], "classwise": [], "confidence": []}
-    size = max(n_draws // 10, 2)
-    for _ in range(10):
+    batches, size = np.empty((10, 3)), max(n_draws // 10, 2)
+    for batch in batches:
         drawn = rng.dirichlet(np.full(n_classes, concentration), size=size)
         if isinstance(change, str):
             proba, gap = drawn, DISTORTIONS[change](drawn) - drawn
         else:
             proba = _temper(drawn, change)
             gap = drawn - proba
-        batches["canonical"].append(float(np.mean(np.sum(gap**2, axis=1))))
-        batches["classwise"].append(
-            n_classes * float(np.mean([_explained(proba[:, k], gap[:, k]) for k in classes]))
-        )
-        top = proba.argmax(axis=1)
-        batches["confidence"].append(
-            _explained(proba.max(axis=1), np.take_along_axis(gap, top[:, None], axis=1)[:, 0])
-        )
-    errors = {
-        name: TrueError(float(np.mean(values)), float(np.std(values, ddof=1) / np.sqrt(10)))
-        for name, values in batches.items()
-    }
-    return MappingProxyType(errors)  # the cache hands the same object to everyone
+        canonical = np.mean(np.sum(gap**2, axis=1))
+        classwise = n_classes * np.mean([_explained(proba[:, k], gap[:, k]) for k in classes])
+        top_gap = np.take_along_axis(gap, proba.argmax(axis=1)[:, None], axis=1)[:, 0]
+        batch[:] = canonical, classwise, _explained(proba.max(axis=1), top_gap)
+    means, deviations = batches.mean(axis=0), batches.std(axis=0, ddof=1)
+    errors = map(TrueError, means.tolist(), (deviations / np.sqrt(10)).tolist())
+    # The cache hands the same object to everyone.
+    return MappingProxyType(dict(zip(_CALIBRATED, errors, strict=True)))
 
 
 def _explained(feature: np.ndarray, target: np.ndarray, n_bins: int = 1000) -> float:

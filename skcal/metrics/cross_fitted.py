@@ -129,21 +129,18 @@ def cross_fitted_calibration_error(
     >>> round(cross_fitted_calibration_error(y, P, notion="canonical"), 3)
     0.0
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    data = _problems_of(sample)
+    sample = read_sample(
+        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+    )
+    weight = sample.weight / sample.weight.mean()
+    data = Problems(sample._replace(weight=weight).problems(), weight, sample.groups)
     splits = _splits(sample, data, cv, random_state)
-    error, _, _ = _estimate(kind, sample.notion, data, function, splits)
+    error = _estimate(kind, sample.notion, data, function, splits)
     return error.signed if signed else error.estimate
 
 
-def _problems_of(sample: Sample) -> Problems:
-    weight = sample.weight / sample.weight.mean()
-    return Problems(sample._replace(weight=weight).problems(), weight, sample.groups)
-
-
 def _estimate(kind, notion, data: Problems, function, splits):
-    """The error, the samples that were tested, and their corrections."""
+    """The error of the samples that are tested."""
     if function is None:
         function = fast_function(notion, data.parts[0].features.shape[1], len(data.weight))
     function = function.reading(data.parts[0].logits is not None)
@@ -159,18 +156,26 @@ def _estimate(kind, notion, data: Problems, function, splits):
         for k, part in enumerate(data.parts)
     ]
     squared = adaptive_squared_error(data, corrections), one_step(corrections, data)
-    return estimate_error(kind, notion, data, corrections, *squared), data, corrections
+    return estimate_error(kind, notion, data, corrections, *squared)
 
 
 def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
+    """Training and test samples of each fold; a number of them is shuffled, by whole groups."""
     if not isinstance(cv, Integral):
         return read_splits(check_cv(cv), sample.codes, sample.codes, data.groups)
-    keys = _keys(sample, data)
-    return (
-        _folds(keys, cv, random_state)
-        if data.groups.independent
-        else _group_folds(keys, cv, random_state, data.groups)
-    )
+    order = np.lexsort(_keys(sample, data))
+    if not data.groups.independent:
+        codes = data.groups.codes[order]
+        _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
+        in_order = np.argsort(np.argsort(first))[codes]  # groups are numbered as they come
+        seed = check_random_state(random_state).randint(2**31 - 1)
+        folds = GroupBlocks(int(cv), seed).split(order, groups=in_order)
+    elif len(order) < 2:
+        return [(order[:0], order)]
+    else:
+        shuffled = KFold(min(cv, len(order)), shuffle=True, random_state=random_state)
+        folds = shuffled.split(order)
+    return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
 def _keys(sample: Sample, data: Problems):
@@ -179,27 +184,6 @@ def _keys(sample: Sample, data: Problems):
         part = data.parts[0]
         return part.weight, part.outcomes[:, 0], part.features[:, 0]
     return sample.weight, sample.codes, *sample.columns.T
-
-
-def _group_folds(keys, n_folds, random_state, groups) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Shuffled folds of whole groups, which are numbered in the order of the keys."""
-    order = np.lexsort(keys)
-    codes = groups.codes[order]
-    _, first = np.unique(codes, return_index=True)
-    number = np.empty(groups.n_groups, dtype=np.intp)
-    number[codes[np.sort(first)]] = np.arange(len(first))
-    seed = check_random_state(random_state).randint(2**31 - 1)
-    folds = GroupBlocks(int(n_folds), seed).split(order, groups=number[codes])
-    return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
-
-
-def _folds(keys, n_folds, random_state) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Shuffled folds of the samples in the order of the keys."""
-    order = np.lexsort(keys)
-    if len(order) < 2:
-        return [(order[:0], order)]
-    folds = KFold(min(n_folds, len(order)), shuffle=True, random_state=random_state).split(order)
-    return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
 def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray]:

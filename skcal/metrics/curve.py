@@ -60,10 +60,8 @@ class CalibrationCurve(ShownColumns):
     def _caption(self):
         level = percent(self.confidence_level)
         title = f"Calibration curve by {self.method}, {self.notion}, {self.n_samples:,} samples"
-        return (
-            title,
-            f"low, high hold the curve at a point with {level}, the band at all points at once",
-        )
+        limits = f"low, high hold the curve at a point with {level}, the band at all points at once"
+        return title, limits
 
 
 @validate_params({"method": [StrOptions(set(CURVES))], **CONFIDENCE_LEVEL})
@@ -206,14 +204,18 @@ def curve_of(sample: Sample, method: str, confidence_level: float, at=None) -> C
     check_both(data.happened)
     grid = _grid(data.prediction) if at is None else read_increasing(at, "at")
     frequency, limits = _frequency_and_limits(data, method, grid, confidence_level)
+    low, high, band_low, band_high = limits
     return CalibrationCurve(
-        prediction=grid,
-        frequency=frequency,
-        **dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True)),
-        method=method,
-        confidence_level=confidence_level,
-        notion=data.notion,
-        n_samples=len(data.weight),
+        grid,
+        frequency,
+        low,
+        high,
+        band_low,
+        band_high,
+        method,
+        confidence_level,
+        data.notion,
+        len(data.weight),
     )
 
 

@@ -150,9 +150,8 @@ class GapSums:
 
     def variances_in(self, cells: np.ndarray) -> np.ndarray:
         """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""
-        if self.groups.independent:
-            return np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
-        return (self.group_sums(cells) ** 2).sum(axis=0)
+        terms = self.weight * self.residuals
+        return self.groups.squares_of_cells(terms, self.of_rows(cells), cells.max() + 1)
 
     def group_sums(self, cells: np.ndarray) -> np.ndarray:
         """Sums (n_groups, n_cells) of w δ over the rows of each group in cells of predictions."""

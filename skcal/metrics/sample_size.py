@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, logit
 from scipy.stats import norm
+from sklearn.metrics import roc_auc_score
 
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, validate_params
@@ -296,12 +297,9 @@ def _distribution(prevalence, linear_predictor, y_proba, c_statistic):
 
 
 def _c_of_calibrated(risk, share) -> float:
-    """P(risk with the event > risk without it) + P(equal) / 2, of a calibrated model."""
-    values, place = np.unique(risk, return_inverse=True)
-    share = np.bincount(place.reshape(-1), share)
-    event, none = share * values, share * (1 - values)
-    below = np.cumsum(none) - none / 2
-    return float(event @ below / (event.sum() * none.sum()))
+    """C-statistic of a calibrated model, whose cases of each risk are events and others."""
+    happened, weight = np.repeat([1, 0], len(risk)), np.append(share * risk, share * (1 - risk))
+    return float(roc_auc_score(happened, np.append(risk, risk), sample_weight=weight))
 
 
 def _at_threshold(risk, share, threshold) -> tuple[float, float]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import ceil, floor, log, log1p, log10
 from numbers import Real
@@ -439,21 +439,7 @@ def coverage_at_risk(
         if last >= 0:
             break
     fewest = _fewest(max_risk, alpha)
-    needed: dict = {"n_needed": fewest}
-    enough = answers.possible >= fewest
-    if enough.any():
-        enough[last] |= last >= 0
-        best = int(np.argmin(np.where(enough, answers.risk, np.inf)))
-        kept = int((answers.confidence >= answers.thresholds[best]).sum())
-        low, high = _limits(answers, alpha / 2)
-        risks = {"n_needed": answers.risk, "n_needed_low": low, "n_needed_high": high}
-        needed = {
-            name: _needed(answers._replace(wrong=risk * answers.kept), enough, max_risk, alpha)
-            for name, risk in risks.items()
-        }
-        needed |= {"lowest_risk": float(answers.risk[best]), "lowest_risk_low": float(low[best])}
-        needed |= {"lowest_risk_high": float(high[best]), "n_lowest": kept}
-    return CoverageAtRisk(
+    unproven = CoverageAtRisk(
         max_risk,
         coverage=0.0,
         low=0.0,
@@ -462,7 +448,27 @@ def coverage_at_risk(
         confidence_level=confidence_level,
         n_samples=answers.n_samples,
         nearest=_at(answers, last, limit, confidence_level) if last >= 0 else None,
-        **needed,
+        n_needed=fewest,
+    )
+    enough = answers.possible >= fewest
+    if not enough.any():
+        return unproven
+    enough[last] |= last >= 0
+    best = int(np.argmin(np.where(enough, answers.risk, np.inf)))
+    low, high = _limits(answers, alpha / 2)
+
+    def needed(risk):
+        return _needed(answers._replace(wrong=risk * answers.kept), enough, max_risk, alpha)
+
+    return replace(
+        unproven,
+        lowest_risk=float(answers.risk[best]),
+        lowest_risk_low=float(low[best]),
+        lowest_risk_high=float(high[best]),
+        n_lowest=int((answers.confidence >= answers.thresholds[best]).sum()),
+        n_needed=needed(answers.risk),
+        n_needed_low=needed(low),
+        n_needed_high=needed(high),
     )
 
 
@@ -540,15 +546,13 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
 
 
 def _by_threshold(right, confidence, weight, groups: Groups) -> _Answers:
-    if (weight % 1).any():  # not counts: of which the mean is 1
-        weight = weight / weight.mean()
+    whole = not (weight % 1).any()
+    weight = weight if whole else weight / weight.mean()
     order = np.argsort(-confidence, kind="stable")
     confidence, weight, wrong = confidence[order], weight[order], (1 - right)[order]
     last = np.flatnonzero(np.append(np.diff(confidence) < 0, True))  # of equal ones
     kept, lost = np.cumsum(weight)[last], np.cumsum(weight * wrong)[last]
-    groups = groups.take(order)
-    if (weight % 1 != 0).any():
-        groups = groups.or_singles(weight)
+    groups = groups.take(order) if whole else groups.take(order).or_singles(weight)
     number, freedom, possible = kept, np.full(len(last), np.inf), kept
     if not groups.independent:
         possible, variance = _of_groups(groups, weight, wrong, last)

@@ -350,10 +350,8 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     share, units = sample.frequencies, sample.groups.units(len(sample.codes))
     held = [len(np.unique(units[sample.codes == k])) for k in range(len(share))]
     if min(held) < _LEAST_OF_CLASS:
-        name, what = (
-            sample.classes.tolist()[int(np.argmin(held))],
-            "sample" if sample.groups.independent else "group",
-        )
+        name = sample.classes.tolist()[int(np.argmin(held))]
+        what = "sample" if sample.groups.independent else "group"
         reason = f"holds {min(held)} {what}(s) of class {name!r}, too few to know how it looks."
         remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or drop its column."
         raise InputError("y_true", reason, remedy)
@@ -371,11 +369,8 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     target_shares, _ = solve(sample.weight, np.ones(len(target)))
     target_shares = np.maximum(target_shares, 0)
     target_shares = target_shares / target_shares.sum()
-    sources, targets = (
-        [sample.weight * (target_shares / share)[sample.codes]],
-        [np.ones(len(target))],
-    )
-    prevalences = []
+    sources = [sample.weight * (target_shares / share)[sample.codes]]
+    targets, prevalences = [np.ones(len(target))], []
     for seed in seeds:
         source, drawn = _counts(seed, sample, len(target))
         source = source * sample.weight
@@ -392,8 +387,8 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
 def _scores(sample, target, share) -> tuple[np.ndarray, np.ndarray]:
     """Ratios r_k / Σ_j π_j r_j of source and target at the prevalences of highest likelihood."""
     method = BetaCalibration() if len(share) == 2 else VectorScaling()
-    source = sample.proba if len(share) == 2 else two_columns(sample.proba)
-    if len(share) == 2 and source.ndim == 2:
+    source, target = two_columns(sample.proba), two_columns(target)
+    if len(share) == 2:
         source, target = source[:, 1], target[:, 1]
     method.fit(source, sample.codes, sample_weight=sample.weight)
     ratios = [method.predict_proba(proba) / share for proba in (source, target)]

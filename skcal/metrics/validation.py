@@ -367,7 +367,8 @@ def validation_of(
     about = outcome, weight, together, confidence_level
     cox = recalibration_of(sample, confidence_level)
     few, unknown = math.isnan(cox.slope), Measure(np.nan, np.nan, np.nan)
-    rate = _prevalence(*about)
+    limits = proportion_limits(outcome, weight, together, (1 - confidence_level) / 2)
+    rate = Measure(float(np.average(outcome, weights=weight)), *limits)
     mean = float(np.average(x, weights=weight))
     ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
     return ValidationMeasures(
@@ -388,11 +389,6 @@ def validation_of(
     )
 
 
-def _prevalence(outcome, weight, groups, level) -> Measure:
-    limits = proportion_limits(outcome, weight, groups, (1 - level) / 2)
-    return Measure(float(np.average(outcome, weights=weight)), *limits)
-
-
 def _distances(method, data: Outcome, level, n_resamples, random_state) -> dict[str, Measure]:
     """ICI, E50, E90 and Emax."""
     curve = CurveDistances(method, data)
@@ -405,16 +401,14 @@ def _distances(method, data: Outcome, level, n_resamples, random_state) -> dict[
 
 
 def _c_statistic(x, outcome, weight, groups, level) -> Measure:
+    scales = [weight / (weight @ (outcome == label)) for label in (0, 1)]
+    shares = [scale * (outcome == label) for label, scale in enumerate(scales)]
+    place = np.unique(x, return_inverse=True)[1]
+    masses = [np.bincount(place, share) for share in shares]
+    below = [(np.cumsum(mass) - mass / 2)[place] for mass in masses]
     # The share of the other outcome on the right side of each sample, were it of either outcome.
-    either = np.empty((2, len(x)))
-    values, place = np.unique(x, return_inverse=True)
-    for label in (0, 1):
-        mass = np.bincount(place, weight * (outcome != label), len(values))
-        below = (np.cumsum(mass) - mass / 2)[place] / mass.sum()
-        either[label] = below if label else 1 - below
+    either = 1 - below[1], below[0]
     parts = np.where(outcome == 1, either[1], either[0])
-    shares = [np.where(outcome == label, weight, 0) for label in (0, 1)]
-    shares = [share / share.sum() for share in shares]
     area = float(shares[1] @ parts)
     if not 0 < area < 1:
         return Measure(area, np.nan, np.nan)
@@ -427,8 +421,8 @@ def _c_statistic(x, outcome, weight, groups, level) -> Measure:
     )
     z = groups.quantile((1 - level) / 2, weight)
     terms = (shares[0] + shares[1]) * (parts - area)
-    scaled = [weight / (weight @ (outcome == label)) * (either[label] - area) for label in (0, 1)]
-    law = scaled[1] - scaled[0], np.clip(x, 0, 1)
+    effects = [scale * (share - area) for scale, share in zip(scales, either, strict=True)]
+    law = effects[1] - effects[0], np.clip(x, 0, 1)
     variance = groups.larger_variance(variance, terms, law)
     half = z * np.sqrt(variance) / (area * (1 - area))
     low, high = expit(logit(area) - half), expit(logit(area) + half)
