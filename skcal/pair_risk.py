@@ -21,7 +21,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -258,20 +258,49 @@ def plug_in_risks(
         What :func:`pair_risk` gives for each, without standard errors.
     """
     residuals = np.asarray(residuals, dtype=np.float64).reshape(len(residuals), -1)
-    weight = check_weight(sample_weight, len(residuals))
-    pairs = sum_over_pairs(weight)
-    root = np.sqrt(weight)
-    weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
-    constant = square_of_products(weighted)
-    risks = []
-    for phi in phis:
-        # ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖²
-        own = weight * (norms - rowwise_dot(phi, phi))
-        phi = times_rows(phi, root)
-        cross = phi.T @ weighted
-        total = constant - 2 * inner_product(cross, cross) + square_of_products(phi)
-        risks.append((total - own @ own) / pairs)
-    return np.array(risks)
+    sums = PlugInSums()
+    sums.add(phis, residuals, check_weight(sample_weight, len(residuals)))
+    return sums.risks()
+
+
+class PlugInSums:
+    """Sums over samples from which the risks of :func:`plug_in_risks` follow, block by block.
+
+    ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖², S_φδ = Σ w φ δᵀ.
+    """
+
+    def __init__(self) -> None:
+        self._weight: list[np.ndarray] = []
+        self._residuals: Any = 0.0  # S_δδ, and of each function:
+        self._own: Any = 0.0  # Σ w² (‖δ‖² - ‖φ‖²)²
+        self._cross: Any = 0.0  # S_φδ
+        self._square: Any = 0.0  # S_φφ
+
+    def add(self, phis: Iterable[np.ndarray], residuals: np.ndarray, weight: np.ndarray) -> None:
+        """Add φ (n_rows, m) of every function at some of the samples."""
+        root = np.sqrt(weight)
+        weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
+        own, cross, square = [], [], []
+        for phi in phis:
+            gap = weight * (norms - rowwise_dot(phi, phi))
+            phi = times_rows(phi, root)
+            own.append(gap @ gap)
+            cross.append(phi.T @ weighted)
+            square.append(phi.T @ phi)
+        self._weight.append(weight)
+        self._residuals = self._residuals + weighted.T @ weighted
+        self._own = self._own + np.array(own)
+        self._cross, self._square = self._cross + np.array(cross), self._square + np.array(square)
+
+    def risks(self) -> np.ndarray:
+        """Return the risk of each function."""
+        constant = inner_product(self._residuals, self._residuals)
+        squares = constant - 2 * _squared_norms(self._cross) + _squared_norms(self._square)
+        return (squares - self._own) / sum_over_pairs(np.concatenate(self._weight))
+
+
+def _squared_norms(matrices: np.ndarray) -> np.ndarray:
+    return np.einsum("kij,kij->k", matrices, matrices)
 
 
 def pair_products(

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Mapping
 from itertools import compress
 from numbers import Real
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn.base import clone
 
-from skcal._matrices import inner_product, rowwise_dot, sum_over_pairs, times_rows
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
 from skcal._validation import check_unit_interval, row_blocks
 from skcal.functions.base import BilinearFunction, BlockFits, recover_outcomes
@@ -25,7 +23,7 @@ from skcal.functions.dirichlet_sums import (
     suits_interpolation,
     weighted_targets,
 )
-from skcal.pair_risk import plug_in_risks
+from skcal.pair_risk import PlugInSums
 
 BANDWIDTHS = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)])
 _TRIAL_ROWS = 1000  # of a block that is too large to be held
@@ -242,44 +240,39 @@ class _SumsOverBlocks(BlockFits):
         X, weight = points.proba, points.weight
         scores = np.empty((len(functions), len(trainings)))
         chosen = np.array([function.bandwidth == "loo" for function in functions])
-        widths = np.array(
-            [function.bandwidth for function in compress(functions, ~chosen)], dtype=np.float64
-        )
-        scores[~chosen] = -self._risks(trainings, X, residuals, weight, widths)
+        if not chosen.all():
+            widths = np.array([function.bandwidth for function in compress(functions, ~chosen)])
+            scores[~chosen] = -self._near_risks(trainings, X, residuals, weight, widths)
         for k in np.flatnonzero(chosen):
             fits = (self.fit(functions[k], training) for training in trainings)
             scores[k] = [fitted.score(X, residuals, weight) for fitted in fits]
         return scores
 
-    def _risks(self, trainings, X, residuals, weight, widths):
+    def _near_risks(self, trainings, X, residuals, weight, widths):
         """Risks (n_widths, n_trainings) of fixed bandwidths by the points of each training set.
 
-        Where ``working_memory`` does not hold the sums of all rows, blocks of rows find their
-        products with the points once for all bandwidths. Of those that are far behind on the first
-        rows the risk there is enough.
+        Where ``working_memory`` does not hold the sums of all rows, the risk on the first rows is
+        enough of those that are far behind there.
         """
         row_bytes = 16 * len(widths) * (len(self._points) + 1) * (X.shape[1] + 1)
         blocks = list(row_blocks(len(X), row_bytes))
         if len(blocks) < 2:
-            paths = self._residuals_by(trainings, X, widths)
-            columns = [plug_in_risks(path, residuals, sample_weight=weight) for path in paths]
-            return np.stack(columns, axis=1)
-        risks = np.empty((len(widths), len(trainings)))
-        sums, tried = [_RiskSums(range(len(widths))) for _ in trainings], False
-        for rows in blocks:
-            kept = sorted(set().union(*(of_fit.numbers for of_fit in sums)))
-            paths = self._residuals_by(trainings, X[rows], widths[kept])
-            for of_fit, path in zip(sums, paths, strict=True):
-                phis = {k: phi for k, phi in zip(kept, path, strict=True) if k in of_fit.numbers}
-                of_fit.add(phis, residuals[rows], weight[rows])
-            if not tried and rows.stop >= _TRIAL_ROWS and np.count_nonzero(weight[: rows.stop]) > 1:
-                tried = True
-                for column, of_fit in zip(risks.T, sums, strict=True):
-                    column[of_fit.numbers] = of_fit.risks()
-                    of_fit.keep(np.flatnonzero(column <= _BEHIND * column.min()).tolist())
-        for column, of_fit in zip(risks.T, sums, strict=True):
-            column[of_fit.numbers] = of_fit.risks()
+            return self._risks(trainings, X, residuals, weight, widths, blocks)
+        first = slice(_TRIAL_ROWS)
+        trial = list(row_blocks(len(X[first]), row_bytes))
+        risks = self._risks(trainings, X[first], residuals[first], weight[first], widths, trial)
+        near = (risks <= _BEHIND * risks.min(axis=0)).any(axis=1)
+        risks[near] = self._risks(trainings, X, residuals, weight, widths[near], blocks)
         return risks
+
+    def _risks(self, trainings, X, residuals, weight, widths, blocks):
+        """Risks whose sums are taken over blocks of rows, each with its products found once."""
+        sums = [PlugInSums() for _ in trainings]
+        for rows in blocks:
+            paths = self._residuals_by(trainings, X[rows], widths)
+            for of_training, path in zip(sums, paths, strict=True):
+                of_training.add(path, residuals[rows], weight[rows])
+        return np.stack([of_training.risks() for of_training in sums], axis=1)
 
     def _residuals_by(self, trainings, X, widths):
         """ĝ(X) by the points of each training set, (n_bandwidths, n, d)."""
@@ -318,54 +311,3 @@ class _SumsOverBlocks(BlockFits):
             for lost_rows, near in zip(lost, are_near(z, points, widths), strict=True):
                 lost_rows[rows[~near]] = True
         return lost
-
-
-class _RiskSums:
-    """Sums over blocks of samples from which the risks of :func:`plug_in_risks` follow.
-
-    Parameters
-    ----------
-    numbers : iterable of int
-        What the functions are called.
-    """
-
-    def __init__(self, numbers: Iterable[int]):
-        self._weight: list[np.ndarray] = []
-        self._constant: Any = 0.0  # S_δδ
-        # Of each function Σ w² (‖δ‖² - ‖φ‖²)², S_φφ and S_φδ.
-        self._sums: dict[int, list[Any]] = {number: [0.0, 0.0, 0.0] for number in numbers}
-
-    @property
-    def numbers(self) -> list[int]:
-        """The functions whose sums are taken."""
-        return list(self._sums)
-
-    def keep(self, numbers: Iterable[int]) -> None:
-        """Forget all functions but these."""
-        self._sums = {number: self._sums[number] for number in numbers}
-
-    def add(
-        self, phis: Mapping[int, np.ndarray], residuals: np.ndarray, weight: np.ndarray
-    ) -> None:
-        """Add φ (n_rows, m) of each function at some of the samples."""
-        self._weight.append(weight)
-        root = np.sqrt(weight)
-        weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
-        self._constant += weighted.T @ weighted
-        for number, phi in phis.items():
-            sums = self._sums[number]
-            own = weight * (norms - rowwise_dot(phi, phi))
-            phi = times_rows(phi, root)
-            sums[0] += own @ own
-            sums[1] += phi.T @ phi
-            sums[2] += phi.T @ weighted
-
-    def risks(self) -> np.ndarray:
-        """Return the risk of each function."""
-        pairs = sum_over_pairs(np.concatenate(self._weight))
-        constant = inner_product(self._constant, self._constant)
-        totals = [
-            constant - 2 * inner_product(cross, cross) + inner_product(square, square) - own
-            for own, square, cross in self._sums.values()
-        ]
-        return np.array(totals) / pairs

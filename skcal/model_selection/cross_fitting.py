@@ -50,7 +50,7 @@ def fit_lacking(requests, data: Problems, plan: Plan, n_jobs) -> None:
     keys = [(family, family.lacking(setting, column, plan)) for family, setting, column in requests]
     lacking = [(family, key) for family, key in dict.fromkeys(keys) if key is not None]
     calls = [
-        (_fit_rows, family.functions[setting], data, plan.trainings[training].rows)
+        (_fit_rows, family.functions[setting], data, plan.trainings[training])
         for family, (setting, training) in lacking
     ]
     for (family, key), fitted in zip(lacking, over_jobs(calls, n_jobs), strict=True):
@@ -78,7 +78,7 @@ def compare_folds(families, data: Problems, plan: Plan, n_jobs) -> list[list[Fit
         for family in families
     ]
     calls = [
-        (_excess_of_rows, fitted, data, plan.columns[number].rows)
+        (_excess_of_rows, fitted, data, plan.blocks[plan.columns[number].block])
         for of_family in fits
         for number, fitted in zip(plan.compared, of_family, strict=True)
     ]

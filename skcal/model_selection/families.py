@@ -10,11 +10,10 @@ import pickle
 import warnings
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
-from itertools import chain, islice
+from itertools import chain, groupby, islice
 from operator import attrgetter
 
 import numpy as np
-from joblib import effective_n_jobs
 from joblib import hash as hash_of
 
 from skcal._running import one_by_one
@@ -90,7 +89,7 @@ class FunctionFamily:
         """Whether fits of one family serve the other, too."""
         return False
 
-    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
+    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
         """Return (function, *arguments) of what is to be done for a group."""
         raise NotImplementedError
 
@@ -142,29 +141,23 @@ class FunctionFamily:
 
 
 class Plain(FunctionFamily):
-    """Every setting is fitted to every training set; settings are spread over the jobs."""
+    """Every setting is fitted to every training set."""
 
-    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
-        """Return calls of some settings each; fits of a single one, or small ones, are kept."""
-        count = len(self.functions)
-        keep = count == 1 or all(function._has_small_fits for function in self.functions)
-        parts = np.array_split(np.arange(count), min(n_jobs, count))
+    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+        """Return a call a training set; fits of a single setting, or small ones, are kept."""
+        keep = len(self.functions) == 1 or all(f._has_small_fits for f in self.functions)
         return [
-            (fit_and_score, [self.functions[k] for k in part], keep, data, *training[:2])
-            for part in parts
-            for training in plan.trainings
+            (fit_and_score, self.functions, keep, data, *training)
+            for training in plan.scored_trainings
         ]
 
     def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fits that were returned."""
-        count = len(plan.trainings)
-        by_part = [results[start : start + count] for start in range(0, len(results), count)]
-        for training, of_parts in enumerate(zip(*by_part, strict=True)):
-            for setting, fitted in enumerate(chain(*(result.fits for result in of_parts))):
+        for training, result in enumerate(results):
+            for setting, fitted in enumerate(result.fits):
                 self._fits[setting, training] = fitted
-        scores = [np.hstack([result.scores for result in part]) for part in by_part]
-        times = [np.stack([result.times for result in part], axis=1) for part in by_part]
-        return np.concatenate(scores), np.concatenate(times)
+        scores = np.hstack([result.scores for result in results])
+        return scores, np.stack([result.times for result in results], axis=1)
 
     def lacking(self, setting: int, column: int, plan: Plan) -> tuple | None:
         """Return the setting and the training set unless the fit was kept."""
@@ -206,25 +199,22 @@ class Shared(FunctionFamily):
         """Whether the functions share work."""
         return isinstance(other, Shared) and self.function._shares_with(other.function)
 
-    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
-        """Return calls for settings that share work, of some blocks each where these divide it."""
+    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+        """Return calls for settings that share work, one a block where blocks divide it."""
         functions = [function for family in group for function in family.functions]
-        owners = np.repeat(np.arange(len(group)), [len(family.functions) for family in group])
+        owners = [number for number, family in enumerate(group) for _ in family.functions]
         self._tasks = []
         for rows, cells in plan.unions:
             blocks = [data.take(block) for block in rows]
             for numbers in _sharing(functions):
                 fits = FitsOfProblems.of([functions[k] for k in numbers], blocks)
-                paths = [
-                    [functions[k] for k in numbers if owners[k] == owner]
-                    for owner in np.unique(owners[numbers])
-                ]
-                count = min(n_jobs, len(rows)) if fits.of_single_blocks else 1
-                for part in range(count):
-                    some = [cell for cell in cells if cell.block * count // len(rows) == part]
-                    groups = [
-                        [cell for cell in some if cell.column in chosen] for chosen in plan.groups
-                    ]
+                candidates = groupby(numbers, owners.__getitem__)
+                paths = [[functions[k] for k in settings] for _, settings in candidates]
+                parts = [cells]
+                if fits.of_single_blocks:
+                    parts = [[c for c in cells if c.block == block] for block in range(len(rows))]
+                for part in parts:
+                    groups = [[c for c in part if c.column in chosen] for chosen in plan.groups]
                     task = SharedTask(fits, paths, list(filter(None, groups)))
                     self._tasks.append((numbers, task))
         return [(score_shared, task) for _, task in self._tasks]
@@ -301,8 +291,7 @@ def _is_stack(group: list[FunctionFamily]) -> bool:
 
 
 def _score_groups(groups, data, plan, n_jobs):
-    n_jobs_now = effective_n_jobs(n_jobs)
-    calls = [group[0].calls(group, data, plan, n_jobs_now) for group in groups]
+    calls = [group[0].calls(group, data, plan) for group in groups]
     results = one_by_one(chain(*calls), n_jobs)
     for group, of_group in zip(groups, calls, strict=True):
         scored = list(islice(results, len(of_group)))

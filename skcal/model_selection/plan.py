@@ -19,23 +19,11 @@ from skcal.sample import Sample
 _SHUFFLES = 100  # tries to keep every class in every training set
 
 
-class Training(NamedTuple):
-    """Samples that every function is fitted to, and the sets of samples that score the fits.
-
-    ``lacks`` holds the numbers of the blocks that the samples lack, where a plan has blocks.
-    """
-
-    rows: np.ndarray
-    evaluations: list[np.ndarray]
-    lacks: tuple[int, ...] = ()
-
-
 class Column(NamedTuple):
-    """A score: the number of the training, the samples that score it, and their split."""
+    """A score: the number of the training set, and of the block that scores its fit."""
 
     training: int
-    rows: np.ndarray
-    split: int
+    block: int
 
 
 class Cell(NamedTuple):
@@ -67,21 +55,24 @@ class Plan:
     ----------
     rows : ndarray of int
         All samples that take part in fits and scores.
-    trainings : list of Training
+    trainings : list of ndarray of int
+        Samples that every function is fitted to.
+    blocks : list of ndarray of int
+        Samples that score fits; each block makes one split.
     columns : list of Column
         The scores of every function, training after training.
     outers : list of Outer
         May be none.
-    blocks : list of ndarray of int
-        Where trainings are all samples but those of some blocks, the blocks, each of which scores
-        the columns of the split of its number; else empty.
+    of_blocks : bool
+        Whether blocks divide all samples, and each training set lacks just those that score it.
     """
 
     rows: np.ndarray
-    trainings: list[Training]
+    trainings: list[np.ndarray]
+    blocks: list[np.ndarray]
     columns: list[Column]
     outers: list[Outer]
-    blocks: list[np.ndarray]
+    of_blocks: bool
 
     @property
     def groups(self) -> list[list[int]]:
@@ -91,10 +82,17 @@ class Plan:
     @property
     def splits(self) -> list[list[int]]:
         """Columns of each split, over which its score is the mean."""
-        count = 1 + max(column.split for column in self.columns)
-        numbers = [column.split for column in self.columns]
         return [
-            [k for k, number in enumerate(numbers) if number == split] for split in range(count)
+            [k for k, column in enumerate(self.columns) if column.block == block]
+            for block in range(len(self.blocks))
+        ]
+
+    @property
+    def scored_trainings(self) -> list[tuple[np.ndarray, list[np.ndarray]]]:
+        """The samples of each training set, and of the blocks that score its fits."""
+        return [
+            (rows, [self.blocks[column.block] for column in self.columns if column.training == k])
+            for k, rows in enumerate(self.trainings)
         ]
 
     @property
@@ -103,16 +101,17 @@ class Plan:
 
         Where trainings are no unions of common blocks, each is a block of its own.
         """
-        numbers = range(len(self.blocks))
-        if self.blocks:
-            lacking = [self.trainings[column.training].lacks for column in self.columns]
-            trainings = [tuple(k for k in numbers if k not in lacks) for lacks in lacking]
-            splits = [column.split for column in self.columns]
-            return [(self.blocks, list(map(Cell, range(len(splits)), trainings, splits)))]
-        return [
-            ([self.trainings[column.training].rows, column.rows], [Cell(k, (0,), 1)])
-            for k, column in enumerate(self.columns)
-        ]
+        if not self.of_blocks:
+            return [
+                ([self.trainings[column.training], self.blocks[column.block]], [Cell(k, (0,), 1)])
+                for k, column in enumerate(self.columns)
+            ]
+        cells = []
+        for k, (training, block) in enumerate(self.columns):
+            lacking = {column.block for column in self.columns if column.training == training}
+            others = tuple(number for number in range(len(self.blocks)) if number not in lacking)
+            cells.append(Cell(k, others, block))
+        return [(self.blocks, cells)]
 
     @property
     def compared(self) -> list[int]:
@@ -151,21 +150,19 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
             f"cv={search.cv!r} makes {n_blocks} blocks, and functions are fitted without two of "
             "them. Pass cv=3 or more, or outer_cv."
         )
-    trainings: list[Training] = []
+    trainings: list[np.ndarray] = []
     columns: list[Column] = []
     chosen_by: list[list[int]] = [[] for _ in blocks]
     for number, pair in enumerate(combinations(range(n_blocks), 2)):
-        left_out = np.concatenate([blocks[k] for k in pair])
-        evaluations = [blocks[k] for k in pair]
-        trainings.append(Training(_others(everyone, left_out), evaluations, pair))
-        for split, other in (pair, pair[::-1]):
+        trainings.append(_others(everyone, np.concatenate([blocks[k] for k in pair])))
+        for block, other in (pair, pair[::-1]):
             chosen_by[other].append(len(columns))
-            columns.append(Column(number, blocks[split], split))
+            columns.append(Column(number, block))
     outers = [
         Outer(_others(everyone, test), test, chosen, repeat)
         for test, chosen in zip(blocks, chosen_by, strict=True)
     ]
-    return Plan(everyone, trainings, columns, outers, blocks)
+    return Plan(everyone, trainings, blocks, columns, outers, of_blocks=True)
 
 
 def _others(everyone, rows):
@@ -219,15 +216,11 @@ def _nested(search, data, seeds, inner) -> list[Plan]:
     plans = []
     for train, test, repeat in pairs:
         splits = _split(inner_cv, data.take(train), "cv")
-        trainings = [
-            Training(train[rows], [train[held_out]], (k,))
-            for k, (rows, held_out) in enumerate(splits)
-        ]
-        blocks = [train[held_out] for _, held_out in splits]
-        columns = [Column(k, training.evaluations[0], k) for k, training in enumerate(trainings)]
-        outer = Outer(train, test, list(range(len(columns))), repeat)
-        blocks = blocks if _are_blocks(splits, len(train)) else []
-        plans.append(Plan(train, trainings, columns, [outer] if len(test) else [], blocks))
+        trainings, blocks = ([train[rows] for rows in part] for part in zip(*splits, strict=True))
+        columns = [Column(k, k) for k in range(len(splits))]
+        outers = [Outer(train, test, list(range(len(columns))), repeat)] if len(test) else []
+        of_blocks = _are_blocks(splits, len(train))
+        plans.append(Plan(train, trainings, blocks, columns, outers, of_blocks))
     return plans
 
 
@@ -282,11 +275,8 @@ def _split(cv, data, name):
 
 
 def _require_pairs_of_samples(plan, data: Sample):
-    for number, training in enumerate(plan.trainings):
-        for rows, part in (
-            (training.rows, "training"),
-            *((rows, "validation") for rows in training.evaluations),
-        ):
+    for number, (trained, scoring) in enumerate(plan.scored_trainings):
+        for part, rows in [("training", trained), *(("validation", rows) for rows in scoring)]:
             count = int(np.count_nonzero(data.weight[rows]))
             if count < 2:
                 raise ValueError(
@@ -301,8 +291,8 @@ def _warn_of_absent_classes(plans, data):
         return
     everyone = _classes_among(data, slice(None))
     for plan in plans:
-        for number, training in enumerate(plan.trainings):
-            absent = everyone - _classes_among(data, training.rows)
+        for number, rows in enumerate(plan.trainings):
+            absent = everyone - _classes_among(data, rows)
             if absent:
                 warnings.warn(
                     f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
@@ -327,10 +317,9 @@ def warn_of_small_problems(plans, problems, data: Sample):
     counted = data.weight > 0
     small: set = set()
     for plan in plans:
-        for training in plan.trainings:
-            for rows in (training.rows, *training.evaluations):
-                counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
-                small.update(np.flatnonzero(counts < 2).tolist())
+        for rows in (*plan.trainings, *plan.blocks):
+            counts = np.bincount(predicted[rows], counted[rows], minlength=len(problems))
+            small.update(np.flatnonzero(counts < 2).tolist())
     if small:
         warnings.warn(
             f"Class {data.classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted "

@@ -278,7 +278,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         largest = max(data.parts, key=lambda problem: len(problem.features))
         families = self._families(largest, sample, plans[0])
         with one_blas_thread() if largest.features.size < _MANY_FEATURES else nullcontext():
-            try_families(families, largest, plans[0].trainings[0].rows)
+            try_families(families, largest, plans[0].trainings[0])
             context = self._init_callback_context(max_subtasks=len(plans))
             context.call_on_fit_task_begin(estimator=self, X=X, y=y)
             self.outer_results_ = []
@@ -295,7 +295,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
 
     def _families(self, problem, sample, plan):
         width = problem.features.shape[1]
-        n_train = float(sample.weight[plan.trainings[0].rows].sum())
+        n_train = float(sample.weight[plan.trainings[0]].sum())
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
         return expand_candidates(candidates, self.from_logits)
 

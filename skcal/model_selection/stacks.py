@@ -35,11 +35,11 @@ class Stack(FunctionFamily):
                 known |= family.known_fits()
         self._known = [known.get(key_of(part), {}) for part in self.function.parts]
 
-    def calls(self, group: list, data: Problems, plan: Plan, n_jobs: int) -> list[tuple]:
+    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
         """Return the call that fits the parts, for each training set."""
         return [
-            (fit_parts, self.function, data, *training[:2], [fits.get(k) for fits in self._known])
-            for k, training in enumerate(plan.trainings)
+            (fit_parts, self.function, data, *training, [fits.get(k) for fits in self._known])
+            for k, training in enumerate(plan.scored_trainings)
         ]
 
     def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:

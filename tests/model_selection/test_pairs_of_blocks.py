@@ -64,14 +64,15 @@ def test_every_pair_of_blocks_is_left_out_once_and_scores_its_fit(cv):
     assert len(plan.trainings) == len(pairs)
     for training, (a, b) in zip(plan.trainings, pairs, strict=True):
         left_out = np.concatenate([blocks[a], blocks[b]])
-        assert_array_equal(training.rows, np.setdiff1d(np.arange(200), left_out))
-        assert_array_equal(np.concatenate(training.evaluations), left_out)
+        assert_array_equal(training, np.setdiff1d(np.arange(200), left_out))
+    for training, scoring in plan.scored_trainings:
+        assert_array_equal(np.sort(np.concatenate([training, *scoring])), np.arange(200))
     for outer in plan.outers:
         assert len(outer.columns) == len(blocks) - 1
         for column in (plan.columns[number] for number in outer.columns):
-            for rows in (column.rows, plan.trainings[column.training].rows):
+            for rows in (blocks[column.block], plan.trainings[column.training]):
                 assert not np.isin(outer.test, rows).any()
-            assert not np.isin(column.rows, plan.trainings[column.training].rows).any()
+            assert not np.isin(blocks[column.block], plan.trainings[column.training]).any()
     assert sorted(number for group in plan.groups for number in group) == list(
         range(len(plan.columns))
     )
@@ -82,7 +83,7 @@ def test_every_pair_of_blocks_is_left_out_once_and_scores_its_fit(cv):
 def test_a_class_of_three_members_is_in_every_training_set(cv, seed):
     labels = np.repeat([0, 1, 2, 3], [3, 40, 40, 17])
     [plan] = plan_of(labels, cv=cv, random_state=seed)
-    assert all(0 in labels[training.rows] for training in plan.trainings)
+    assert all(0 in labels[training] for training in plan.trainings)
 
 
 @pytest.mark.parametrize("n_members", [1, 2])

@@ -278,9 +278,8 @@ def test_an_int_cv_shuffles_so_that_sorted_samples_do_no_harm(tempered, outer_cv
     )
     search.fit(proba[order], labels[order])  # a fold without a class would warn
     for plan in make_plans(search, read_sample(labels[order], proba[order])):
-        for training in plan.trainings:
-            for rows in (training.rows, *training.evaluations):
-                assert set(labels[order][rows]) == {0, 1, 2, 3}
+        for rows in (*plan.trainings, *plan.blocks):
+            assert set(labels[order][rows]) == {0, 1, 2, 3}
 
 
 @pytest.mark.parametrize(

@@ -218,10 +218,10 @@ PUBLISHED = ("DirichletKernelDensity", "KroneckerKernelRidge", "TwoStepKernelRid
 def z_score(search, one, other, P, y):
     """Paired difference of validation risks, in standard errors; below 0 where ``one`` is lower."""
     [plan] = make_plans(search, read_sample(y, P))
-    columns = [plan.columns[number] for number in plan.compared]
+    blocks = [plan.blocks[plan.columns[number].block] for number in plan.compared]
     folds = [
-        a.risk(P[column.rows], y[column.rows]) - b.risk(P[column.rows], y[column.rows])
-        for a, b, column in zip(one.models, other.models, columns, strict=True)
+        a.risk(P[rows], y[rows]) - b.risk(P[rows], y[rows])
+        for a, b, rows in zip(one.models, other.models, blocks, strict=True)
     ]
     comparison = as_comparison(folds)
     return comparison.difference / comparison.standard_error
