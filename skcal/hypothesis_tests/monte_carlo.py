@@ -237,7 +237,18 @@ def from_draws(sample: Sample, draws: list[Draws], method: str) -> CalibrationTe
         draws[0].nulls.shape[1], 1 if sample.notion.joint_law else len(draws), sample.groups
     )
     if not sample.notion.joint_law:
-        return _of_several_classes(draws, method, name)
+        observed = np.array([draw.observed[-1] for draw in draws])
+        pvalues = adjust_pvalues([draw.pvalue for draw in draws])
+        return CalibrationTestResult(
+            statistic=float(observed.sum()),
+            pvalue=float(pvalues.min()),
+            estimate=float(observed.sum()),
+            method=f"{method}, Holm over {len(draws)} classes",
+            notion=name,
+            class_statistics=observed,
+            class_pvalues=pvalues,
+            null_distribution=np.stack([draw.null for draw in draws]),
+        )
     shares = np.array([problem.share for problem in nonempty(sample)])
     # One path for the observed and the resampled sums.
     both = np.stack([np.column_stack([draw.nulls, draw.observed]) for draw in draws], axis=-1)
@@ -251,21 +262,6 @@ def from_draws(sample: Sample, draws: list[Draws], method: str) -> CalibrationTe
         method=method,
         notion=name,
         null_distribution=total.null,
-    )
-
-
-def _of_several_classes(draws, method, name):
-    observed = np.array([draw.observed[-1] for draw in draws])
-    pvalues = adjust_pvalues([draw.pvalue for draw in draws])
-    return CalibrationTestResult(
-        statistic=float(observed.sum()),
-        pvalue=float(pvalues.min()),
-        estimate=float(observed.sum()),
-        method=f"{method}, Holm over {len(draws)} classes",
-        notion=name,
-        class_statistics=observed,
-        class_pvalues=pvalues,
-        null_distribution=np.stack([draw.null for draw in draws]),
     )
 
 
@@ -284,64 +280,42 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
         The seed of the draws.
     n_jobs : int or None
     """
-    pairs = list(zip(statistics, problems, strict=True))
-    if problems[0].groups.independent:
-        redrawn = [null_distribution(*pair, n_resamples, random_state, n_jobs) for pair in pairs]
-        return [Draws(null[None], np.array([seen]), slack) for null, seen, slack in redrawn]
+    independent = problems[0].groups.independent
     # All problems of a draw flip the same groups, and share what the samples of a group share.
-    common = random_state.randint(2**31 - 1, size=n_resamples)
+    common = 0 if independent else random_state.randint(2**31 - 1, size=n_resamples)
     draws = []
-    for statistic, problem in pairs:
-        known = null_distribution(statistic, problem, n_resamples, random_state, n_jobs, common)
-        seeds = np.stack([common, random_state.randint(2**31 - 1, size=n_resamples)], axis=1)
-        flips = _in_chunks(_flip_statistics, statistic, problem, seeds, n_jobs)
-        [kept] = _statistic_values(statistic, observed_outcomes(problem))
-        slack = np.maximum(getattr(statistic, "slack", 0.0), _ROUNDING * np.abs(kept))
-        nulls, observed, _ = zip((flips, kept, slack), known, strict=True)
-        draws.append(Draws(np.stack(nulls), np.array(observed), slack))
+    for statistic, problem in zip(statistics, problems, strict=True):
+        slack = getattr(statistic, "slack", 0.0)
+        laws = [(redraw, observed_draw(problem))]
+        if not independent:
+            laws.append((flip, observed_outcomes(problem)))
+        nulls, observed = [], []
+        for law, outcomes in laws:
+            seeds = np.empty((n_resamples, 2), dtype=np.int64)
+            seeds[:, 0], seeds[:, 1] = random_state.randint(2**31 - 1, size=n_resamples), common
+            nulls.append(_in_chunks(law, statistic, problem, seeds, n_jobs))
+            observed.append(_statistic_values(statistic, outcomes)[0])
+        if not independent:
+            slack = np.maximum(slack, _ROUNDING * np.abs(observed[1]))
+        draws.append(Draws(np.stack(nulls[::-1]), np.array(observed[::-1]), slack))
     return draws
 
 
-def null_distribution(statistic, problem, n_resamples, random_state, n_jobs=None, group_seeds=None):
-    """Statistics of resampled outcomes (n_resamples, …), the observed one, and its rounding.
-
-    Parameters
-    ----------
-    statistic : callable
-        Maps a block of outcomes (k, n_rows) to k values, or k rows of them; ``statistic.chunk``
-        resamples at a time.
-    problem : Problem
-    n_resamples : int
-        The number of resamples.
-    random_state : RandomState
-        The seed of the draws.
-    n_jobs : int or None
-    group_seeds : ndarray of int of shape (n_resamples,) or None
-        They draw what the samples of a group share.
-    """
-    seeds = random_state.randint(2**31 - 1, size=(n_resamples, 1))
-    if group_seeds is not None:
-        seeds = np.column_stack([seeds, group_seeds])
-    null = _in_chunks(_draw_statistics, statistic, problem, seeds, n_jobs)
-    [observed] = _statistic_values(statistic, observed_draw(problem))
-    return null, observed, getattr(statistic, "slack", 0.0)
-
-
-def _in_chunks(draw, statistic, problem, seeds, n_jobs) -> np.ndarray:
+def _in_chunks(law, statistic, problem, seeds, n_jobs) -> np.ndarray:
     """Values of a statistic, whose outcomes are drawn a chunk at a time."""
     chunk = getattr(statistic, "chunk", 16)
     starts = range(0, len(seeds), chunk)
-    calls = [(draw, statistic, problem, seeds[start : start + chunk]) for start in starts]
+    calls = [(_draw, law, statistic, problem, seeds[start : start + chunk]) for start in starts]
     return np.concatenate(over_jobs(calls, n_jobs))
 
 
-def _draw_statistics(statistic, problem, seeds):
-    return _statistic_values(statistic, redraw(problem, *seeds.T))
+def _draw(law, statistic, problem, seeds):
+    return _statistic_values(statistic, law(problem, *seeds.T))
 
 
-def _flip_statistics(statistic, problem, seeds):
-    signs = group_signs(seeds[:, 0], problem.groups)
-    return _statistic_values(statistic, flip_groups(problem, signs, seeds[:, 1]))
+def flip(problem: Problem, seeds, group_seeds) -> np.ndarray:
+    """Outcomes of which groups keep or change the signs of all residuals; see the module."""
+    return flip_groups(problem, group_signs(group_seeds, problem.groups), seeds)
 
 
 def _statistic_values(statistic, codes) -> np.ndarray:

@@ -21,11 +21,11 @@ from skcal._selection import LEVEL
 from skcal._show import Table, number, pvalue_text, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, is_significant, row_blocks
-from skcal.hypothesis_tests.monte_carlo import level_of
+from skcal.hypothesis_tests.monte_carlo import flip, level_of
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
 from skcal.metrics.limits import clopper_pearson, proportion_limits
-from skcal.metrics.statistic import draw_codes, flip_groups, group_signs, observed_draw, redraw
+from skcal.metrics.statistic import draw_codes, observed_draw, redraw
 from skcal.notions import Problem
 from skcal.recalibration.scalar_scaling import SplineScaling
 from skcal.sample import read_sample, refuse_vectors
@@ -540,17 +540,20 @@ def step_down(family, n_resamples, rng, n_jobs):
     observed = np.concatenate([part(part.codes)[0] for part in family])
     order = np.argsort(-observed, kind="stable")
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
-    seeds = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
-    laws = [_redraw]
+    seeds = common = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
+    laws = [redraw]
     # All problems flip the same groups, and share what those share.
     if not family[0].problem.groups.independent:
-        seeds = np.hstack([rng.randint(2**31 - 1, size=(n_resamples, 1)), seeds])
-        laws.append(_flip)
+        common = rng.randint(2**31 - 1, size=(n_resamples, 1))
+        laws.append(flip)
     row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
     blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
     tested = []
     for law in laws:
-        calls = ((_exceedances, law, family, seeds[rows], order, bar) for rows in blocks)
+        calls = (
+            (_exceedances, law, family, seeds[rows].T, common[rows, 0], order, bar)
+            for rows in blocks
+        )
         counted = over_jobs(calls, n_jobs)
         counts = np.sum([count for count, _ in counted], axis=0)
         tested.append((counts, np.concatenate([maxima for _, maxima in counted])))
@@ -561,23 +564,12 @@ def step_down(family, n_resamples, rng, n_jobs):
     return adjusted, np.stack([maxima for _, maxima in tested])
 
 
-def _redraw(family, seeds):
-    of_parts, common = seeds[:, -len(family) :], seeds[:, 0]
-    return [redraw(part.problem, of_parts[:, k], common) for k, part in enumerate(family)]
-
-
-def _flip(family, seeds):
-    signs = group_signs(seeds[:, 0], family[0].problem.groups)
-    return [
-        flip_groups(part.problem, signs, of_part)
-        for part, of_part in zip(family, seeds.T[1:], strict=True)
-    ]
-
-
-def _exceedances(draw, family, seeds, order, bar):
+def _exceedances(law, family, seeds, common, order, bar):
     """How often the largest of each segment and those after it reaches the bar; all maxima."""
-    blocks = draw(family, seeds)
-    drawn = [part(block) for part, block in zip(family, blocks, strict=True)]
+    drawn = [
+        part(law(part.problem, of_part, common))
+        for part, of_part in zip(family, seeds, strict=True)
+    ]
     largest = np.hstack(drawn)[:, order[::-1]]
     largest = np.maximum.accumulate(largest, axis=1)[:, ::-1]
     return np.count_nonzero(largest >= bar, axis=0), largest[:, 0]

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 
 from skcal.hypothesis_tests import calibration_test, scan_test, skce_test
 from skcal.hypothesis_tests.joint import WEIGHTS, JointStatistics, combined_pvalues
-from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.hypothesis_tests.monte_carlo import draw_nulls
 from skcal.metrics import calibration_slope
 from skcal.metrics.statistic import observed_codes
 from skcal.notions import make_problems
@@ -29,9 +29,9 @@ def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
     statistics = JointStatistics(problem)
     scan = scan_test(y, p**1.3, n_resamples=99, random_state=3)
     seed = np.random.RandomState(3)
-    null, observed, _ = null_distribution(statistics, statistics.problem, 99, seed)
-    assert_allclose(null[:, -1], scan.null_distribution)
-    assert observed[-1] == pytest.approx(scan.statistic)
+    [draws] = draw_nulls([statistics], [statistics.problem], 99, seed)
+    assert_allclose(draws.nulls[0, :, -1], scan.null_distribution)
+    assert draws.observed[0, -1] == pytest.approx(scan.statistic)
     assert result.statistic_pvalues["scan"] >= scan.pvalue
 
     proba = rng.dirichlet([1, 1, 1], 100)

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn import config_context
 
-from skcal.hypothesis_tests.monte_carlo import null_distribution
+from skcal.hypothesis_tests.monte_carlo import draw_nulls
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.kernel import KernelStatistic
@@ -245,7 +245,8 @@ def test_statistics_in_double_precision_have_no_slack(notion):
     problem, _ = problem_and_codes(notion)
     for statistic in (ECE, lambda outcomes, features: float(outcomes.mean())):
         function = prepare(statistic, problem, {})
-        assert null_distribution(function, problem, 5, np.random.RandomState(0))[2] == 0
+        [draws] = draw_nulls([function], [problem], 5, np.random.RandomState(0))
+        assert draws.slack == 0
 
 
 def spread(outcomes, features):
@@ -262,7 +263,8 @@ def test_null_distribution_is_invariant_to_workers_and_blocks(statistic, notion)
         function = prepare(statistic, problem, {})
         if chunk:
             function.chunk = chunk
-        return null_distribution(function, problem, 37, np.random.RandomState(0), n_jobs)[:2]
+        [draws] = draw_nulls([function], [problem], 37, np.random.RandomState(0), n_jobs)
+        return draws.nulls[0], draws.observed[0]
 
     null, observed = draw_null()
     assert null.shape == (37,)
