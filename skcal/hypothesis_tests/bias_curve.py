@@ -39,11 +39,11 @@ class BiasCurve(CalibrationTestResult):
     confidence_level : float
     """
 
-    values: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    predicted: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    observed: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    chance: np.ndarray = field(default_factory=lambda: np.empty(0), repr=False)
-    confidence_level: float = 0.95
+    values: np.ndarray = field(repr=False)
+    predicted: np.ndarray = field(repr=False)
+    observed: np.ndarray = field(repr=False)
+    chance: np.ndarray = field(repr=False)
+    confidence_level: float
 
     def to_frame(self):
         """Return a pandas data frame, a row for each window."""
@@ -174,7 +174,6 @@ def bias_curve(
     return BiasCurve(
         statistic=max(abs(each.statistic) for each in described),
         pvalue=float(pvalues.min()),
-        estimate=np.nan,
         method=f"windows along a feature, {level_of(sample)}",
         notion=str(sample.notion),
         null_distribution=maxima[0],

@@ -283,7 +283,6 @@ def _hosmer_lemeshow(problem, rule, min_expected, external):
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=positive(chi2.sf(statistic, freedom)),
-        estimate=np.nan,
         method=f"Hosmer-Lemeshow, χ² with {freedom} degrees of freedom, asymptotic level",
     )
 
@@ -429,7 +428,6 @@ def _wald(fit, tested, freedom, argument):
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=positive(f.sf(statistic * rest / (size * freedom), size, rest)),
-        estimate=np.nan,
         method=f"Wald's with a sandwich covariance, F with {size} and {rest:.3g} degrees of "
         "freedom, asymptotic level",
         degrees_of_freedom=freedom,
@@ -442,6 +440,5 @@ def _likelihood_ratio(fit, tested, null):
     return CalibrationTestResult(
         statistic=statistic,
         pvalue=positive(chi2.sf(statistic, freedom)),
-        estimate=np.nan,
         method=f"likelihood ratio, χ² with {freedom} degree(s) of freedom, asymptotic level",
     )

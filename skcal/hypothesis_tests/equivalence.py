@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from numbers import Real
 from typing import Any, Literal, NamedTuple
@@ -17,7 +16,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
-from skcal.hypothesis_tests.largest_gap import largest_gap_limit
+from skcal.hypothesis_tests.largest_gap import largest_gap_limit, variances_of_ranges
 from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.hypothesis_tests.needed_samples import (
     CHANCE,
@@ -328,37 +327,36 @@ def bounded(
         for problem in nonempty(sample)
     ]
     tail = 1 - confidence_level
-    alpha, largest_gap = tail / len(problems), np.nan
+    name, alpha = error, tail / len(problems)
+    if interval is not None:
+        name, method = "interval", "binomial"
+        ends = _check_interval(interval)
+        each = [_interval_bounds(problem, limit, alpha, ends) for problem in problems]
+    elif error == "calibration":
+        each = [_calibration_bounds(limits or ErrorLimits(sample), pvalue, limit, tail)]
+    elif error == "rms":
+        each = [_rms_bounds(sample, limit, tail, n_bins)]
+    elif error == "ece":
+        name = "expected"
+        each = [_ece_bounds(problem, limit, alpha, n_bins) for problem in problems]
+    else:
+        each = [_cutoff_bounds(problem, limit, alpha, method) for problem in problems]
+    largest_gap = np.nan
     if interval is None:
         largest_gap = max(_largest_gap(problem, min_share, alpha) for problem in problems)
-    bounds: Callable[..., _Bounds]
-    kind: str = method
-    if interval is not None:
-        name, kind, bounds = "interval", "binomial", _interval_bounds
-        options: dict[str, Any] = {"interval": _check_interval(interval)}
-    elif error == "ece":
-        name, bounds, options = "expected", _ece_bounds, {"n_bins": n_bins}
-    elif error == "cutoff":
-        name, bounds, options = "cutoff", _cutoff_bounds, {"method": method}
-    if interval is None and error == "calibration":
-        name = error
-        found = _calibration_bounds(limits or ErrorLimits(sample), pvalue, limit, tail)
-    elif interval is None and error == "rms":
-        name, found = error, _rms_bounds(sample, limit, tail, n_bins)
-    else:
-        found = _Bounds.largest([bounds(problem, limit, alpha, **options) for problem in problems])
+    bounds = _Bounds.largest(each)
     return EquivalenceTestResult(
-        verdict="below" if found.high <= limit else "above" if found.low > limit else "unknown",
-        estimate=found.estimate,
-        low=max(found.low, 0.0),
-        high=min(found.high, 1.0),
+        verdict="below" if bounds.high <= limit else "above" if bounds.low > limit else "unknown",
+        estimate=bounds.estimate,
+        low=max(bounds.low, 0.0),
+        high=min(bounds.high, 1.0),
         limit=limit,
         n_samples=len(sample.codes),
-        n_samples_needed=found.n_samples_needed,
-        assumed_error=found.assumed_error,
+        n_samples_needed=bounds.n_samples_needed,
+        assumed_error=bounds.assumed_error,
         largest_gap=largest_gap,
         error=name,
-        method=kind,
+        method=method,
         notion=str(sample.notion),
         min_share=min_share,
         confidence_level=confidence_level,
@@ -378,7 +376,7 @@ class _Bounds(NamedTuple):
     def largest(cls, bounds) -> _Bounds:
         """The bounds of the largest error of several problems."""
         estimate, low, high = (max(column) for column in list(zip(*bounds, strict=True))[:3])
-        return cls(estimate, low, high, *max(one[3:] for one in bounds))
+        return cls(estimate, low, high, *max(each[3:] for each in bounds))
 
 
 def _calibration_bounds(limits, pvalue, limit, tail) -> _Bounds:
@@ -406,49 +404,47 @@ def _largest_gap(problem: Problem, min_share, alpha) -> float:
 def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
     """The largest difference of the numbers of events in any range of predictions, per sample."""
     terms, rate = _Terms(problem), np.log(1 / alpha)
-    estimate = largest_over_ranges(problem)
+    estimate, deviation = largest_over_ranges(problem), terms.deviation
     if method == "exact":
-        high = _exact_high(terms, rate)
+        implied = float(terms.implied.sum())
+        high = _exact_rise(terms.steps, terms.seen, implied, terms.n, rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
         z = problem.groups.or_singles(problem.weight).quantile(alpha, problem.weight)
-        high = _asymptotic_high(terms, z if problem.groups.independent else norm.isf(alpha))
+        of_singles = z if problem.groups.independent else norm.isf(alpha)
+        variances = terms.implied, terms.seen
+        high = max(_asymptotic_rise(terms.steps, each, of_singles) for each in variances)
         if not problem.groups.independent:
-            terms.sigma, between = _between_quantiles(problem, terms, z)
-            high = max(high, between)
-        high += rate * terms.most / terms.n
-        noise_of_range = _range_quantile(alpha) * z / norm.isf(alpha)
-        low = estimate - noise_of_range * terms.sigma / np.sqrt(terms.n)
+            deviation, between = _between_quantiles(problem, z)
+            deviation, high = max(terms.deviation, deviation), np.maximum(high, between)
+        high += rate * terms.most
+        low = estimate - _range_quantile(alpha) * z / norm.isf(alpha) * deviation
 
     def high_of(steps, variances, n):
         if method == "exact":
-            return _exact_rise(steps, variances * n, variances.sum() * n, n, rate)
-        return _asymptotic_rise(steps, variances, z, _FEW_SCALES) + rate * terms.most / n
+            return _exact_rise(steps, variances, variances.sum(), n, rate)
+        unseen = rate * terms.most * terms.n / n
+        return _asymptotic_rise(steps, variances, z, _FEW_SCALES) + unseen
 
     needed, assumed = needed_for_cutoff_error(GapSums.of(problem), limit, estimate, high_of)
-    return _Bounds(estimate, low, high, needed, assumed)
+    return _Bounds(estimate, low, float(high), needed, assumed)
 
 
-def _between_quantiles(problem, terms, z) -> tuple[float, float]:
-    """The largest standard deviation of groups of any range times √n, and the bound.
+def _between_quantiles(problem, z) -> tuple[float, float]:
+    """The largest standard deviation of groups of all ranges between quantiles, and the bound.
 
-    That is the largest mean residual plus z standard deviations of all ranges between quantiles.
+    That is the largest mean residual plus z standard deviations.
     """
-    x, groups, n = problem.features[:, 0], problem.groups, terms.n
+    x, groups, weight = problem.features[:, 0], problem.groups, problem.weight / len(problem.weight)
     edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
-    residuals = problem.weight * problem.residuals[:, 0]
     cells = np.searchsorted(edges, x)
-    sums = groups.sums_in_cells(residuals, cells, len(edges))
-    law = groups.covariance_of_cells(problem.weight, x.astype(np.float64), cells, len(edges))
-    paths = np.cumsum(sums, axis=1) / n
-    paths = np.pad(paths, ((0, 0), (1, 0)))
-    path, variances = paths.sum(axis=0), np.zeros(2 * [paths.shape[1]])
-    law = np.pad(law.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0))) / n**2
-    for products in (groups.n_groups / (groups.n_groups - 1) * paths.T @ paths, law):
-        own = np.diagonal(products)
-        variances = np.maximum(own + own[:, None] - 2 * products, variances)
+    sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cells, len(edges))
+    law = groups.covariance_of_cells(weight, x.astype(np.float64), cells, len(edges))
+    seen = groups.n_groups / (groups.n_groups - 1) * sums.T @ sums
+    variances = np.maximum(*map(variances_of_ranges, (seen, law))).clip(0)
+    path = np.append(0, np.cumsum(sums.sum(axis=0)))
     bound = np.abs(path - path[:, None]) + z * np.sqrt(variances)
-    return max(terms.sigma, float(np.sqrt(n * variances.max()))), float(bound.max())
+    return float(np.sqrt(variances.max())), float(bound.max())
 
 
 class _Terms:
@@ -457,36 +453,34 @@ class _Terms:
     Attributes
     ----------
     n : int
-    residuals, squares, variances : ndarray of shape (n_distinct,)
-        Of w δ, w² δ² and w² p (1 - p), each divided by n; weights w have mean 1.
-    sigma : float
-        The standard deviation of a term w δ, by the larger of the means of squares and variances.
+    steps : ndarray of shape (n_distinct,)
+        What equal predictions add to the mean of w δ; weights w have mean 1.
+    seen, implied : ndarray of shape (n_distinct,)
+        Variances of the steps by w² δ² and by w² p (1 - p).
+    deviation : float
+        The standard deviation of the mean of w δ, by the larger one.
     most : float
-        The largest weight, times the design effect of groups.
+        The largest weight, as a share of all, times the design effect of groups.
     """
 
     def __init__(self, problem: Problem):
         x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
         _, places = np.unique(x, return_inverse=True)
-        self.n, weight = len(x), problem.weight
-        self.residuals, self.squares, self.variances = (
-            np.bincount(places, values) / self.n
+        self.n, weight = len(x), problem.weight / len(x)
+        self.steps, self.seen, self.implied = (
+            np.bincount(places, values)
             for values in (weight * delta, (weight * delta) ** 2, weight**2 * (x * (1 - x)))
         )
+        self.deviation = float(np.sqrt(max(self.seen.sum(), self.implied.sum())))
         # No event of a rate 3 / n is seen in 5 % of the samples: how many tell as much as one.
-        effect = problem.groups.design_effect(weight)
-        self.most = float(weight.max()) * effect
-        self.sigma = float(np.sqrt(max(self.squares.sum(), self.variances.sum())))
-
-
-def _asymptotic_high(terms, z) -> float:
-    """Sup over ranges of the mean residual plus z standard errors, by the larger variance."""
-    variances = terms.variances / terms.n, terms.squares / terms.n
-    return float(max(_asymptotic_rise(terms.residuals, one, z) for one in variances))
+        self.most = float(weight.max()) * problem.groups.design_effect(weight)
 
 
 def _asymptotic_rise(steps, variances, z, scales=_SCALES) -> np.ndarray:
-    """That of steps (…, n_steps) with these variances; √V = min_a V / (2a) + a / 2."""
+    """Sup over ranges of the sum of steps (…, n_steps) plus z standard deviations.
+
+    √V = min_a V / (2a) + a / 2.
+    """
     high: Any = 0.0
     scales = np.sqrt(variances.sum()) * scales
     for sign in (1, -1):
@@ -499,14 +493,10 @@ def _asymptotic_rise(steps, variances, z, scales=_SCALES) -> np.ndarray:
     return high
 
 
-def _exact_high(terms, rate) -> float:
-    return float(_exact_rise(terms.residuals, terms.squares, terms.variances.sum(), terms.n, rate))
-
-
-def _exact_rise(steps, squares, variance, n, rate) -> np.ndarray:
-    """The exact bound, by Σ δ² / n at each step and the mean of p (1 - p)."""
-    slope = min(0.7, np.sqrt(2 * rate / (n * max(variance, 1 / n))))
-    drift = (-np.log1p(-slope) - slope) / slope * squares
+def _exact_rise(steps, seen, implied, n, rate) -> np.ndarray:
+    """The exact bound, by the variances of the steps that are seen, and that of all implied."""
+    slope = min(0.7, np.sqrt(2 * rate / max(n**2 * implied, 1)))
+    drift = (-np.log1p(-slope) - slope) / slope * n * seen
     rises = [_largest_rise(sign * steps + drift) for sign in (1, -1)]
     return np.maximum(*rises) + rate / (n * slope)
 
@@ -539,28 +529,30 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     sign = np.sign(moments.gaps[inside, 0])
     signed = sign * problem.residuals[:, 0]
     # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
-    apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n
-    variance = max(terms.sigma**2 + apart_from_mean, 0) / terms.n
+    apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n**2
+    variance = max(terms.deviation**2 + apart_from_mean, 0)
     law = weight * sign / terms.n, x
     variance = groups.larger_variance(variance, weight * (signed - estimate) / terms.n, law)
+    deviation = terms.deviation
     if not groups.independent:
-        terms.sigma = float(np.sqrt(terms.n * variance))
+        deviation = float(np.sqrt(variance))
         apart = np.zeros((len(x), len(filled)))
         apart[np.arange(len(x)), inside] = weight * (problem.residuals - moments.gaps[inside])[:, 0]
         of_bins = groups.covariance_of_cells(weight, x, inside, len(filled))
         seen = groups.variance_of_sum(apart[:, filled])
         deviations = np.sqrt(np.maximum(seen, np.diagonal(of_bins)[filled]))
         errors = np.maximum(errors, deviations / mass)
-    high = estimate + z * np.sqrt(variance) + rate * terms.most / terms.n
+    high = estimate + z * np.sqrt(variance) + rate * terms.most
     true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
 
     def noise(n):
-        own = errors * np.sqrt(terms.n / n)
+        part = terms.n / n
+        scales = errors * np.sqrt(part)
         with np.errstate(divide="ignore", invalid="ignore"):
-            mean = foldnorm.mean(np.nan_to_num(true_gaps / own, posinf=1e9), scale=own)
-        mean = np.where(own > 0, mean, true_gaps)
-        width = (z + norm.ppf(CHANCE)) * terms.sigma / np.sqrt(n)
-        return float(share @ (mean - true_gaps)) + width + rate * terms.most / n
+            mean = foldnorm.mean(np.nan_to_num(true_gaps / scales, posinf=1e9), scale=scales)
+        mean = np.where(scales > 0, mean, true_gaps)
+        width = (z + norm.ppf(CHANCE)) * deviation * np.sqrt(part)
+        return float(share @ (mean - true_gaps)) + width + rate * terms.most * part
 
     assumed = float(share @ true_gaps)
     if groups.independent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -90,12 +90,12 @@ class JointTestResult(CalibrationTestResult):
         Samples with an outcome against a prediction of 0 or 1 that rounding may explain.
     """
 
-    statistic_pvalues: dict[str, float] = field(default_factory=dict)
-    direction: str = ""
-    spread: str = ""
-    n_impossible: int = 0
-    resolution: float | None = None
-    n_rounded: int = 0
+    statistic_pvalues: dict[str, float]
+    direction: str
+    spread: str
+    n_impossible: int
+    resolution: float | None
+    n_rounded: int
 
     def _how(self) -> str:
         confidence = {"too extreme": "overconfident", "not extreme enough": "underconfident"}
@@ -104,25 +104,25 @@ class JointTestResult(CalibrationTestResult):
         return f", {words}" if words else ""
 
     def __str__(self):
-        lines = [
-            wrapped(self._head()),
-            f"method   {self.method}; kind: {self.notion}",
-        ]
-        lines.append("p-values of its statistics, adjusted for all of them:")
+        lines = [wrapped(self._head()), f"method   {self.method}; kind: {self.notion}"]
         if self.n_rounded:
-            lines.insert(
-                2,
+            lines.append(
                 f"{self.n_rounded:,} outcomes against predictions of 0 or 1: these may be rounded, "
-                f"in steps of {self.resolution:g}",
+                f"in steps of {self.resolution:g}"
             )
+        lines.append("p-values of its statistics, adjusted for all of them:")
         lines += [f"  {name:9} {p:<7.2g}{what}" for name, p, what in self._read_statistics()]
         return "\n".join(lines)
 
     def _shown(self):
-        parts = [
-            (f"p-value of {name}", f"{p:.2g}: {what}") for name, p, what in self._read_statistics()
+        return [
+            ("method", self.method),
+            ("kind of calibration", str(self.notion)),
+            *(
+                (f"p-value of {name}", f"{p:.2g}: {what}")
+                for name, p, what in self._read_statistics()
+            ),
         ]
-        return [("method", self.method), ("kind of calibration", str(self.notion)), *parts]
 
     def _read_statistics(self) -> list[tuple[str, float, str]]:
         """Name and p-value of each statistic, and what it says or would have found."""
@@ -349,7 +349,6 @@ def joint_test(
     return JointTestResult(
         statistic=max(values),
         pvalue=float(pvalues.min()),
-        estimate=np.nan,
         method=method,
         notion=str(sample.notion),
         null_distribution=nulls if by_class else nulls[0],
@@ -359,7 +358,7 @@ def joint_test(
         n_impossible=sum(one.n_impossible for one in statistics),
         resolution=step,
         n_rounded=sum(map(n_moved, given, problems)),
-        **(of_classes(len(problems), filled, values, pvalues) if by_class else {}),
+        **of_classes(sample, filled, values, pvalues),
     )
 
 

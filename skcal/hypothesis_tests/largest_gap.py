@@ -24,9 +24,9 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
         The quantile of half widths, and its probability.
     """
     cells = gaps.in_cells(_CELLS)
-    of_rows = np.repeat(cells, np.diff([*gaps.starts, len(gaps.x)]))
+    of_rows = gaps.of_rows(cells)
     weighted = gaps.weight * gaps.residuals
-    mass, sums, seen, implied = (
+    mass, path, seen, implied = (
         np.append(0.0, np.cumsum(np.bincount(of_rows, values)))
         for values in (gaps.weight, weighted, weighted**2, gaps.implied)
     )
@@ -38,16 +38,18 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     variances = np.maximum(seen[end] - seen[first], implied[end] - implied[first])
     if not gaps.groups.independent:
         n = gaps.groups.n_groups
-        paths = np.pad(np.cumsum(gaps.group_sums(cells), axis=1), ((0, 0), (1, 0)))
-        products = n / (n - 1) * paths.T @ paths
-        squares = np.diagonal(products)
-        of_groups = squares[first] + squares[end] - 2 * products[first, end]
+        sums = gaps.group_sums(cells)
         known = gaps.groups.covariance_of_cells(gaps.weight, gaps.x, of_rows, len(mass) - 1)
-        path = np.pad(known.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-        squares = np.diagonal(path)
-        of_known = squares[first] + squares[end] - path[first, end] - path[end, first]
-        variances = np.maximum(variances, np.maximum(of_groups, of_known))
+        for covariances in (n / (n - 1) * sums.T @ sums, known):
+            variances = np.maximum(variances, variances_of_ranges(covariances)[first, end])
     deviations = np.sqrt(np.maximum(variances, 0))
     unseen = np.log(1 / tail) * gaps.weight.max()
-    limits = (np.abs(sums[end] - sums[first]) + z * deviations + unseen) / held
+    limits = (np.abs(path[end] - path[first]) + z * deviations + unseen) / held
     return float(min(limits.max(), 1.0))
+
+
+def variances_of_ranges(covariances: np.ndarray) -> np.ndarray:
+    """Variances of the sums over the cells from i to before j, by the covariances of the cells."""
+    path = np.pad(covariances.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
+    squares = np.diagonal(path)
+    return squares[:, None] + squares - path - path.T

@@ -16,11 +16,16 @@ from sklearn.utils import check_random_state
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
-from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, positive
+from skcal.hypothesis_tests.result import (
+    RESAMPLING,
+    CalibrationTestResult,
+    only_problem,
+    positive,
+)
 from skcal.kernels import Kernel
 from skcal.metrics.limits import warn_if_few_events
 from skcal.metrics.mean_embedding import embedding_terms, place_locations
-from skcal.sample import read_sample, refuse_groups
+from skcal.sample import read_sample
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10
@@ -150,21 +155,13 @@ def mean_embedding_test(
     ... ).pvalue
     0.001
     """
-    sample = read_sample(
-        y_true,
-        y_proba,
-        notion,
-        sample_weight,
-        labels,
-        pos_label,
-        from_logits,
-        groups=groups,
-        at_least=2,
-    )
-    if method != "monte-carlo":
-        refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2)
     rng = check_random_state(random_state)
-    problems = nonempty(sample)
+    problems = nonempty(sample) if method == "monte-carlo" else [only_problem(sample, method)]
+    problems = [
+        problem._replace(weight=problem.weight / problem.weight.mean()) for problem in problems
+    ]
     statistics = []
     for problem in problems:
         points, classes = place_locations(
@@ -182,10 +179,9 @@ def mean_embedding_test(
         pairs = zip(statistics, problems, strict=True)
         estimate = sum(problem.share * test.squared_error(problem) for test, problem in pairs)
         return replace(result, estimate=float(estimate))
-    if len(sample.problems()) > 1:
-        raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
     choose = n_locations == "auto" and locations is None
-    return _asymptotic(statistics[0], problems[0], method, str(sample.notion), choose)
+    result = _asymptotic(statistics[0], problems[0], method, choose)
+    return replace(result, notion=str(sample.notion))
 
 
 class _Embedding:
@@ -193,7 +189,7 @@ class _Embedding:
 
     def __init__(self, problem, kernel, points, classes, drop):
         n, m = problem.features.shape
-        k = kernel.matrix(problem.features, points) * _relative_weight(problem)
+        k = kernel.matrix(problem.features, points) * problem.weight[:, None]
         kp = k * problem.features.astype(np.float64)[:, classes]
         # V_ab = mean k_a k_b (1[c_a = c_b] p_{c_a} - p_{c_a} p_{c_b})
         V = (np.where(classes[:, None] == classes, k.T @ kp, 0.0) - kp.T @ kp) / n
@@ -229,13 +225,8 @@ class _Embedding:
         return sums
 
 
-def _relative_weight(problem):
-    """Weights of mean 1, a column."""
-    return (problem.weight / problem.weight.mean())[:, None]
-
-
 def _terms(problem, kernel, points, classes):
-    return _relative_weight(problem) * embedding_terms(problem, kernel, points, classes)
+    return problem.weight[:, None] * embedding_terms(problem, kernel, points, classes)
 
 
 def _correlation(V):
@@ -297,7 +288,7 @@ def _supported(X, k, classes, V):
     return np.sort(kept), events
 
 
-def _asymptotic(statistic, problem, method, name, choose):
+def _asymptotic(statistic, problem, method, choose):
     """χ²_J or Hotelling's F."""
     X = problem.features.astype(np.float64, copy=False)
     V, points, classes = statistic.V, statistic.points, statistic.classes
@@ -324,5 +315,4 @@ def _asymptotic(statistic, problem, method, name, choose):
         pvalue=pvalue,
         estimate=float(np.mean(mean**2)),
         method=f"mean embeddings, {method}, asymptotic level",
-        notion=name,
     )

@@ -286,7 +286,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     draws = []
     for statistic, problem in zip(statistics, problems, strict=True):
         slack = getattr(statistic, "slack", 0.0)
-        laws = [(redraw, observed_draw(problem))]
+        laws: list[Any] = [(redraw, observed_draw(problem))]
         if not independent:
             laws.append((flip, observed_outcomes(problem)))
         nulls, observed = [], []

@@ -19,7 +19,7 @@ from skcal._validation import CONFIDENCE_LEVEL, InputError, as_floats, is_signif
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
 from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
-from skcal.sample import Sample
+from skcal.sample import Sample, refuse_groups
 
 _LARGE = 100_000  # samples
 #: Constraints of a test that draws its null distribution.
@@ -35,7 +35,7 @@ def default_resamples(n_samples: int) -> int:
     return 999 if n_samples <= _LARGE else 199
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class CalibrationTestResult(ShownRounded):
     """Result of a test of H0: "calibrated in this notion", or "equally miscalibrated".
 
@@ -66,7 +66,7 @@ class CalibrationTestResult(ShownRounded):
 
     statistic: float
     pvalue: float
-    estimate: float
+    estimate: float = np.nan
     method: str
     notion: str = ""
     class_statistics: np.ndarray | None = field(default=None, repr=False)
@@ -117,8 +117,8 @@ class CalibrationTestResult(ShownRounded):
         lines = [
             wrapped(self._head()),
             f"method     {self.method}; kind: {self.notion}",
+            f"statistic  {self.statistic:.4g}",
         ]
-        lines.append(f"statistic  {self.statistic:.4g}")
         if not np.isnan(self.null_mean):
             lines.append(f"under H0   {self.null_mean:.4g} on average")
         if self.estimate != self.statistic and not np.isnan(self.estimate):
@@ -246,20 +246,29 @@ def of_each_problem(
     results = [_test_class(test, problems[k], titles[k]) for k in filled]
     pvalues = adjust_pvalues([result.pvalue for result in results])
     statistics = [result.statistic for result in results]
-    classes = of_classes(len(problems), filled, statistics, pvalues)
     return CalibrationTestResult(
-        statistic=float(np.nansum(classes["class_statistics"])),
+        statistic=float(sum(statistics)),
         pvalue=float(pvalues.min()),
-        estimate=np.nan,
         method=f"{results[0].method}, Holm over {len(results)} classes",
         notion=str(sample.notion),
-        **classes,
+        **of_classes(sample, filled, statistics, pvalues),
     )
 
 
-def of_classes(n_classes: int, filled: list[int], statistics, pvalues) -> dict[str, Any]:
+def only_problem(sample: Sample, method: str) -> Problem:
+    """The problem of a sample, for a limit that holds for independent samples of one problem."""
+    refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
+    problems = sample.problems()
+    if len(problems) > 1:
+        raise ValueError(f"notion={sample.notion!r} is several problems. Use method='monte-carlo'.")
+    return problems[0]
+
+
+def of_classes(sample: Sample, filled: list[int], statistics, pvalues) -> dict[str, Any]:
     """The fields of a result about single classes, NaN for those without samples."""
-    columns = np.full((2, n_classes), np.nan)
+    if not sample.notion.by_class:
+        return {}
+    columns = np.full((2, len(sample.classes)), np.nan)
     columns[:, filled] = statistics, pvalues
     return {"class_statistics": columns[0], "class_pvalues": columns[1]}
 

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from skcal._show import Table, number, percent, pvalue_text, wrapped
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
+from skcal.hypothesis_tests.largest_gap import variances_of_ranges
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, level_of
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
@@ -92,9 +93,9 @@ class ScanTestResult(CalibrationTestResult):
     confidence_level : float
     """
 
-    ranges: list[ScanRange] = field(default_factory=list, repr=False)
-    lower_bound: float = 0.0
-    confidence_level: float = 0.95
+    ranges: list[ScanRange] = field(repr=False)
+    lower_bound: float
+    confidence_level: float
 
     def to_frame(self):
         """Return the ranges as a pandas data frame, a row each."""
@@ -114,10 +115,7 @@ class ScanTestResult(CalibrationTestResult):
         return f"no evidence of miscalibration in any range of predictions ({p})"
 
     def __str__(self):
-        lines = [
-            wrapped(self._head()),
-            f"method     {self.method}; kind: {self.notion}",
-        ]
+        lines = [wrapped(self._head()), f"method     {self.method}; kind: {self.notion}"]
         level = percent(self.confidence_level)
         if not self.ranges:
             return "\n".join(lines)
@@ -140,12 +138,7 @@ class ScanTestResult(CalibrationTestResult):
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 
 
-@validate_params(
-    {
-        **CONFIDENCE_LEVEL,
-        **RESAMPLING,
-    }
-)
+@validate_params({**CONFIDENCE_LEVEL, **RESAMPLING})
 def scan_test(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -319,14 +312,13 @@ def scan_of(sample: Sample, confidence_level, n_resamples, rng, n_jobs=None) -> 
     return ScanTestResult(
         statistic=max(values),
         pvalue=float(pvalues.min()),
-        estimate=np.nan,
         method=f"Scan of ranges of predictions, {level_of(sample)}",
         notion=str(sample.notion),
         null_distribution=np.stack([draw.null for draw in draws]) if by_class else draws[0].null,
         ranges=ranges,
         lower_bound=bound,
         confidence_level=confidence_level,
-        **(of_classes(len(problems), filled, values, pvalues) if by_class else {}),
+        **of_classes(sample, filled, values, pvalues),
     )
 
 
@@ -392,14 +384,8 @@ class RangeScan:
         cell = np.repeat(np.arange(n_cells), np.diff([*self.starts, len(x)]))
         sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cell, n_cells)
         law = groups.covariance_of_cells(weight, x, cell, n_cells)
-        return np.maximum(*map(self._over_squares, (sums.T @ sums, law)))
-
-    def _over_squares(self, covariances) -> np.ndarray:
-        """Sums (n_ranges,) of the covariances (n_cells, n_cells) of all cells of each range."""
-        total = np.pad(covariances.cumsum(axis=0).cumsum(axis=1), ((1, 0), (1, 0)))
-        first, end = self.first, self.end
-        low, high = total[first, end] - total[first, first], total[end, end] - total[end, first]
-        return np.maximum(high - low, 0)
+        larger = np.maximum(*map(variances_of_ranges, (sums.T @ sums, law)))
+        return larger[self.first, self.end]
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""

@@ -109,8 +109,8 @@ class SegmentTestResult(CalibrationTestResult):
         The largest statistic of redrawn outcomes; None for the notion "classwise".
     """
 
-    segments: list[Segment] = field(default_factory=list, repr=False)
-    n_left_out: int = 0
+    segments: list[Segment] = field(repr=False)
+    n_left_out: int
 
     @property
     def compared_with(self) -> str:
@@ -341,7 +341,6 @@ def segment_test(
     return SegmentTestResult(
         statistic=max(abs(segment.statistic) for segment in worst_first),
         pvalue=worst_first[0].pvalue,
-        estimate=np.nan,
         method=f"segments{' relative to all samples' * relative} by {_METHODS[statistic]}, "
         f"{'asymptotic level' if relative else level_of(sample)} over all segments",
         notion=str(sample.notion),
@@ -541,7 +540,7 @@ def step_down(family, n_resamples, rng, n_jobs):
     order = np.argsort(-observed, kind="stable")
     bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
     seeds = common = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
-    laws = [redraw]
+    laws: list[Any] = [redraw]
     # All problems flip the same groups, and share what those share.
     if not family[0].problem.groups.independent:
         common = rng.randint(2**31 - 1, size=(n_resamples, 1))

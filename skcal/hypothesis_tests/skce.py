@@ -22,6 +22,7 @@ from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, monte_car
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
     CalibrationTestResult,
+    only_problem,
     positive,
     resampled_pvalue,
     warn_if_few,
@@ -30,7 +31,7 @@ from skcal.kernels import Kernel
 from skcal.metrics.kernel import KernelStatistic, block_sums, class_residuals, class_root, quadratic
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import read_sample, refuse_groups, refuse_weights
+from skcal.sample import read_sample, refuse_weights
 
 _SPECTRUM_ROWS = 2000
 _MANY_SAMPLES = 2000  # of vectors, beyond which landmarks stand for the kernel of several widths
@@ -216,26 +217,23 @@ default="monte-carlo"
         options = {"method": estimator, "kernel": kernel, "bandwidth": bandwidth}
         return monte_carlo_of(sample, "squared_kernel_calibration_error", options, *draws)
     single: Any = "median" if isinstance(bandwidth, str) else bandwidth
-    refuse_groups(sample.groups, f"method={method!r}", "Use method='monte-carlo'.")
+    problem = only_problem(sample, method)
     refuse_weights(sample, f"method={method!r}", "Use method='monte-carlo'.")
-    sample = sample._replace(weight=np.ones(len(sample.weight)))
-    name = str(sample.notion)
-    problems = sample.problems()
-    if len(problems) > 1:
-        raise ValueError(f"notion={name!r} is several problems. Use method='monte-carlo'.")
-    [problem] = problems
+    problem = problem._replace(weight=np.ones(len(problem.weight)))
     width = Kernel.of(kernel, single, problem.features)
     root = class_root(class_kernel, problem.residuals.shape[1])
     size = block_size or max(2, int(np.sqrt(len(problem.weight))))
     if method == "block":
-        return _block(problem, root, width, size, name, variance)
-    if method == "distribution-free":
+        result = _block(problem, root, width, size, variance)
+    elif method == "distribution-free":
         bound = _bound(problem, class_kernel, kernel, kernel_bound)
-        return _distribution_free(problem, root, width, estimator, size, bound, name)
-    warn_if_few(n_resamples, 1)
-    rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
-    test = _bootstrap if method == "asymptotic" else _spectral
-    return test(problem, root, width, n_resamples, rng, name)
+        result = _distribution_free(problem, root, width, estimator, size, bound)
+    else:
+        warn_if_few(n_resamples, 1)
+        rng = np.random.default_rng(check_random_state(random_state).randint(2**31 - 1))
+        test = _bootstrap if method == "asymptotic" else _spectral
+        result = test(problem, root, width, n_resamples, rng)
+    return replace(result, notion=str(sample.notion))
 
 
 def _refuse_unused(method, estimator, block_size):
@@ -259,7 +257,7 @@ def _bound(problem, class_kernel, kernel, kernel_bound):
     return vectors * scale * (1.0 if kernel_bound is None else kernel_bound)
 
 
-def _distribution_free(problem, root, kernel, estimator, size, bound, name):
+def _distribution_free(problem, root, kernel, estimator, size, bound):
     """Upper bounds of P(SKCE ≥ t) if calibrated [W19, Lemma 2 and its corollaries]."""
     n = len(problem.weight)
     if estimator == "block":
@@ -275,7 +273,9 @@ def _distribution_free(problem, root, kernel, estimator, size, bound, name):
             exponent = (n // 2) * estimate**2 / (2 * bound**2)
     pvalue = positive(np.exp(-exponent)) if estimate > 0 else 1.0  # of t ≤ 0 nothing is known
     method = f"distribution-free bound ({estimator} SKCE), level at most nominal"
-    return CalibrationTestResult(estimate, pvalue, estimate, method, name)
+    return CalibrationTestResult(
+        statistic=estimate, pvalue=pvalue, estimate=estimate, method=method
+    )
 
 
 def _require_blocks(n_blocks, at_least, n, size):
@@ -315,7 +315,7 @@ def _of_widths(sample, kernel, widths, biased, n_resamples, rng, n_jobs):
     return replace(result, estimate=float(estimate))
 
 
-def _block(problem, root, kernel, size, name, variance):
+def _block(problem, root, kernel, size, variance):
     n_blocks = len(problem.weight) // size
     _require_blocks(n_blocks, 2, len(problem.weight), size)
     sums, pairs = block_sums(problem, root, kernel, size)
@@ -344,7 +344,6 @@ def _block(problem, root, kernel, size, name, variance):
         pvalue=pvalue,
         estimate=estimate,
         method=f"blocks of {size}, asymptotic level",
-        notion=name,
         standard_error=error,
     )
 
@@ -359,7 +358,7 @@ def _h_blocks(problem, root, kernel):
         yield rows, block
 
 
-def _bootstrap(problem, root, kernel, n_resamples, rng, name):
+def _bootstrap(problem, root, kernel, n_resamples, rng):
     """[W19, Lemma 3]: T = n/(n-1) SKCE_uq - SKCE_b under multinomial counts c."""
     n = len(problem.weight)
     counts = rng.multinomial(n, np.full(n, 1 / n), size=n_resamples).T.astype(np.float64)
@@ -380,12 +379,11 @@ def _bootstrap(problem, root, kernel, n_resamples, rng, name):
         pvalue=float(resampled_pvalue(statistic, null)),
         estimate=float(unbiased),
         method="quadratic statistic with multinomial bootstrap, asymptotic level",
-        notion=name,
         null_distribution=null,
     )
 
 
-def _spectral(problem, root, kernel, n_resamples, rng, name):
+def _spectral(problem, root, kernel, n_resamples, rng):
     """N times the unbiased SKCE tends to Σ λ_k (Z_k² - 1), λ_k the eigenvalues of H / n."""
     n = len(problem.weight)
     estimate = quadratic(problem, root, kernel, biased=False)
@@ -400,7 +398,6 @@ def _spectral(problem, root, kernel, n_resamples, rng, name):
         pvalue=float(resampled_pvalue(n * estimate, null)),
         estimate=float(estimate),
         method="weighted χ² limit, asymptotic level",
-        notion=name,
         null_distribution=null,
     )
 

@@ -7,8 +7,8 @@ from scipy.stats import beta, binom, t
 
 from skcal.hypothesis_tests import equivalence_test
 from skcal.hypothesis_tests.equivalence import (
-    _asymptotic_high,
-    _exact_high,
+    _asymptotic_rise,
+    _exact_rise,
     _range_quantile,
     _Terms,
 )
@@ -49,7 +49,8 @@ def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed
     y, p, _ = draw(seed, 200, slope=0.7)
     delta, order = y - p, np.argsort(p)
     delta, p = delta[order], p[order]
-    high = _asymptotic_high(terms_of(y[order], p), Z)
+    terms = terms_of(y[order], p)
+    high = max(_asymptotic_rise(terms.steps, each, Z) for each in (terms.seen, terms.implied))
     naive = max(
         (sign * ranges(delta) / 200 + Z * np.sqrt(ranges(variance)) / 200).max()
         for sign in (1, -1)
@@ -70,7 +71,9 @@ def test_exact_bound_is_the_largest_of_all_ranges(seed):
         (sign * ranges(delta) / 100 + psi / slope * ranges(delta**2) / 100).max()
         for sign in (1, -1)
     )
-    assert _exact_high(terms_of(y, p), rate) == pytest.approx(naive + rate / (100 * slope))
+    terms = terms_of(y, p)
+    high = _exact_rise(terms.steps, terms.seen, terms.implied.sum(), 100, rate)
+    assert high == pytest.approx(naive + rate / (100 * slope))
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001, 1e-6])

@@ -62,7 +62,9 @@ def test_ties_count_against_the_observed():
 
 @pytest.fixture
 def result():
-    return CalibrationTestResult(2.0, 0.25, 0.5, "z", "binary", standard_error=0.25)
+    return CalibrationTestResult(
+        statistic=2.0, pvalue=0.25, estimate=0.5, method="z", notion="binary", standard_error=0.25
+    )
 
 
 def test_results_are_frozen(result):
