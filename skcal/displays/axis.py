@@ -105,10 +105,10 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
     ends = ends_of(axis)
     ax.set(xlim=ends, ylim=ends, box_aspect=1)
     ax.spines[["top", "right"]].set_visible(False)
-    for one in (ax.xaxis, ax.yaxis):
-        one.set_major_locator(FixedLocator(axis.ticks().tolist()))
-        one.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
-        one.set_minor_locator(NullLocator())
+    for side in (ax.xaxis, ax.yaxis):
+        side.set_major_locator(FixedLocator(axis.ticks().tolist()))
+        side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
+        side.set_minor_locator(NullLocator())
 
 
 def ends_of(axis: ProbabilityAxis) -> tuple[float, float]:

@@ -1,47 +1,36 @@
-"""The base of displays: their repr, axes, colours, labels, and how they read predictions."""
+"""The base of displays: their repr, their axes, and how they read searches and functions."""
 
 from __future__ import annotations
 
 from math import ceil
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._show import one_line
-from skcal._sklearn_compat import HasMethods, validate_params
+from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
+from skcal._validation import CONFIDENCE_LEVEL
+from skcal.displays import draw
+from skcal.displays.axis import SCALES
 from skcal.displays.files import save_figure
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
 
-# Okabe & Ito's palette, which colour-blind readers tell apart.
-BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
-COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
-LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
-MARKERS = "os^Dv<>"
 MAX_PANELS = 12
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
-class _Axes(HasMethods):
-    """The constraint of ``ax``."""
-
-    def __init__(self) -> None:
-        super().__init__("plot")
-
-    def is_satisfied_by(self, val: Any) -> bool:
-        return all(map(super().is_satisfied_by, np.asarray(val, dtype=object).ravel()))
-
-    def __str__(self) -> str:
-        return "matplotlib axes or an array of them (leave ax out for a new figure)"
-
-
-#: Constraints of the options of drawing, which are read before anything is computed.
-DRAWN = {
-    "ax": [_Axes(), None],
+#: Constraints of options that several displays have, which are read before anything is computed.
+DRAWN: dict[str, list] = {
+    "ax": [HasMethods("plot"), "array-like", None],
     "line_kw": [dict, None],
     "ref_line": ["boolean"],
     "plot": ["boolean"],
+    "scale": [StrOptions(set(SCALES))],
+    "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
+    "random_state": ["random_state"],
+    **CONFIDENCE_LEVEL,
 }
 
 
@@ -53,6 +42,7 @@ class Display:
 
     name: str | None = None
     n_panels_left_out = 0
+    _size: tuple[float, float]
     ax_: Any
     figure_: Any
     ref_lines_: Any = ()
@@ -119,7 +109,7 @@ class Display:
 
     def _layout(self) -> tuple[int, tuple[float, float]]:
         """The number of panels, and width and height of each in a new figure, in inches."""
-        raise NotImplementedError
+        return 1, self._size
 
     def _draw(self, axes, name, kwargs) -> None:
         """Draw into these axes and no others."""
@@ -162,7 +152,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     plt = require_matplotlib()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-        if len(axes) != n_panels:
+        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
             raise ValueError(
                 f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
                 f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."
@@ -177,125 +167,6 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     for unused in grid.ravel()[n_panels:]:
         figure.delaxes(unused)
     return grid.ravel()[:n_panels]
-
-
-def styled(given: dict, **defaults) -> dict:
-    """Options of lines: those given, by their long or short names, before the defaults."""
-    from matplotlib.cbook import normalize_kwargs
-    from matplotlib.lines import Line2D
-
-    return {**defaults, **normalize_kwargs(given, Line2D)}
-
-
-def in_inches(ax, edge: int):
-    """Across in widths of the axes, up in inches from their lower (0) or upper (1) edge."""
-    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
-
-    up = ax.figure.dpi_scale_trans + ScaledTranslation(0, edge, ax.transAxes)
-    return blended_transform_factory(ax.transAxes, up)
-
-
-def legend_below(ax, **options):
-    """Draw a legend below the labels of the axes."""
-    look = {"fontsize": "medium", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
-    return ax.legend(loc="upper center", bbox_transform=in_inches(ax, 0), **look)
-
-
-def titled(name, facts: str, width: int = 32) -> str:
-    """A title: the name, if there is one, above the facts."""
-    return f"{as_label(name, width)}\n{facts}" if name else facts
-
-
-def as_label(text, width: int = 32) -> str:
-    """A name that fits: its start and end if longer, no formula, nothing that does not print."""
-    return one_line(text, width).replace("$", r"\$")
-
-
-def three_digits(value: float) -> str:
-    """A number with three significant digits."""
-    return f"{value:.3g}"
-
-
-def counted(number: int, noun: str) -> str:
-    """``1 curve``, ``2 curves``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
-
-
-def problem_titles(sample: Sample) -> list[str]:
-    """The predicted quantity of each problem of a scalar notion, with names that fit."""
-    return sample.notion.titles([as_label(label, 24) for label in sample.classes])
-
-
-def as_percent(probability: float, digits: int = 3) -> str:
-    """The first digits of 100 times a probability, without an exponent."""
-    return np.format_float_positional(100 * probability, digits, fractional=False, trim="-")
-
-
-def ink(ax):
-    """The colour of the text of axes, which suits light and dark styles."""
-    return ax.xaxis.label.get_color()
-
-
-def is_dark(ax) -> bool:
-    """Whether the text of axes is light, as on a dark background."""
-    from matplotlib.colors import to_rgb
-
-    return sum(to_rgb(ink(ax))) > 1.5
-
-
-def draw_band(ax, x, low, high, colour, alpha, label=None):
-    """Fill the area between two curves, on a dark background with more colour."""
-    alpha *= 1.8 if is_dark(ax) and colour not in (GREY, ink(ax)) else 1
-    return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
-
-
-def shade(ax, first, last, label=None):
-    """Shade a range of the horizontal axis that matters."""
-    look = {"color": ORANGE, "alpha": 0.3 if is_dark(ax) else 0.12, "linewidth": 0, "zorder": 0}
-    return ax.axvspan(first, last, label=label, **look)
-
-
-def draw_diagonal(ax):
-    """Draw where calibrated predictions lie."""
-    ends = 1e-9, 1 - 1e-9  # of a logit axis too
-    [line] = ax.plot(ends, ends, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
-    return line
-
-
-def hide_inner_labels(axes) -> None:
-    """Leave vertical labels to the first axes of each row, if these are panels too."""
-    specs = {ax: ax.get_subplotspec() for ax in axes}
-    first = {spec.rowspan.start for spec in specs.values() if spec and spec.is_first_col()}
-    for ax, spec in specs.items():
-        if spec and spec.rowspan.start in first and not spec.is_first_col():
-            ax.set_ylabel("")
-            for one in (ax, *ax.child_axes):
-                one.tick_params(axis="y", labelleft=False)
-
-
-def name_rows(ax, labels, **look) -> None:
-    """Name rows of markers from the top down."""
-    ax.set(yticks=np.arange(len(labels)), ylim=(len(labels) - 0.4, -0.6))
-    ax.set_yticklabels(labels, **look)
-
-
-def head_rows(ax, name) -> None:
-    """Draw the legend of rows of markers above them, and a title, if there is a name."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="medium", frameon=False)
-    if name:
-        ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
-
-
-def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
-    """Write p-values right of the rows, with emphasis on rejections; NaN is left out."""
-    place = {"transform": ax.get_yaxis_transform(), "verticalalignment": "center"}
-    texts = []
-    for row, (pvalue, reject) in enumerate(zip(pvalues, rejected, strict=True)):
-        if not np.isnan(pvalue):
-            look = {"color": ORANGE, **emphasis} if reject else {"color": ink(ax)}
-            text = f"p = {three_digits(pvalue)}{' *' if reject else ''}"
-            texts.append(ax.text(1.02, row, text, fontsize="medium", **look, **place))
-    return texts
 
 
 def require_instance(argument: str, value, kind: type, remedy: str) -> None:
@@ -323,8 +194,8 @@ def fitted_functions(method, sample: Sample) -> list:
         )
     if estimator.classes_.tolist() != sample.classes.tolist():
         raise ValueError(
-            f"method is fitted for the classes {as_label(estimator.classes_.tolist(), 60)}, not "
-            f"for {as_label(sample.classes.tolist(), 60)}. Pass the same labels."
+            f"method is fitted for the classes {draw.as_label(estimator.classes_.tolist(), 60)}, "
+            f"not for {draw.as_label(sample.classes.tolist(), 60)}. Pass the same labels."
         )
     for function in estimator.functions_:
         require_residual(function, is_search)

@@ -3,29 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
-from numbers import Integral, Real
 from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._show import percent
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    GREEN,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    draw_band,
-    styled,
-)
+from skcal._sklearn_compat import StrOptions, validate_params
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display
 from skcal.displays.from_estimator import of_cv_results, of_estimator
-from skcal.metrics import expected_calibration_error
-from skcal.metrics.binned import BinnedStatistic
-from skcal.metrics.bins import BinRule
+from skcal.metrics.binned import BinnedStatistic, expected_error
+from skcal.metrics.bins import BinRule, bin_moments
 from skcal.metrics.statistic import draw_codes
 from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
 
@@ -106,21 +95,15 @@ class BinCountDisplay(Display):
     n_samples: int
     confidence_level: float = 0.95
     name: str | None = None
+    _size = (8.0, 4.2)
 
     def _facts(self):
-        numbers = f"{counted(len(self.n_bins), 'number')} of {self.strategy} bins"
+        numbers = f"{draw.counted(len(self.n_bins), 'number')} of {self.strategy} bins"
         return [f"n = {self.n_samples:,}", self.notion, numbers]
 
     @classmethod
     @validate_params(
-        {
-            "n_bins": ["array-like"],
-            "strategy": [StrOptions({"uniform", "quantile"})],
-            "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-            "n_resamples": [Interval(Integral, 19, None, closed="left")],
-            "random_state": ["random_state"],
-            **DRAWN,
-        },
+        {**DRAWN, "n_bins": ["array-like"], "strategy": [StrOptions({"uniform", "quantile"})]},
         prefer_skip_nested_validation=False,
     )
     def from_predictions(
@@ -183,13 +166,16 @@ class BinCountDisplay(Display):
         -------
         display : BinCountDisplay
         """
-        question = notion, sample_weight, labels, pos_label, from_logits
-        sample = read_sample(y_true, y_proba, *question)
+        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
         refuse_vectors(sample)
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")
         n_bins = _check_n_bins(n_bins)
-        error, debiased = (_errors(sample, n_bins, strategy, debias) for debias in (False, True))
+        moments = [bin_moments(sample, BinRule(int(number), strategy)) for number in n_bins]
+        error, debiased = (
+            np.array([expected_error(m, 2, debias, "euclidean", "sum", True) for m in moments])
+            for debias in (False, True)
+        )
         null = _null_errors(sample, n_bins, strategy, n_resamples, random_state)
         tail = (1 - confidence_level) / 2
         display = cls(
@@ -209,43 +195,33 @@ class BinCountDisplay(Display):
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
 
-    def _layout(self):
-        return 1, (8.0, 4.2)
-
     def _draw(self, axes, name, kwargs):
         [ax] = axes
         label = f"{percent(self.confidence_level)} if calibrated"
         band = self.n_bins, self.null_low, self.null_high
-        self.band_ = draw_band(ax, *band, ORANGE, 0.2, label)
-        [self.null_line_] = ax.plot(
-            self.n_bins, self.null_mean, color=ORANGE, linestyle="--", label="mean if calibrated"
-        )
-        look = {"color": BLUE, "marker": "o", "markersize": 8, "label": "observed"}
-        [self.line_] = ax.plot(self.n_bins, self.error, **styled(kwargs, **look))
+        self.band_ = draw.band(ax, *band, draw.ORANGE, 0.2, label)
+        dashed = {"color": draw.ORANGE, "linestyle": "--", "label": "mean if calibrated"}
+        [self.null_line_] = ax.plot(self.n_bins, self.null_mean, **dashed)
+        look = {"color": draw.BLUE, "marker": "o", "markersize": 8, "label": "observed"}
+        [self.line_] = ax.plot(self.n_bins, self.error, **draw.styled(kwargs, **look))
         [self.debiased_line_] = ax.plot(
-            self.n_bins, self.debiased_error, "s-", color=GREEN, markersize=4, label="debiased"
+            self.n_bins, self.debiased_error, "s-", color=draw.GREEN, markersize=4, label="debiased"
         )
         ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
         ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xticks([], minor=True)
-        ax.set_ylabel("RMS calibration error in bins")
-        ax.set_ylim(bottom=0)
-        name = f"{as_label(name, 50)}, " if name else ""
+        ax.set(ylabel="RMS calibration error in bins", ylim=(0, None))
+        name = f"{draw.as_label(name, 50)}, " if name else ""
         ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
         ax.legend(fontsize="medium", frameon=False)
 
 
 def _require_one_law(sample: Sample):
-    if sample.notion.of_labels:
-        raise ValueError(
-            f"notion={sample.notion!r} says nothing of how several labels are drawn together. Use "
-            "ReliabilityDisplay."
-        )
     if not sample.notion.joint_law:
+        one_class = "Pass y_true == k and y_proba[:, k] for a class k, or use notion='top-label'."
         raise ValueError(
             f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "
-            "drawn together. Pass y_true == k and y_proba[:, k] for a class k, or use "
-            "notion='top-label'."
+            f"drawn together. {'Use ReliabilityDisplay.' if sample.notion.of_labels else one_class}"
         )
 
 
@@ -254,18 +230,6 @@ def _check_n_bins(n_bins) -> np.ndarray:
     if values.ndim != 1 or not len(values) or values.dtype.kind not in "iu" or values.min() < 1:
         raise ValueError(f"n_bins={n_bins!r} must be a list of integers from 1.")
     return np.unique(values)
-
-
-def _errors(sample, n_bins, strategy, debias) -> np.ndarray:
-    # A notion with 1-D predictions keeps its meaning only together with two labels.
-    labels = range(len(sample.classes))
-    options = {"notion": sample.notion, "labels": labels, "sample_weight": sample.weight}
-    options |= {"strategy": strategy, "norm": 2, "debias": debias}
-    errors = [
-        expected_calibration_error(sample.codes, sample.proba, n_bins=int(number), **options)
-        for number in n_bins
-    ]
-    return np.array(errors)
 
 
 def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndarray:

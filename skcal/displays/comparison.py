@@ -9,23 +9,8 @@ import numpy as np
 
 from skcal._show import percent
 from skcal._sklearn_compat import validate_params
-from skcal._validation import CONFIDENCE_LEVEL
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    GREEN,
-    GREY,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    head_rows,
-    name_rows,
-    require_instance,
-    require_search,
-    styled,
-    write_pvalues,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display, require_instance, require_search
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
@@ -115,11 +100,11 @@ class ComparisonDisplay(Display):
 
     def _facts(self):
         n_tests = sum(not np.isnan(classifier.pvalue) for classifier in self.classifiers)
-        n_classifiers = counted(len(self.classifiers), "classifier")
-        return [self.notion, n_classifiers, counted(n_tests, "test")]
+        n_classifiers = draw.counted(len(self.classifiers), "classifier")
+        return [self.notion, n_classifiers, draw.counted(n_tests, "test")]
 
     @classmethod
-    @validate_params({**DRAWN, **CONFIDENCE_LEVEL, "level": CONFIDENCE_LEVEL["confidence_level"]})
+    @validate_params({**DRAWN, "level": DRAWN["confidence_level"]})
     def from_searches(
         cls, searches, tests=None, *, confidence_level=0.95, level=0.05, ax=None, plot=True
     ) -> Self:
@@ -175,38 +160,31 @@ class ComparisonDisplay(Display):
             for field in ("plug_in", "one_step", "lower_bound")
         )
         rows = np.arange(len(self.classifiers))
-        self.lower_bounds_ = ax.hlines(rows, low, one_step, color=GREEN, linewidth=2)
-        ax.plot(low, rows, "|", color=GREEN, markersize=11, markeredgewidth=2)
-        look = {"color": GREEN, "marker": "D", "markersize": 6, "linestyle": "none"}
+        self.lower_bounds_ = ax.hlines(rows, low, one_step, color=draw.GREEN, linewidth=2)
+        ax.plot(low, rows, "|", color=draw.GREEN, markersize=11, markeredgewidth=2)
+        look = {"color": draw.GREEN, "marker": "D", "markersize": 6, "linestyle": "none"}
         look["label"] = f"one-step, {percent(self.confidence_level)} lower bound"
-        [self.one_steps_] = ax.plot(one_step, rows, **styled(kwargs, **look))
-        [self.plug_ins_] = ax.plot(
-            plug_in,
-            rows,
-            "o",
-            markerfacecolor="none",
-            markeredgecolor=BLUE,
-            markersize=8,
-            markeredgewidth=1.5,
-            label="plug-in",
-        )
+        [self.one_steps_] = ax.plot(one_step, rows, **draw.styled(kwargs, **look))
+        ring = {"markerfacecolor": "none", "markeredgecolor": draw.BLUE, "markeredgewidth": 1.5}
+        [self.plug_ins_] = ax.plot(plug_in, rows, "o", markersize=8, label="plug-in", **ring)
         self.tests_ = self._draw_tests(ax)
         most = np.nanmax(np.concatenate([plug_in, one_step, [1e-9]]))
         ax.set_xlim(-0.02 * most, 1.06 * most)
-        name_rows(ax, [as_label(classifier.name, 30) for classifier in self.classifiers])
-        ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
-        ax.set_xlabel(f"RMS calibration error ({as_label(self.notion)})")
-        head_rows(ax, name)
+        draw.name_rows(ax, [draw.as_label(classifier.name, 30) for classifier in self.classifiers])
+        ax.axvline(0, color=draw.GREY, linewidth=1, linestyle=":")
+        ax.set_xlabel(f"RMS calibration error ({draw.as_label(self.notion)})")
+        draw.head_rows(ax, name)
 
     def _draw_tests(self, ax) -> list[Any]:
         """P-values right of the rows; bold where calibration is rejected."""
         pvalues = [classifier.pvalue for classifier in self.classifiers]
         rejected = [classifier.rejected for classifier in self.classifiers]
-        texts = write_pvalues(ax, pvalues, rejected, fontweight="bold")
+        texts = draw.write_pvalues(ax, pvalues, rejected, fontweight="bold")
         if texts:
             adjusted = ", Holm" if len(texts) > 1 else ""
             heading = f"* significant\nat {percent(self.level)}{adjusted}"
-            ax.text(1.02, 1.01, heading, transform=ax.transAxes, fontsize="medium", color=ORANGE)
+            look = {"fontsize": "medium", "color": draw.ORANGE}
+            ax.text(1.02, 1.01, heading, transform=ax.transAxes, **look)
         return texts
 
 

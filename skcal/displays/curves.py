@@ -9,25 +9,9 @@ import numpy as np
 
 from skcal._show import percent
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal._validation import CONFIDENCE_LEVEL
-from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, axes_of, set_axes
-from skcal.displays.base import (
-    BLUE,
-    COLOURS,
-    DRAWN,
-    GREY,
-    LEGEND,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    draw_band,
-    draw_diagonal,
-    ink,
-    problem_titles,
-    styled,
-    titled,
-)
+from skcal.displays import draw
+from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, axes_of, set_axes
+from skcal.displays.base import DRAWN, Display
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_panel import (
@@ -39,7 +23,7 @@ from skcal.displays.reliability_panel import (
 )
 from skcal.metrics.curve import CURVES, CalibrationCurve, curve_of
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
-from skcal.metrics.thresholds import DecisionCurve, decision_curve
+from skcal.metrics.thresholds import DecisionCurve, decisions_of
 from skcal.sample import Sample, read_sample
 
 _DRAWN = ("frequency", "low", "high", "band_low", "band_high")
@@ -110,6 +94,7 @@ class CalibrationCurveDisplay(Display):
     sides: tuple[str, str]
     name: str | None = None
     label: str | None = None
+    _size = (4.6, 5.6)
 
     def _repr_html_(self):
         return self.curve._repr_html_()
@@ -118,14 +103,7 @@ class CalibrationCurveDisplay(Display):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, f"curve by {self.curve.method}"]
 
     @classmethod
-    @validate_params(
-        {
-            "scale": [StrOptions(set(SCALES))],
-            "method": [StrOptions(set(CURVES))],
-            **CONFIDENCE_LEVEL,
-            **DRAWN,
-        }
-    )
+    @validate_params({**DRAWN, "method": [StrOptions(set(CURVES))]})
     def from_predictions(
         cls,
         y_true,
@@ -188,45 +166,31 @@ class CalibrationCurveDisplay(Display):
         -------
         display : CalibrationCurveDisplay
         """
-        options = {
-            "notion": notion,
-            "sample_weight": sample_weight,
-            "labels": labels,
-            "pos_label": pos_label,
-            "from_logits": from_logits,
-        }
-        sample = read_sample(y_true, y_proba, groups=groups, **options)
+        sample = read_sample(
+            y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+        )
         display = cls(**parts_of_curve(sample, name, confidence_level, method, scale))
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
 
-    def _layout(self):
-        return 1, (4.6, 5.6)
-
     def _draw(self, axes, name, kwargs):
         [ax], curve = axes, self.curve
         others = _named_lines(ax)
-        colour = COLOURS[len(others) % len(COLOURS)]
-        right = curve.notion.of_largest
-        set_axes(ax, self.axis, AXIS_LABELS[right])
-        self.ref_lines_ = [] if others else [draw_diagonal(ax)]
-        label = as_label(name, 24) if name else f"curve by {curve.method}"
+        set_axes(ax, self.axis, AXIS_LABELS[curve.notion.of_largest])
+        self.ref_lines_ = [] if others else [draw.diagonal(ax)]
+        label = draw.as_label(name, 24) if name else f"curve by {curve.method}"
         label = f" {label}" if label.startswith("_") else label  # legends leave out "_…"
-        look = styled(kwargs, color=colour, linewidth=1.5, label=label)
+        look = {"color": draw.colour_of(len(others)), "linewidth": 1.5, "label": label}
         hidden = within(self.gaps, curve.prediction)
-        seen: dict[str, Any] = {}
-        for part in _DRAWN:
-            seen[part] = np.where(hidden, np.nan, getattr(curve, part))
+        seen: Any = {part: np.where(hidden, np.nan, getattr(curve, part)) for part in _DRAWN}
         drawn = replace(curve, **seen)
-        [self.line_] = ax.plot(drawn.prediction, drawn.frequency, **look)
-        level = percent(curve.confidence_level)
-        labels = f"{level} pointwise band", f"{level} simultaneous band"
-        self.bands_ = _draw_bands(self.line_, drawn, (None, None) if others else labels)
+        [self.line_] = ax.plot(drawn.prediction, drawn.frequency, **draw.styled(kwargs, **look))
+        self.bands_ = _draw_bands(self.line_, drawn, not others)
         counts = self.histogram_edges, self.histogram
         self.histogram_ = draw_histogram(ax, *counts, self.sides, self.line_.get_color())
-        _explain(ax, titled("" if others else name, self._heading(alone=not others)))
+        _explain(ax, draw.titled("" if others else name, self._heading(alone=not others)))
 
     def _heading(self, alone: bool) -> str:
         """What is predicted, how often it happened, and where the curve ends before the samples."""
@@ -235,7 +199,7 @@ class CalibrationCurveDisplay(Display):
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
         if not alone:
             return facts
-        facts += f", {n_events} {as_label(self.sides[1], 14)}"
+        facts += f", {n_events} {draw.as_label(self.sides[1], 14)}"
         end = curve.prediction[-1]
         beyond = self.histogram_edges[:-1][sums > 0].max() > end
         return f"{facts}\ncurve ends at {end:.2g}: few samples beyond" if beyond else facts
@@ -250,7 +214,7 @@ def parts_of_curve(
 ) -> dict[str, Any]:
     """The parts of a display of a sample of one outcome, with the axis that holds the curve."""
     curve = curve_of(sample, method, confidence_level)
-    [problem], [label], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+    [problem], [label], [sides] = sample.problems(), draw.problem_titles(sample), sides_of(sample)
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
     for axis in axes_of(x, scale):
         if max(curve.prediction.max(), curve.frequency.max()) <= axis.high:
@@ -318,9 +282,10 @@ class DecisionCurveDisplay(Display):
     _: KW_ONLY
     name: str | None = None
     label: str | None = None
+    _size = (5.6, 4.8)
 
     def _facts(self):
-        n_thresholds = counted(len(self.curve.thresholds), "threshold")
+        n_thresholds = draw.counted(len(self.curve.thresholds), "threshold")
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, n_thresholds]
 
     @classmethod
@@ -386,24 +351,16 @@ class DecisionCurveDisplay(Display):
         -------
         display : DecisionCurveDisplay
         """
-        options = {
-            "notion": notion,
-            "sample_weight": sample_weight,
-            "labels": labels,
-            "pos_label": pos_label,
-            "from_logits": from_logits,
-        }
-        limits = {"confidence_level": confidence_level, "groups": groups}
-        curve = decision_curve(y_true, y_proba, thresholds=thresholds, **limits, **options)
-        [label] = problem_titles(read_sample(y_true, y_proba, **options))
+        sample = read_sample(
+            y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+        )
+        curve = decisions_of(sample, confidence_level, thresholds)
+        [label] = draw.problem_titles(sample)
         display = cls(curve, name=name, label=label)
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
-
-    def _layout(self):
-        return 1, (5.6, 4.8)
 
     def _draw(self, axes, name, kwargs):
         [axis], curve = axes, self.curve
@@ -411,15 +368,12 @@ class DecisionCurveDisplay(Display):
         is_first, self.ref_lines_ = not others, []
         if is_first:
             none = axis.axhline(0, color="0.3", linewidth=1, label=_NONE)
-            look = {"color": GREY, "linewidth": 1.5, "label": _ALL}
+            look = {"color": draw.GREY, "linewidth": 1.5, "label": _ALL}
             self.ref_lines_ = [none, *axis.plot(curve.thresholds, curve.treat_all, **look)]
-        label = as_label(name) if name else "classifier"
-        look = styled(kwargs, color=COLOURS[len(others) % len(COLOURS)], linewidth=1.5, label=label)
-        [self.line_] = axis.plot(curve.thresholds, curve.net_benefit, **look)
-        # The legend has the bands of the first curve; those of others have their colours.
-        level = percent(curve.confidence_level)
-        labels = f"{level} pointwise band", f"{level} simultaneous band"
-        self.bands_ = _draw_bands(self.line_, curve, labels if is_first else (None, None))
+        label = draw.as_label(name) if name else "classifier"
+        look = {"color": draw.colour_of(len(others)), "linewidth": 1.5, "label": label}
+        [self.line_] = axis.plot(curve.thresholds, curve.net_benefit, **draw.styled(kwargs, **look))
+        self.bands_ = _draw_bands(self.line_, curve, is_first)
         self._set_limits(axis, is_first)
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
@@ -494,7 +448,7 @@ class MurphyDisplay(Display):
 
     def _facts(self):
         n_curves = "1 curve" if self.diagram.compared is None else "2 curves"
-        n_thresholds = counted(len(self.diagram.thresholds), "threshold")
+        n_thresholds = draw.counted(len(self.diagram.thresholds), "threshold")
         return [f"n = {self.diagram.n_samples:,}", self.diagram.notion, n_curves, n_thresholds]
 
     @classmethod
@@ -575,7 +529,7 @@ class MurphyDisplay(Display):
         limits = {"confidence_level": confidence_level, "groups": groups}
         asked = {"compare": compare, "thresholds": thresholds}
         diagram = murphy_diagram(y_true, y_proba, **asked, **limits, **options)
-        [label] = problem_titles(read_sample(y_true, y_proba, **options))
+        [label] = draw.problem_titles(read_sample(y_true, y_proba, **options))
         display = cls(diagram, name=name, compare_name=compare_name, label=label)
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
@@ -586,46 +540,39 @@ class MurphyDisplay(Display):
         return 1 if self.diagram.compared is None else 2, (4.3, 4.0)
 
     def _draw(self, axes, name, kwargs):
-        diagram = self.diagram
-        names = [as_label(name or "classifier"), as_label(self.compare_name or "second classifier")]
-        look = styled(kwargs, color=BLUE, linewidth=1.5, label=names[0])
+        diagram, second_name = self.diagram, self.compare_name or "second classifier"
+        names = draw.as_label(name or "classifier"), draw.as_label(second_name)
+        look = draw.styled(kwargs, color=draw.BLUE, linewidth=1.5, label=names[0])
         self.lines_ = axes[0].plot(diagram.thresholds, diagram.score, **look)
-        if diagram.compared is None:
-            self._draw_band(axes[0])
-        else:
-            second = {"color": ORANGE, "linewidth": 1.5, "label": names[1]}
+        if diagram.compared is not None:
+            second = {"color": draw.ORANGE, "linewidth": 1.5, "label": names[1]}
             self.lines_ += axes[0].plot(diagram.thresholds, diagram.compared, **second)
             self._draw_difference(axes[1], kwargs, names[1])
+        label = f"{percent(diagram.confidence_level)} pointwise band"
+        band = diagram.thresholds, diagram.low, diagram.high
+        self.band_ = draw.band(axes[-1], *band, self.lines_[-1].get_color(), 0.25, label)
         for axis in axes:
             axis.set(xlim=(0, 1), xlabel="threshold t")
         axes[0].set(ylabel="mean elementary score", ylim=(0, None))
         facts = f"{self.label or diagram.notion}: n = {diagram.n_samples:,}"
         if diagram.compared is None:
-            _explain(axes[0], titled(name, facts))
+            _explain(axes[0], draw.titled(name, facts))
             return
         for axis, separator in zip(axes, (", ", " − "), strict=True):
             _explain(axis, f"{separator.join(names)}\n{facts}")
 
     def _draw_difference(self, axis, kwargs, second_name):
-        self.ref_lines_ = [axis.axhline(0, color=GREY, linewidth=1, linestyle=":")]
+        self.ref_lines_ = [axis.axhline(0, color=draw.GREY, linewidth=1, linestyle=":")]
         label = f"above 0: {second_name} is better"
-        look = styled(kwargs, color=ink(axis), linewidth=1.2, label=label)
+        look = draw.styled(kwargs, color=draw.ink(axis), linewidth=1.2, label=label)
         self.lines_ += axis.plot(self.diagram.thresholds, self.diagram.difference, **look)
-        self._draw_band(axis)
         axis.margins(y=0.25)  # room for the legend
         axis.set_ylabel("difference of the scores")
-
-    def _draw_band(self, axis):
-        diagram, colour = self.diagram, self.lines_[-1].get_color()
-        label = f"{percent(diagram.confidence_level)} pointwise band"
-        self.band_ = draw_band(
-            axis, diagram.thresholds, diagram.low, diagram.high, colour, 0.25, label
-        )
 
 
 def _explain(ax, title, loc="best") -> None:
     ax.set_title(title, fontsize="medium")
-    ax.legend(loc=loc, **LEGEND)
+    ax.legend(loc=loc, **draw.LEGEND)
 
 
 def _named_lines(axis) -> list:
@@ -633,10 +580,15 @@ def _named_lines(axis) -> list:
     return [line for line in axis.get_lines() if not str(line.get_label()).startswith("_")]
 
 
-def _draw_bands(line, curve, labels) -> list:
-    """The pointwise limits of a drawn curve and its simultaneous band, which is paler."""
-    limits = (curve.low, curve.high, 0.3), (curve.band_low, curve.band_high, 0.15)
+def _draw_bands(line, curve, is_first: bool) -> list:
+    """The pointwise limits of a drawn curve and its simultaneous band, which is paler.
+
+    The legend has the bands of the first curve; those of others have their colours.
+    """
+    x, colour, level = line.get_xdata(), line.get_color(), percent(curve.confidence_level)
+    labels = f"{level} pointwise band", f"{level} simultaneous band"
+    pointwise, simultaneous = labels if is_first else (None, None)
     return [
-        draw_band(line.axes, line.get_xdata(), low, high, line.get_color(), alpha, label)
-        for (low, high, alpha), label in zip(limits, labels, strict=True)
+        draw.band(line.axes, x, curve.low, curve.high, colour, 0.3, pointwise),
+        draw.band(line.axes, x, curve.band_low, curve.band_high, colour, 0.15, simultaneous),
     ]

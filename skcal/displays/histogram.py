@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal.displays.base import GREY, as_label, ink
+from skcal.displays import draw
 
 STRIP = "histogram of outcomes"
 HEIGHTS = "bar heights: √ of counts"
@@ -65,29 +65,26 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
         strip, first = _new_strip(ax), True
     look = {"fill": True, "alpha": 0.8} if first else {"fill": False, "edgecolor": colour}
     down, up = np.sqrt(counts)
-    colours = [GREY, colour] if first else [colour, colour]
+    colours = [draw.GREY, colour] if first else [colour, colour]
     bars = [
-        strip.stairs(heights, edges, color=own, **look)
-        for heights, own in zip((-down, up), colours, strict=True)
+        strip.stairs(heights, edges, color=bar_colour, **look)
+        for heights, bar_colour in zip((-down, up), colours, strict=True)
     ]
     most = max(np.sqrt(most), down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
     strip.set_ylim(-_ROOM * most, _ROOM * most)
     strip._skcal_counts = np.maximum(counts.max(axis=1), getattr(strip, "_skcal_counts", 0))
     tops = (f"{count:,.1f}".removesuffix(".0") for count in strip._skcal_counts)
-    names = [f"{as_label(side, 14)}\n≤ {top} a bar" for side, top in zip(sides, tops, strict=True)]
-    strip.set_yticks([-_LABELLED * most, _LABELLED * most], names)
+    names = (draw.as_label(side, 14) for side in sides)
+    labels = [f"{name}\n≤ {top} a bar" for name, top in zip(names, tops, strict=True)]
+    strip.set_yticks([-_LABELLED * most, _LABELLED * most], labels)
     ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")
     return bars
 
 
 def _new_strip(ax):
-    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
-
-    edge = ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)
-    below = blended_transform_factory(ax.transAxes, edge)  # inches from the lower edge
     box = [0, -_HEIGHT - _GAP, 1, _HEIGHT]
-    strip = ax.inset_axes(box, transform=below, sharex=ax, label=STRIP)
-    strip.axhline(0, color=ink(ax), linewidth=0.6)
+    strip = ax.inset_axes(box, transform=draw.in_inches(ax), sharex=ax, label=STRIP)
+    strip.axhline(0, color=draw.ink(ax), linewidth=0.6)
     strip.patch.set_visible(False)
     strip.tick_params(axis="x", bottom=False, labelbottom=False)
     strip.tick_params(axis="y", length=0)

@@ -9,22 +9,8 @@ import numpy as np
 
 from skcal._show import percent
 from skcal._sklearn_compat import validate_params
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    GREY,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    draw_band,
-    ink,
-    legend_below,
-    require_instance,
-    shade,
-    styled,
-    titled,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.monitoring import CalibrationMonitor
 
 _MARKED = 30  # looks, beyond which they have no markers
@@ -103,7 +89,7 @@ class MonitorDisplay(Display):
     def _facts(self):
         n = self.columns["n_samples"]
         alarm = "no alarm" if self.alarm is None else f"alarm at {self.alarm:,}"
-        return [f"n = {int(n[-1]):,}", self.notion, counted(len(n), "row"), alarm]
+        return [f"n = {int(n[-1]):,}", self.notion, draw.counted(len(n), "row"), alarm]
 
     @classmethod
     @validate_params(DRAWN, prefer_skip_nested_validation=False)
@@ -160,9 +146,9 @@ class MonitorDisplay(Display):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
             axis.locator_params(axis="x", nbins=5)
-            legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="medium", ncols=2)
-            title = f"{shown} {as_label(self.notion, 20)} calibration"
-            axis.set_title(titled(name, title), fontsize="medium")
+            draw.legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="medium", ncols=2)
+            title = f"{shown} {draw.as_label(self.notion, 20)} calibration"
+            axis.set_title(draw.titled(name, title), fontsize="medium")
 
     def _draw_drift(self, axes) -> list:
         """Shade the samples of the change, and say in the first legend which they are."""
@@ -171,7 +157,7 @@ class MonitorDisplay(Display):
         first, last = self.drift
         over = last < self.columns["n_samples"][-1]
         label = f"change, about {first:,} to {last:,}" if over else f"change since about {first:,}"
-        return [shade(ax, first - 1, last, None if k else label) for k, ax in enumerate(axes)]
+        return [draw.shade(ax, first - 1, last, None if k else label) for k, ax in enumerate(axes)]
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -182,18 +168,18 @@ class MonitorDisplay(Display):
         if not self.of_detector:
             logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
         shown = np.where(np.isfinite(logs), logs, np.nan)
-        look = styled(kwargs, color=BLUE, label=label)
+        look = draw.styled(kwargs, color=draw.BLUE, label=label)
         look.setdefault("marker", "o" if len(shown) <= _MARKED else "")
         [self.evidence_] = ax.plot(self.columns["n_samples"], shown, **look)
         limit = f"{self.threshold:,.0f}" if self.of_detector else f"1 / {self.alpha:g}"
         self.threshold_ = ax.axhline(
-            np.log10(self.threshold), color=GREY, linestyle="--", label=f"threshold {limit}"
+            np.log10(self.threshold), color=draw.GREY, linestyle="--", label=f"threshold {limit}"
         )
         self.alarm_: Any = None
         if self.alarm is not None:
             infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
             label = f"alarm, when {self.alarm:,} were read{infinite}"
-            self.alarm_ = ax.axvline(self.alarm, color=ORANGE, linewidth=2, label=label)
+            self.alarm_ = ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2, label=label)
         ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")
         ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
         ax.yaxis.set_major_formatter(FuncFormatter(lambda v, _: f"$10^{{{v:.0f}}}$"))
@@ -202,14 +188,14 @@ class MonitorDisplay(Display):
         n, columns = self.columns["n_samples"], self.columns
         label = f"{percent(1 - self.alpha)} band of these"
         band = n, columns["bias_low"], columns["bias_high"]
-        self.interval_ = draw_band(ax, *band, BLUE, 0.2, label)
-        [self.bias_] = ax.plot(n, columns["bias"], color=BLUE, label="all samples so far")
+        self.interval_ = draw.band(ax, *band, draw.BLUE, 0.2, label)
+        [self.bias_] = ax.plot(n, columns["bias"], color=draw.BLUE, label="all samples so far")
         [self.recent_bias_] = ax.plot(
-            n, columns["recent_bias"], ".", color=GREY, label="each batch", zorder=1
+            n, columns["recent_bias"], ".", color=draw.GREY, label="each batch", zorder=1
         )
-        ax.axhline(0, color=ink(ax), linewidth=0.8)
+        ax.axhline(0, color=draw.ink(ax), linewidth=0.8)
         if self.alarm is not None:
-            ax.axvline(self.alarm, color=ORANGE, linewidth=2)
+            ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2)
         most = np.nanmax(np.abs([columns["bias"], columns["recent_bias"]]))
         later = slice(len(n) // 4, None)  # the first limits are as wide as the panel
         wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()

@@ -8,21 +8,8 @@ from typing import Any, Self
 import numpy as np
 
 from skcal._sklearn_compat import validate_params
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    GREY,
-    MAX_PANELS,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    legend_below,
-    require_instance,
-    styled,
-    three_digits,
-    titled,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, MAX_PANELS, Display, require_instance
 from skcal.hypothesis_tests.result import CalibrationTestResult
 
 _HISTOGRAM_BINS = 30
@@ -103,8 +90,8 @@ class NullDistributionDisplay(Display):
     name: str | None = None
 
     def _facts(self):
-        resamples = counted(self.panels[0].n_resamples, "resample")
-        return [as_label(self.method, 60), counted(len(self.panels), "panel"), resamples]
+        resamples = draw.counted(self.panels[0].n_resamples, "resample")
+        return [draw.as_label(self.method, 60), draw.counted(len(self.panels), "panel"), resamples]
 
     @classmethod
     @validate_params(DRAWN, prefer_skip_nested_validation=False)
@@ -163,16 +150,14 @@ class NullDistributionDisplay(Display):
         left, width = panel.edges[:-1], np.diff(panel.edges)
         # A bar that the observed statistic cuts holds both sides; it is drawn as less extreme.
         extreme = left >= panel.statistic
-        colours = np.where(extreme, ORANGE, GREY)
+        colours = np.where(extreme, draw.ORANGE, draw.GREY)
         label = f"{panel.n_resamples:,} resamples if calibrated"
-        look = styled(kwargs, align="edge", color=colours, label=label)
+        look = draw.styled(kwargs, align="edge", color=colours, label=label)
         bars = ax.bar(left, panel.counts, width, **look)
         self.histograms_.append(bars)
         adjusted = " (Holm)" if len(self.panels) > 1 else ""
-        text = (
-            f"observed {three_digits(panel.statistic)}, p = {three_digits(panel.pvalue)}{adjusted}"
-        )
-        self.lines_.append(ax.axvline(panel.statistic, color=BLUE, linewidth=2, label=text))
+        text = f"observed {panel.statistic:.3g}, p = {panel.pvalue:.3g}{adjusted}"
+        self.lines_.append(ax.axvline(panel.statistic, color=draw.BLUE, linewidth=2, label=text))
         ax.set(xlabel="statistic", ylabel="resamples", ylim=(0, 1.05 * panel.counts.max()))
         ax.margins(x=0.05)
         ax.locator_params(axis="x", nbins=4)
@@ -181,14 +166,14 @@ class NullDistributionDisplay(Display):
         handles = [self.lines_[-1], bars]
         if panel.n_as_extreme:
             label = f"{panel.n_as_extreme:,} at least as large"
-            handles.append(Patch(color=ORANGE, label=label))
-        self.legends_.append(legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
+            handles.append(Patch(color=draw.ORANGE, label=label))
+        self.legends_.append(draw.legend_below(ax, handles=handles, bbox_to_anchor=(0.5, -0.5)))
 
     def _title(self, panel, name):
         if len(self.panels) > 1:
-            return titled(name, panel.label)
-        method = as_label(self.method.replace("_", " "), 80)  # words, of a function's name too
-        return f"{as_label(name) if name else panel.label}\n{method}"
+            return draw.titled(name, panel.label)
+        method = draw.as_label(self.method.replace("_", " "), 80)  # words, of a function's name too
+        return f"{draw.as_label(name) if name else panel.label}\n{method}"
 
 
 def _null_panel(label, statistic, pvalue, null) -> NullPanel:
@@ -210,7 +195,7 @@ def _panels_by_class(result, labels) -> list[NullPanel]:
     order = np.lexsort([-result.class_statistics, result.class_pvalues])
     return [
         _null_panel(
-            f"class {as_label(labels[k], 24)}",
+            f"class {draw.as_label(labels[k], 24)}",
             result.class_statistics[k],
             result.class_pvalues[k],
             result.null_distribution[k],

@@ -17,16 +17,9 @@ from skcal._labels import (
 from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
 from skcal._validation import InputError, check_predictions, check_proba
+from skcal.displays import draw
 from skcal.displays.axis import set_axes
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    Display,
-    as_label,
-    diagram_size,
-    draw_diagonal,
-    styled,
-)
+from skcal.displays.base import DRAWN, Display, diagram_size
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.sample import read_sample
 
@@ -252,7 +245,7 @@ class RecalibrationDisplay(Display):
         both = self._both()
         if name:
             for k, panel in enumerate(both.panels):
-                both.panels[k] = replace(panel, label=f"{as_label(name)}, {panel.label}")
+                both.panels[k] = replace(panel, label=f"{draw.as_label(name)}, {panel.label}")
         both._draw(axes[:2], None, kwargs)
         self.ref_lines_ = both.ref_lines_
         self.diagrams_, self.line_ = both, None
@@ -260,7 +253,7 @@ class RecalibrationDisplay(Display):
             shared = both.panels[0].axis.joined(both.panels[1].axis)
             self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, shared, kwargs)
             self.ref_lines_ = [*self.ref_lines_, diagonal]
-            axes[2].set_title(f"{as_label(name)}, map" if name else "map", fontsize="medium")
+            axes[2].set_title(f"{draw.as_label(name)}, map" if name else "map", fontsize="medium")
 
     def _finish(self, figure):
         self.diagrams_._finish(figure)
@@ -285,7 +278,7 @@ def _single_as_columns(proba, other):
 
 
 def _draw_map(ax, x, y, axis, kwargs):
-    diagonal = draw_diagonal(ax)
+    diagonal = draw.diagonal(ax)
     distinct, place = np.unique(x, return_inverse=True)
     low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
     np.minimum.at(low, place, y)
@@ -293,6 +286,6 @@ def _draw_map(ax, x, y, axis, kwargs):
     is_function = (high - low < 1e-9).all() and (np.diff(low) >= 0).all()
     cloud = {"marker": ".", "linestyle": "none", "alpha": 0.3}
     look: dict[str, Any] = {"linewidth": 1.5} if is_function else cloud
-    [line] = ax.plot(x, y, **styled(kwargs, color=BLUE, **look))
+    [line] = ax.plot(x, y, **draw.styled(kwargs, color=draw.BLUE, **look))
     set_axes(ax, axis, ("probability before", "probability after"))
     return line, diagonal

@@ -15,25 +15,9 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT
+from skcal.displays import draw
 from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
-from skcal.displays.base import (
-    COLOURS,
-    DRAWN,
-    LEGEND,
-    MAX_PANELS,
-    ORANGE,
-    Display,
-    as_label,
-    as_percent,
-    counted,
-    diagram_size,
-    draw_diagonal,
-    hide_inner_labels,
-    ink,
-    problem_titles,
-    styled,
-    titled,
-)
+from skcal.displays.base import DRAWN, MAX_PANELS, Display, diagram_size
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_drawn import DrawnPanel, key_of_several
@@ -59,7 +43,7 @@ from skcal.notions import Notion, Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
-COLOURS_OF_LINES = [colour for colour in COLOURS if colour != ORANGE]
+COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
 
 @dataclass(eq=False, repr=False)
@@ -162,7 +146,7 @@ class ReliabilityDisplay(Display):
         if len(self.panels) > 1:
             return [*facts, f"{len(self.panels)} panels"]
         [panel] = self.panels
-        return [*facts, counted(panel.n_bins, "bin"), *_facts_of_error(panel)]
+        return [*facts, draw.counted(panel.n_bins, "bin"), *_facts_of_error(panel)]
 
     def _repr_html_(self):
         columns = ("", "samples", "calibration error", "at least", "at most", "p-value")
@@ -184,7 +168,7 @@ class ReliabilityDisplay(Display):
         """The first sentence of the display."""
         [panel, *more] = self.panels
         if more or panel.number is None:
-            return f"Reliability diagram, {counted(len(self.panels), 'panel')}, {self.notion}"
+            return f"Reliability diagram, {draw.counted(len(self.panels), 'panel')}, {self.notion}"
         sentence = panel.number.sentence()
         return f"{sentence[0].upper()}{sentence[1:]}"
 
@@ -323,7 +307,7 @@ class ReliabilityDisplay(Display):
             ranges = _ranges_of(scan, sample, numbers)
         panels = [
             make_panel(
-                titled(name, problem_titles(sample)[k]),
+                draw.titled(name, draw.problem_titles(sample)[k]),
                 problem,
                 sides=sides[k],
                 curve=curves[k],
@@ -362,18 +346,18 @@ class ReliabilityDisplay(Display):
         for ax, panel in zip(axes, self.panels, strict=True):
             if name is not None:
                 described = panel.label.split("\n")[-1]
-                panel = replace(panel, label=f"{as_label(name)}\n{described}")
+                panel = replace(panel, label=f"{draw.as_label(name)}\n{described}")
             self._draw_panel(ax, replace(panel, axis=shared), kwargs)
         if len({panel.sides for panel in self.panels}) == 1:
-            hide_inner_labels(axes)
+            draw.hide_inner_labels(axes)
 
     def _draw_panel(self, ax, panel, kwargs):
         others = getattr(ax, "_skcal_drawn", [])
         colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
         set_axes(ax, panel.axis, AXIS_LABELS[panel.sides == RIGHT])
         if not others:
-            self.ref_lines_.append(draw_diagonal(ax))
-        look = styled(kwargs, color=colour, linewidth=1.3, alpha=0.7)
+            self.ref_lines_.append(draw.diagonal(ax))
+        look = draw.styled(kwargs, color=colour, linewidth=1.3, alpha=0.7)
         own = DrawnPanel(ax, panel, look)
         drawn = ax._skcal_drawn = [*others, own]
         for one in drawn:  # the axis may be longer than before
@@ -393,17 +377,17 @@ class ReliabilityDisplay(Display):
         title = panel.label.split("\n")[-1] if several else _heading(panel)
         ax.set_title(title, fontsize="medium")
         level = self.confidence_level
-        parts = key_of_several(drawn, level, ink(ax)) if several else drawn[0].key(level)
+        parts = key_of_several(drawn, level, draw.ink(ax)) if several else drawn[0].key(level)
         below: Any = getattr(ax, "_skcal_key", None)  # of a single classifier
         is_below = below in ax.figure.legends
         if several and is_below:
             below.remove()
         if several and is_below and len(self.panels) == 1:
-            place = {"loc": "outside lower center", **LEGEND}
+            place = {"loc": "outside lower center", **draw.LEGEND}
             ax._skcal_key = ax.figure.legend(*zip(*parts, strict=True), **place)
             self.legends_.append(ax._skcal_key)
         elif several or len(self.panels) == 1:
-            place = {"loc": _free_corner(drawn), "borderaxespad": 0.2, **LEGEND}
+            place = {"loc": _free_corner(drawn), "borderaxespad": 0.2, **draw.LEGEND}
             self.legends_.append(ax.legend(*zip(*parts, strict=True), **place))
 
     def _finish(self, figure):
@@ -416,7 +400,7 @@ class ReliabilityDisplay(Display):
             [own] = line.axes._skcal_drawn
             parts |= {label: handle for handle, label in own.key(self.confidence_level)}
         n_columns = 3 if len(self.panels) > 1 else 2
-        place = {"loc": "outside lower center", "ncols": n_columns, **LEGEND}
+        place = {"loc": "outside lower center", "ncols": n_columns, **draw.LEGEND}
         self.legends_ = [figure.legend(list(parts.values()), list(parts), **place)]
         for line in self.lines_:
             line.axes._skcal_key = self.legends_[0]
@@ -488,8 +472,13 @@ def _facts_of_error(panel) -> list[str]:
         return []
     error = f"calibration error {plain_number(panel.number.estimate)}"
     if panel.ranges:
-        return [error, counted(len(panel.ranges), "significant range")]
+        return [error, draw.counted(len(panel.ranges), "significant range")]
     return [error, "significant" if panel.number.is_significant else "not significant"]
+
+
+def as_percent(probability: float, digits: int = 3) -> str:
+    """The first digits of 100 times a probability, without an exponent."""
+    return np.format_float_positional(100 * probability, digits, fractional=False, trim="-")
 
 
 def _range_in_words(part: ScanRange) -> str:
@@ -504,7 +493,7 @@ def _range_in_words(part: ScanRange) -> str:
 def _heading(panel) -> str:
     """The predicted event, how often it happened, and the calibration error with its limits."""
     n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
-    facts = f"n = {panel.n_samples:,}, {n_events} {as_label(panel.sides[1], 14)}"
+    facts = f"n = {panel.n_samples:,}, {n_events} {draw.as_label(panel.sides[1], 14)}"
     lines = [panel.label, facts] if panel.label else [facts]
     if panel.axis.high < 1 and panel.axis.scale == "linear":
         lines.append(f"both axes end at {panel.axis.high:g}")

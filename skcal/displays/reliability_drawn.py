@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from skcal._show import percent, plain_number
+from skcal.displays import draw
 from skcal.displays.axis import ProbabilityAxis
-from skcal.displays.base import ORANGE, as_label, shade
 from skcal.displays.reliability_panel import JOINED, SMOOTH, ReliabilityPanel
 from skcal.hypothesis_tests.scan import ScanRange
 
@@ -47,7 +47,7 @@ class DrawnPanel:
         outside = (panel.line_y < axis.low) | (panel.line_y > axis.high)
         line_y = np.where(outside & (panel.line != JOINED), np.nan, panel.line_y)
         self.line.set_data(axis.inside(panel.line_x), axis.inside(line_y))
-        colours = np.where(panel.significant & alone, ORANGE, self.colour)
+        colours = np.where(panel.significant & alone, draw.ORANGE, self.colour)
         x, y = axis.inside(panel.prediction), axis.inside(panel.frequency)
         low, high = axis.inside(panel.low), axis.inside(panel.high)
         ends = np.column_stack([x, low]), np.column_stack([x, high])
@@ -72,7 +72,7 @@ class DrawnPanel:
         if self.panel.line != JOINED:
             parts.append((self.line, self.kind))
         if self.shades:
-            both = Patch(color=ORANGE, alpha=0.15), _dot(ORANGE)
+            both = Patch(color=draw.ORANGE, alpha=0.15), _dot(draw.ORANGE)
             parts.append((both, "significant miscalibration"))
         return [*parts, *_arrow(self.colour, self.is_beyond)]
 
@@ -85,7 +85,7 @@ class DrawnPanel:
     def name(self) -> str:
         """The name of the classifier and its error."""
         label = self.panel.label
-        name = as_label(label.split("\n")[0], 24) if "\n" in label else "classifier"
+        name = draw.as_label(label.split("\n")[0], 24) if "\n" in label else "classifier"
         if self.panel.number is not None:
             name += f": {plain_number(self.panel.number.estimate)}"
         return f" {name}" if name.startswith("_") else name  # legends leave out "_…"
@@ -126,4 +126,4 @@ def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
     middle = axis.place([part.low, part.high]).mean()
     low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
     ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
-    return shade(ax, *ends)
+    return draw.shade(ax, *ends)

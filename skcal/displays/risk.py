@@ -11,26 +11,10 @@ from scipy.stats import norm
 
 from skcal._show import format_setting, percent
 from skcal._sklearn_compat import validate_params
-from skcal._validation import CONFIDENCE_LEVEL
-from skcal.displays.base import (
-    BLUE,
-    COLOURS,
-    DRAWN,
-    GREY,
-    MARKERS,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    draw_band,
-    ink,
-    name_rows,
-    require_search,
-    styled,
-    three_digits,
-    titled,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display, require_search
 
+_MARKERS = "os^Dv<>"
 _PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
 
 
@@ -155,12 +139,14 @@ class RiskDisplay(Display):
     confidence_level: float = 0.95
 
     def _facts(self):
-        curves = f"{counted(len(self.curves), 'curve')} of {self.param}"
-        shown = counted(len(self.candidates), "candidate") if self.param is None else curves
-        return [shown, counted(self.n_folds, "fold"), f"lowest {as_label(self.best_name)}"]
+        shown = draw.counted(len(self.candidates), "candidate")
+        if self.param is not None:
+            shown = f"{draw.counted(len(self.curves), 'curve')} of {self.param}"
+        lowest = f"lowest {draw.as_label(self.best_name)}"
+        return [shown, draw.counted(self.n_folds, "fold"), lowest]
 
     @classmethod
-    @validate_params({**DRAWN, **CONFIDENCE_LEVEL})
+    @validate_params(DRAWN)
     def from_search(cls, search, *, param=None, confidence_level=0.95, ax=None, plot=True) -> Self:
         """Read a fitted search, and plot.
 
@@ -204,35 +190,27 @@ class RiskDisplay(Display):
         self.bands_: list[Any] = []
         self.chosen_ = self.bars_ = None
         z = norm.ppf((1 + self.confidence_level) / 2)
-        draw = self._draw_candidates if self.param is None else self._draw_curves
-        bars = draw(ax, z, kwargs)
+        draw_risks = self._draw_candidates if self.param is None else self._draw_curves
+        bars = draw_risks(ax, z, kwargs)
         title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
-        ax.set_title(titled(name, title, 60), fontsize="medium")
+        ax.set_title(draw.titled(name, title, 60), fontsize="medium")
         ax.legend(fontsize="medium", frameon=False)
 
     def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
-            colour, above = COLOURS[k % len(COLOURS)], curve.above_best
-            half = z * curve.standard_error
-            options = {"color": colour, "marker": MARKERS[k % len(MARKERS)], "markersize": 4}
-            options["label"] = as_label(curve.name).lstrip("_")
-            self.lines_ += ax.plot(curve.values, above, **styled(kwargs, **options))
+            colour, above = draw.colour_of(k), curve.above_best
+            half, marker = z * curve.standard_error, _MARKERS[k % len(_MARKERS)]
+            label = draw.as_label(curve.name).lstrip("_")
+            look = draw.styled(kwargs, color=colour, marker=marker, markersize=4, label=label)
+            self.lines_ += ax.plot(curve.values, above, **look)
             band = curve.values, above - half, above + half
-            self.bands_.append(draw_band(ax, *band, colour, 0.15))
+            self.bands_.append(draw.band(ax, *band, colour, 0.15))
             if curve.chosen is not None:
-                chosen = curve.values[curve.chosen]
-                label = f"chosen: {str(self.param).rsplit('__')[-1]} = {three_digits(chosen)}"
-                star = {"marker": "*", "markersize": 15, "color": colour, "label": label}
-                [self.chosen_] = ax.plot(
-                    chosen,
-                    above[curve.chosen],
-                    linestyle="none",
-                    markeredgecolor=ink(ax),
-                    zorder=5,
-                    **star,
-                )
-        lowest = f"lowest: {as_label(self.best_name, 24)}"
-        ax.axhline(0, color=GREY, linewidth=1, linestyle=":", label=lowest)
+                value = curve.values[curve.chosen]
+                label = f"chosen: {str(self.param).rsplit('__')[-1]} = {value:.3g}"
+                self.chosen_ = _star(ax, value, above[curve.chosen], colour, label)
+        lowest = f"lowest: {draw.as_label(self.best_name, 24)}"
+        ax.axhline(0, color=draw.GREY, linewidth=1, linestyle=":", label=lowest)
         _scale_axes(ax, self.curves)
         ax.set(xlabel=self.param, ylabel="validation risk above the lowest")
         return f"bands {percent(self.confidence_level)}, paired over folds"
@@ -242,27 +220,31 @@ class RiskDisplay(Display):
         above = np.array([candidate.above_best for candidate in self.candidates])
         error = np.array([candidate.standard_error for candidate in self.candidates])
         error = np.where(np.isfinite(error), error, 0)
-        look = styled(kwargs, marker="o", linestyle="none", color=BLUE, capsize=3)
+        look = draw.styled(kwargs, marker="o", linestyle="none", color=draw.BLUE, capsize=3)
         self.bars_ = ax.errorbar(above, rows, xerr=z * error, **look)
         for k, candidate in enumerate(self.candidates):
             if candidate.chosen:
-                [self.chosen_] = ax.plot(
-                    above[k], k, "*", color=ORANGE, markersize=15, markeredgecolor=ink(ax), zorder=5
-                )
-                self.chosen_.set_label("chosen")
+                self.chosen_ = _star(ax, above[k], k, draw.ORANGE, "chosen")
         simplest = [k for k, candidate in enumerate(self.candidates) if candidate.simplest]
-        ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": GREY}
+        ring = {"markersize": 13, "markerfacecolor": "none", "markeredgecolor": draw.GREY}
         ax.plot(above[simplest], simplest, "o", **ring, label="simplest, not significantly worse")
-        ax.axvline(0, color=GREY, linewidth=1, linestyle=":")
+        ax.axvline(0, color=draw.GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)
-        name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="medium")
+        draw.name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="medium")
         ax.set_xlabel("validation risk above the lowest")
         return f"bars {percent(self.confidence_level)}, paired over samples"
 
 
+def _star(ax, x, y, colour, label):
+    """Mark the chosen setting."""
+    look = {"color": colour, "markersize": 15, "markeredgecolor": draw.ink(ax), "zorder": 5}
+    [star] = ax.plot(x, y, "*", label=label, **look)
+    return star
+
+
 def _candidate_label(candidate):
-    setting = "" if candidate.setting == "-" else f"\n{as_label(candidate.setting, 34)}"
-    return as_label(candidate.name, 28) + setting
+    setting = "" if candidate.setting == "-" else f"\n{draw.as_label(candidate.setting, 34)}"
+    return draw.as_label(candidate.name, 28) + setting
 
 
 def _scale_axes(ax, curves):
@@ -273,7 +255,7 @@ def _scale_axes(ax, curves):
             from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
             ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: three_digits(value)))
+            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
             ax.xaxis.set_minor_formatter(NullFormatter())
     above = np.concatenate([curve.above_best for curve in curves])
     _symlog(ax, "y", above, np.concatenate([curve.standard_error for curve in curves]))

@@ -6,7 +6,8 @@ from dataclasses import KW_ONLY, dataclass
 from typing import Self
 
 from skcal._show import percent
-from skcal.displays.base import BLUE, GREY, ORANGE, Display, draw_band, legend_below, styled, titled
+from skcal.displays import draw
+from skcal.displays.base import Display
 from skcal.metrics.selective import (
     CoverageAtRisk,
     RiskCoverageCurve,
@@ -58,6 +59,7 @@ class RiskCoverageDisplay(Display):
     _: KW_ONLY
     limited: CoverageAtRisk | None = None
     name: str | None = None
+    _size = (4.8, 4.4)
 
     def _repr_html_(self):
         return self.curve._repr_html_()
@@ -122,27 +124,24 @@ class RiskCoverageDisplay(Display):
         display = cls(curve, limited=limited, name=name)
         return display.plot(ax=ax) if plot else display
 
-    def _layout(self):
-        return 1, (4.8, 4.4)
-
     def _draw(self, axes, name, kwargs):
         [ax], curve, limited = axes, self.curve, self.limited
-        look = styled(kwargs, color=BLUE, linewidth=1.5, label="observed risk")
+        look = draw.styled(kwargs, color=draw.BLUE, linewidth=1.5, label="observed risk")
         if len(curve.coverage) == 1:
             look = {"marker": "o"} | look
         [self.line_] = ax.plot(curve.coverage, curve.risk, **look)
         band = f"{percent(curve.confidence_level)} limits at each threshold"
         colour = self.line_.get_color()
-        self.band_ = draw_band(ax, curve.coverage, curve.low, curve.high, colour, 0.2, band)
+        self.band_ = draw.band(ax, curve.coverage, curve.low, curve.high, colour, 0.2, band)
         if limited is not None:
-            limit = percent(limited.max_risk)
-            ax.axhline(limited.max_risk, color=GREY, linestyle=":", label=f"allowed risk {limit}")
+            label = f"allowed risk {percent(limited.max_risk)}"
+            ax.axhline(limited.max_risk, color=draw.GREY, linestyle=":", label=label)
             if limited.risk is not None:
                 label = f"keep {100 * limited.coverage:.1f} %: confidence ≥ {limited.threshold:.6g}"
                 place = limited.coverage, limited.risk
-                ax.plot(*place, "o", color=ORANGE, label=label)
+                ax.plot(*place, "o", color=draw.ORANGE, label=label)
         most = max(curve.risk.max(), 0.0 if limited is None else limited.max_risk, curve.high[-1])
         ax.set(xlim=(0, 1.02), ylim=(0, min(1.02, 1.25 * most)))
         ax.set(xlabel="coverage: share of answers kept", ylabel="risk: share of them wrong")
-        ax.set_title(titled(name, ", ".join(self._facts()[:2])), fontsize="medium")
-        legend_below(ax)
+        ax.set_title(draw.titled(name, ", ".join(self._facts()[:2])), fontsize="medium")
+        draw.legend_below(ax)

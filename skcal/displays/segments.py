@@ -10,25 +10,8 @@ import numpy as np
 
 from skcal._show import percent
 from skcal._sklearn_compat import validate_params
-from skcal._validation import CONFIDENCE_LEVEL
-from skcal.displays.base import (
-    BLUE,
-    DRAWN,
-    GREY,
-    ORANGE,
-    Display,
-    as_label,
-    counted,
-    draw_band,
-    head_rows,
-    ink,
-    name_rows,
-    require_instance,
-    styled,
-    three_digits,
-    titled,
-    write_pvalues,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.hypothesis_tests.segments import Segment, SegmentTestResult
 
@@ -88,10 +71,10 @@ class SegmentDisplay(Display):
     compared_with: str = "predicted"
 
     def _facts(self):
-        return [f"{len(self.segments):,} of {counted(self.n_segments, 'segment')}"]
+        return [f"{len(self.segments):,} of {draw.counted(self.n_segments, 'segment')}"]
 
     @classmethod
-    @validate_params({**DRAWN, "level": CONFIDENCE_LEVEL["confidence_level"]})
+    @validate_params({**DRAWN, "level": DRAWN["confidence_level"]})
     def from_result(cls, result, *, n_worst=12, level=0.05, ax=None, plot=True) -> Self:
         """Take the worst segments of a test, and plot.
 
@@ -132,28 +115,28 @@ class SegmentDisplay(Display):
             for field in ("low", "high", "observed", "expected")
         )
         rejected = [segment.pvalue <= self.level for segment in self.segments]
-        colours = [ORANGE if reject else BLUE for reject in rejected]
+        colours = [draw.ORANGE if reject else draw.BLUE for reject in rejected]
         self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
-        look = {"color": BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
-        [self.observed_] = ax.plot(observed, rows, **styled(kwargs, **look))
-        mark = {"color": ink(ax), "markersize": 14, "markeredgewidth": 2}
+        look = {"color": draw.BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
+        [self.observed_] = ax.plot(observed, rows, **draw.styled(kwargs, **look))
+        mark = {"color": draw.ink(ax), "markersize": 14, "markeredgewidth": 2}
         [self.expected_] = ax.plot(expected, rows, "|", label=self.compared_with, **mark)
         ax.set_xlabel("mean probability")
         several = len({segment.outcome for segment in self.segments}) > 1
-        name_rows(
+        draw.name_rows(
             ax, [_row_label(segment, several) for segment in self.segments], fontsize="medium"
         )
         pvalues = [segment.pvalue for segment in self.segments]
-        self.tests_ = write_pvalues(ax, pvalues, rejected)
+        self.tests_ = draw.write_pvalues(ax, pvalues, rejected)
         heading = f"{self.n_segments:,} segments tested,\n* significant at {percent(self.level)}"
         options = {"fontsize": "medium", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
-        head_rows(ax, name)
+        draw.head_rows(ax, name)
 
 
 def _row_label(segment, of_several_outcomes):
-    lines = [as_label(part, 36) for part in segment.name.split(" and ", 1)]
-    n = f"{as_label(segment.outcome, 20)}, n" if of_several_outcomes else "n"
+    lines = [draw.as_label(part, 36) for part in segment.name.split(" and ", 1)]
+    n = f"{draw.as_label(segment.outcome, 20)}, n" if of_several_outcomes else "n"
     return " and\n".join(lines) + f"\n{n} = {segment.n_samples:,}"
 
 
@@ -196,10 +179,11 @@ class BiasCurveDisplay(Display):
     curve: BiasCurve
     _: KW_ONLY
     feature: str = "feature"
+    _size = (6.4, 4.2)
 
     def _facts(self):
-        place = f"{counted(len(self.curve.values), 'value')} of {as_label(self.feature)}"
-        return [self.curve.notion, place, f"p = {three_digits(self.curve.pvalue)}"]
+        place = f"{draw.counted(len(self.curve.values), 'value')} of {draw.as_label(self.feature)}"
+        return [self.curve.notion, place, f"p = {self.curve.pvalue:.3g}"]
 
     @classmethod
     def from_result(cls, result, *, feature="feature", ax=None, plot=True) -> Self:
@@ -224,21 +208,18 @@ class BiasCurveDisplay(Display):
         display = cls(result, feature=feature)
         return display.plot(ax=ax) if plot else display
 
-    def _layout(self):
-        return 1, (6.4, 4.2)
-
     def _draw(self, axes, name, kwargs):
         [ax], curve = axes, self.curve
         low = np.maximum(curve.predicted - curve.chance, 0)
         high = np.minimum(curve.predicted + curve.chance, 1)
         label = f"{percent(curve.confidence_level)} if calibrated"
-        self.band_ = draw_band(ax, curve.values, low, high, GREY, 0.4, label)
+        self.band_ = draw.band(ax, curve.values, low, high, draw.GREY, 0.4, label)
         [self.predicted_] = ax.plot(
-            curve.values, curve.predicted, "--", color=ink(ax), label="predicted"
+            curve.values, curve.predicted, "--", color=draw.ink(ax), label="predicted"
         )
-        look = {"color": BLUE, "marker": "o", "markersize": 3, "label": "observed"}
-        [self.observed_] = ax.plot(curve.values, curve.observed, **styled(kwargs, **look))
-        ax.set(xlabel=as_label(self.feature), ylabel="mean probability")
+        look = {"color": draw.BLUE, "marker": "o", "markersize": 3, "label": "observed"}
+        [self.observed_] = ax.plot(curve.values, curve.observed, **draw.styled(kwargs, **look))
+        ax.set(xlabel=draw.as_label(self.feature), ylabel="mean probability")
         ax.legend(fontsize="medium", frameon=False)
-        title = f"p = {three_digits(curve.pvalue)} along the whole curve"
-        ax.set_title(titled(name, title, 60))
+        title = f"p = {curve.pvalue:.3g} along the whole curve"
+        ax.set_title(draw.titled(name, title, 60))

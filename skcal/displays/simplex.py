@@ -12,17 +12,8 @@ from sklearn.base import clone
 from skcal._bins import bin_sums
 from skcal._labels import Outcomes
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal.displays.base import (
-    DRAWN,
-    GREY,
-    Display,
-    as_label,
-    counted,
-    fitted_functions,
-    ink,
-    is_dark,
-    require_residual,
-)
+from skcal.displays import draw
+from skcal.displays.base import DRAWN, Display, fitted_functions, require_residual
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
@@ -123,10 +114,11 @@ class SimplexDisplay(Display):
     corners: list[str]
     _: KW_ONLY
     name: str | None = None
+    _size = (7.0, 5.6)
 
     def _facts(self):
-        corners = " / ".join(as_label(corner, 16) for corner in self.corners)
-        n_arrows = counted(len(self.arrows.count), "arrow")
+        corners = " / ".join(draw.as_label(corner, 16) for corner in self.corners)
+        n_arrows = draw.counted(len(self.arrows.count), "arrow")
         return [f"n = {self.density.sum():,}", corners, n_arrows]
 
     @classmethod
@@ -228,19 +220,16 @@ class SimplexDisplay(Display):
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
 
-    def _layout(self):
-        return 1, (7.0, 5.6)
-
     def _draw(self, axes, name, kwargs):
         [ax] = axes
         ax.set(aspect="equal", xlim=(-0.08, 1.08), ylim=(-0.1, 0.98))
         ax.set_axis_off()
         outline = _CORNERS[[0, 1, 2, 0]]
-        ax.plot(outline[:, 0], outline[:, 1], color=GREY, linewidth=1)
+        ax.plot(outline[:, 0], outline[:, 1], color=draw.GREY, linewidth=1)
         self.density_ = _draw_density(ax, self.density)
         distinct, pale = self.arrows.distinct, ~self.arrows.distinct
-        self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color=ink(ax), alpha=0.35)
-        look = {"cmap": "viridis" if is_dark(ax) else "viridis_r", **kwargs}
+        self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color=draw.ink(ax), alpha=0.35)
+        look = {"cmap": "viridis" if draw.is_dark(ax) else "viridis_r", **kwargs}
         self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **look)
         self.colorbar_ = self._draw_colorbar(ax)
         self.corner_texts_ = _draw_corners(ax, self.corners)
@@ -257,7 +246,7 @@ class SimplexDisplay(Display):
     def _title(self, name):
         n_pale = np.count_nonzero(~self.arrows.distinct)
         n_arrows = len(self.arrows.count)
-        lines = [as_label(name, 60)] if name else []
+        lines = [draw.as_label(name, 60)] if name else []
         lines.append(f"n = {self.density.sum():,}; arrows: from prediction to observed frequency")
         if not n_arrows:
             lines.append("no arrow: no cell holds min_samples")
@@ -288,7 +277,8 @@ def _lens_of_superclasses(superclasses, y_true, y_proba, notion, **options):
         elif missing:
             problem = f"lacks the class {missing[0]!r}"
         raise ValueError(
-            f"superclasses {problem}. Put each of the classes {as_label(classes, 60)} into one."
+            f"superclasses {problem}. Put each of the classes {draw.as_label(classes, 60)} into "
+            "one."
         )
     codes = np.array([group_of[label] for label in classes])
     return classes, lambda proba: np.broadcast_to(codes, proba.shape)
@@ -408,6 +398,6 @@ def _draw_corners(ax, corners):
         (0.5, 0.89, "center", "bottom"),
     ]
     return [
-        ax.text(x, y, as_label(corner, 30), horizontalalignment=side, verticalalignment=edge)
+        ax.text(x, y, draw.as_label(corner, 30), horizontalalignment=side, verticalalignment=edge)
         for corner, (x, y, side, edge) in zip(corners, places, strict=True)
     ]

@@ -221,12 +221,12 @@ def decision_curve(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
-    return decisions_of(sample, confidence_level, grid)
+    return decisions_of(sample, confidence_level, thresholds)
 
 
-def decisions_of(sample: Sample, confidence_level: float, grid=_THRESHOLDS) -> DecisionCurve:
+def decisions_of(sample: Sample, confidence_level: float, thresholds=None) -> DecisionCurve:
     """The decision curve of predictions of one outcome."""
+    grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     data = outcome_of(sample)
     gain = _treated(data, grid)
     pointwise = data.problem.groups.quantile((1 - confidence_level) / 2, data.weight)

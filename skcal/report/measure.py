@@ -12,8 +12,8 @@ from sklearn.utils import check_random_state
 
 from skcal._matrices import two_columns
 from skcal._running import one_blas_thread
-from skcal.displays.base import problem_titles, titled
 from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
+from skcal.displays.draw import problem_titles, titled
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult

@@ -1,0 +1,127 @@
+"""What several displays draw alike: colours, names, legends, bands and rows of markers."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from skcal._show import one_line
+from skcal.sample import Sample
+
+# Okabe & Ito's palette, which colour-blind readers tell apart.
+BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
+COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
+LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
+
+
+def colour_of(k: int) -> str:
+    """The colour of the k-th curve."""
+    return COLOURS[k % len(COLOURS)]
+
+
+def styled(given: dict, **defaults) -> dict:
+    """Options of lines: those given, by their long or short names, before the defaults."""
+    from matplotlib.cbook import normalize_kwargs
+    from matplotlib.lines import Line2D
+
+    return {**defaults, **normalize_kwargs(given, Line2D)}
+
+
+def in_inches(ax):
+    """Across in widths of the axes, up in inches from their lower edge."""
+    from matplotlib.transforms import ScaledTranslation, blended_transform_factory
+
+    up = ax.figure.dpi_scale_trans + ScaledTranslation(0, 0, ax.transAxes)
+    return blended_transform_factory(ax.transAxes, up)
+
+
+def legend_below(ax, **options):
+    """Draw a legend below the labels of the axes."""
+    look = {"fontsize": "medium", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
+    return ax.legend(loc="upper center", bbox_transform=in_inches(ax), **look)
+
+
+def titled(name, facts: str, width: int = 32) -> str:
+    """A title: the name, if there is one, above the facts."""
+    return f"{as_label(name, width)}\n{facts}" if name else facts
+
+
+def as_label(text, width: int = 32) -> str:
+    """A name that fits: its start and end if longer, no formula, nothing that does not print."""
+    return one_line(text, width).replace("$", r"\$")
+
+
+def counted(number: int, noun: str) -> str:
+    """``1 curve``, ``2 curves``."""
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+
+
+def problem_titles(sample: Sample) -> list[str]:
+    """The predicted quantity of each problem of a scalar notion, with names that fit."""
+    return sample.notion.titles([as_label(label, 24) for label in sample.classes])
+
+
+def ink(ax):
+    """The colour of the text of axes, which suits light and dark styles."""
+    return ax.xaxis.label.get_color()
+
+
+def is_dark(ax) -> bool:
+    """Whether the text of axes is light, as on a dark background."""
+    from matplotlib.colors import to_rgb
+
+    return sum(to_rgb(ink(ax))) > 1.5
+
+
+def band(ax, x, low, high, colour, alpha, label=None):
+    """Fill the area between two curves, on a dark background with more colour."""
+    alpha *= 1.8 if is_dark(ax) and colour not in (GREY, ink(ax)) else 1
+    return ax.fill_between(x, low, high, color=colour, alpha=alpha, linewidth=0, label=label)
+
+
+def shade(ax, first, last, label=None):
+    """Shade a range of the horizontal axis that matters."""
+    look = {"color": ORANGE, "alpha": 0.3 if is_dark(ax) else 0.12, "linewidth": 0, "zorder": 0}
+    return ax.axvspan(first, last, label=label, **look)
+
+
+def diagonal(ax):
+    """Draw where calibrated predictions lie."""
+    ends = 1e-9, 1 - 1e-9  # of a logit axis too
+    [line] = ax.plot(ends, ends, color=GREY, linewidth=1, linestyle=(0, (4, 3)), zorder=1)
+    return line
+
+
+def hide_inner_labels(axes) -> None:
+    """Leave vertical labels to the first axes of each row, if these are panels too."""
+    specs = {ax: ax.get_subplotspec() for ax in axes}
+    first = {spec.rowspan.start for spec in specs.values() if spec and spec.is_first_col()}
+    for ax, spec in specs.items():
+        if spec and spec.rowspan.start in first and not spec.is_first_col():
+            ax.set_ylabel("")
+            for part in (ax, *ax.child_axes):
+                part.tick_params(axis="y", labelleft=False)
+
+
+def name_rows(ax, labels, **look) -> None:
+    """Name rows of markers from the top down."""
+    ax.set(yticks=np.arange(len(labels)), ylim=(len(labels) - 0.4, -0.6))
+    ax.set_yticklabels(labels, **look)
+
+
+def head_rows(ax, name) -> None:
+    """Draw the legend of rows of markers above them, and a title, if there is a name."""
+    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="medium", frameon=False)
+    if name:
+        ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
+
+
+def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:
+    """Write p-values right of the rows, with emphasis on rejections; NaN is left out."""
+    place = {"transform": ax.get_yaxis_transform(), "verticalalignment": "center"}
+    texts = []
+    for row, (pvalue, reject) in enumerate(zip(pvalues, rejected, strict=True)):
+        if not np.isnan(pvalue):
+            look = {"color": ORANGE, **emphasis} if reject else {"color": ink(ax)}
+            text = f"p = {pvalue:.3g}{' *' if reject else ''}"
+            texts.append(ax.text(1.02, row, text, fontsize="medium", **look, **place))
+    return texts
