@@ -14,6 +14,7 @@ from skcal._validation import CONFIDENCE_LEVEL
 from skcal.displays import draw
 from skcal.displays.axis import SCALES
 from skcal.displays.files import save_figure
+from skcal.functions.base import BilinearFunction
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample
 
@@ -32,6 +33,9 @@ DRAWN: dict[str, list] = {
     "random_state": ["random_state"],
     **CONFIDENCE_LEVEL,
 }
+
+#: Constraints of what estimates a curve, besides the names of methods.
+METHODS: list = [BilinearFunction, CalibrationErrorEstimator, CalibrationErrorSearchCV]
 
 
 class Display:

@@ -19,8 +19,9 @@ from skcal._sklearn_compat import validate_params
 from skcal._validation import InputError, check_predictions, check_proba
 from skcal.displays import draw
 from skcal.displays.axis import set_axes
-from skcal.displays.base import DRAWN, Display, diagram_size
-from skcal.displays.reliability import ReliabilityDisplay
+from skcal.displays.base import Display, diagram_size
+from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
+from skcal.displays.reliability_panel import rule_of
 from skcal.sample import read_sample
 
 _MOST = 2000  # points of a drawn map
@@ -117,7 +118,7 @@ class RecalibrationDisplay(Display):
         return both if self.map_x is None else [*both, (self.map_x, self.map_y)]
 
     @classmethod
-    @validate_params(DRAWN, prefer_skip_nested_validation=False)
+    @validate_params(OPTIONS, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -198,28 +199,22 @@ class RecalibrationDisplay(Display):
         -------
         display : RecalibrationDisplay
         """
-        shared = {
-            "notion": notion,
-            "sample_weight": sample_weight,
-            "groups": groups,
-            "labels": labels,
-            "pos_label": pos_label,
-        }
-        bins = {"n_bins": n_bins, "strategy": strategy, "edges": edges, "scale": scale}
-        test = {"confidence_level": confidence_level, "n_resamples": n_resamples}
-        options = {"method": method, **bins, **test, "random_state": random_state, **shared}
         refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
         names = class_names(y_before), class_names(y_after)
         y_before, _ = check_predictions(y_before, from_logits, name="y_before")
         given = y_before, check_proba(y_after, name="y_after")
         if labels is None and any(names):
-            options["labels"] = shared["labels"] = _classes_of(y_true, given[0], names)
-        proba = [_single_as_columns(*given), _single_as_columns(*given[::-1])]
+            labels = _classes_of(y_true, y_before, names)
+        question = notion, sample_weight, labels, pos_label
+        samples = [
+            read_sample(y_true, _single_as_columns(*pair), *question, groups=groups)
+            for pair in (given, given[::-1])
+        ]
+        bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
+        test = method, confidence_level, n_resamples, random_state
         before, after = (
-            ReliabilityDisplay.from_predictions(
-                y_true, predictions, name=part, plot=False, **options
-            )
-            for predictions, part in zip(proba, ("before", "after"), strict=True)
+            ReliabilityDisplay.of_sample(sample, part, *test, **bins)
+            for sample, part in zip(samples, ("before", "after"), strict=True)
         )
         if len(before.panels) > 1 or len(after.panels) > 1:
             raise ValueError(
@@ -228,10 +223,7 @@ class RecalibrationDisplay(Display):
             )
         curve: dict[str, np.ndarray] = {}
         if before.notion.of_positive_class:
-            x, y = (
-                read_sample(y_true, predictions, **shared).problems()[0].features[:, 0]
-                for predictions in proba
-            )
+            x, y = (sample.problems()[0].features[:, 0] for sample in samples)
             order = np.lexsort([y, x])
             order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
             curve = {"map_x": x[order], "map_y": y[order]}
@@ -279,11 +271,8 @@ def _single_as_columns(proba, other):
 
 def _draw_map(ax, x, y, axis, kwargs):
     diagonal = draw.diagonal(ax)
-    distinct, place = np.unique(x, return_inverse=True)
-    low, high = np.full(len(distinct), np.inf), np.full(len(distinct), -np.inf)
-    np.minimum.at(low, place, y)
-    np.maximum.at(high, place, y)
-    is_function = (high - low < 1e-9).all() and (np.diff(low) >= 0).all()
+    rises, tied = np.diff(y), np.diff(x) == 0
+    is_function = (rises > -1e-9).all() and (rises[tied] < 1e-9).all()
     cloud = {"marker": ".", "linestyle": "none", "alpha": 0.3}
     look: dict[str, Any] = {"linewidth": 1.5} if is_function else cloud
     [line] = ax.plot(x, y, **draw.styled(kwargs, color=draw.BLUE, **look))

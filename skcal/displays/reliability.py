@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
-from numbers import Integral, Real
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -13,11 +12,11 @@ from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent, plain_number
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import BIN_COUNT
 from skcal.displays import draw
-from skcal.displays.axis import AXIS_LABELS, SCALES, ProbabilityAxis, set_axes
-from skcal.displays.base import DRAWN, MAX_PANELS, Display, diagram_size
+from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, set_axes
+from skcal.displays.base import DRAWN, MAX_PANELS, METHODS, Display, diagram_size
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_drawn import DrawnPanel, key_of_several
@@ -32,17 +31,22 @@ from skcal.displays.reliability_panel import (
     rule_of,
     sides_of,
 )
-from skcal.functions.base import BilinearFunction
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange, scan_of, size_in_words
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.notions import Notion, Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
+OPTIONS = {
+    **DRAWN,
+    "method": [StrOptions({"auto", JOINED, SMOOTH, "isotonic", "kernel-density"}), *METHODS],
+    "n_bins": [BIN_COUNT, StrOptions({"auto", "cube_root"})],
+    "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+    "edges": ["array-like", None],
+}
 COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
 
@@ -173,28 +177,7 @@ class ReliabilityDisplay(Display):
         return f"{sentence[0].upper()}{sentence[1:]}"
 
     @classmethod
-    @validate_params(
-        {
-            "method": [
-                StrOptions({"auto", JOINED, SMOOTH, "isotonic", "kernel-density"}),
-                BilinearFunction,
-                CalibrationErrorEstimator,
-                CalibrationErrorSearchCV,
-            ],
-            "n_bins": [
-                BIN_COUNT,
-                StrOptions({"auto", "cube_root"}),
-            ],
-            "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
-            "edges": ["array-like", None],
-            "scale": [StrOptions(set(SCALES))],
-            "confidence_level": [Interval(Real, 0, 1, closed="neither")],
-            "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
-            "random_state": ["random_state"],
-            **DRAWN,
-        },
-        prefer_skip_nested_validation=False,
-    )
+    @validate_params(OPTIONS, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -292,10 +275,19 @@ class ReliabilityDisplay(Display):
         sample = read_sample(
             y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
         )
+        bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
+        test = confidence_level, n_resamples, random_state
+        display = cls.of_sample(sample, name, method, *test, **bins)
+        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
+
+    @classmethod
+    def of_sample(
+        cls, sample: Sample, name, method, confidence_level, n_resamples, random_state, rule, scale
+    ) -> Self:
+        """Compute the diagram of a sample whose predictions are binned by a rule."""
         _require_scalar(sample)
         curves, sides = make_curves(method, sample), sides_of(sample)
         problems = [(k, p) for k, p in enumerate(sample.problems()) if len(p.weight)]
-        rule = rule_of(n_bins, strategy, edges)
         shown = _with_largest_errors(problems, rule or _FEW_BINS)
         numbers, ranges = {}, {}
         if len(shown) == len(problems):
@@ -319,14 +311,13 @@ class ReliabilityDisplay(Display):
             )
             for k, problem in shown
         ]
-        display = cls(
+        return cls(
             panels,
             notion=sample.notion,
             method=method if isinstance(method, str) else type(method).__name__,
             confidence_level=confidence_level,
             n_panels_left_out=len(problems) - len(shown),
         )
-        return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
@@ -358,17 +349,17 @@ class ReliabilityDisplay(Display):
         if not others:
             self.ref_lines_.append(draw.diagonal(ax))
         look = draw.styled(kwargs, color=colour, linewidth=1.3, alpha=0.7)
-        own = DrawnPanel(ax, panel, look)
-        drawn = ax._skcal_drawn = [*others, own]
-        for one in drawn:  # the axis may be longer than before
-            one.place(ax._skcal_axis, alone=not others)
-        self.lines_.append(own.line)
-        self.points_.append(own.points)
-        self.intervals_.append(own.intervals)
-        self.ranges_.append(own.shades)
-        most = max(max(one.most, one.histogram.max()) for one in self.panels)
+        added = DrawnPanel(ax, panel, look)
+        drawn = ax._skcal_drawn = [*others, added]
+        for part in drawn:  # the axis may be longer than before
+            part.place(ax._skcal_axis, alone=not others)
+        self.lines_.append(added.line)
+        self.points_.append(added.points)
+        self.intervals_.append(added.intervals)
+        self.ranges_.append(added.shades)
+        most = max(max(part.most, part.histogram.max()) for part in self.panels)
         counts = panel.histogram_edges, panel.histogram
-        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, own.colour, most))
+        self.histograms_.append(draw_histogram(ax, *counts, panel.sides, added.colour, most))
         self._explain(ax, drawn)
 
     def _explain(self, ax, drawn):
@@ -397,8 +388,8 @@ class ReliabilityDisplay(Display):
             legend.remove()
         parts: dict[str, Any] = {}
         for line in self.lines_:
-            [own] = line.axes._skcal_drawn
-            parts |= {label: handle for handle, label in own.key(self.confidence_level)}
+            [drawn] = line.axes._skcal_drawn
+            parts |= {label: handle for handle, label in drawn.key(self.confidence_level)}
         n_columns = 3 if len(self.panels) > 1 else 2
         place = {"loc": "outside lower center", "ncols": n_columns, **draw.LEGEND}
         self.legends_ = [figure.legend(list(parts.values()), list(parts), **place)]
@@ -508,8 +499,8 @@ def _heading(panel) -> str:
 def _free_corner(drawn) -> str:
     """The corner beside the diagonal in which less is drawn."""
     upper = lower = 0
-    for one in drawn:
-        panel, place = one.panel, one.ax._skcal_axis.place
+    for part in drawn:
+        panel, place = part.panel, part.ax._skcal_axis.place
         x, low, high = map(place, (panel.prediction, panel.low, panel.high))
         upper += int(np.count_nonzero((x < 0.8) & (high > 0.75)))
         lower += int(np.count_nonzero((x > 0.2) & (low < 0.25)))

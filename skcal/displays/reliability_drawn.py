@@ -68,11 +68,11 @@ class DrawnPanel:
         """The parts of the drawing, with their meaning."""
         from matplotlib.patches import Patch
 
-        parts: list[tuple[Any, str]] = [(_dot(self.colour), _bins(level))]
+        parts: list[tuple[Any, str]] = [(_mark(self.colour), _bins(level))]
         if self.panel.line != JOINED:
             parts.append((self.line, self.kind))
         if self.shades:
-            both = Patch(color=draw.ORANGE, alpha=0.15), _dot(draw.ORANGE)
+            both = Patch(color=draw.ORANGE, alpha=0.15), _mark(draw.ORANGE)
             parts.append((both, "significant miscalibration"))
         return [*parts, *_arrow(self.colour, self.is_beyond)]
 
@@ -93,31 +93,26 @@ class DrawnPanel:
 
 def key_of_several(drawn: list[DrawnPanel], level: float, ink) -> list[tuple[Any, str]]:
     """Classifiers on the same axes, each with its line if they differ, and what they share."""
-    differ = len({one.kind for one in drawn}) > 1
-    parts = [(_dot(one.colour), f"{one.name}, {one.kind}" if differ else one.name) for one in drawn]
-    return [*parts, (_bar(ink), _bins(level)), *_arrow(ink, any(one.is_beyond for one in drawn))]
+    differ = len({part.kind for part in drawn}) > 1
+    names = [f"{part.name}, {part.kind}" if differ else part.name for part in drawn]
+    parts = [(_mark(part.colour), name) for part, name in zip(drawn, names, strict=True)]
+    bar = _mark(ink, marker="|", markersize=11, linestyle="none")
+    return [*parts, (bar, _bins(level)), *_arrow(ink, any(part.is_beyond for part in drawn))]
 
 
 def _bins(level: float) -> str:
     return f"bins, {percent(level)} intervals"
 
 
-def _dot(colour):
+def _mark(colour, **look):
+    """A point with its interval, or another mark, for a legend."""
     from matplotlib.lines import Line2D
 
-    return Line2D([], [], color=colour, marker="o", linewidth=1.6)
-
-
-def _bar(colour):
-    from matplotlib.lines import Line2D
-
-    return Line2D([], [], color=colour, marker="|", markersize=11, linestyle="none")
+    return Line2D([], [], color=colour, **{"marker": "o", "linewidth": 1.6, **look})
 
 
 def _arrow(colour, is_beyond: bool) -> list[tuple[Any, str]]:
-    from matplotlib.lines import Line2D
-
-    arrow = Line2D([], [], color=colour, marker="v", linestyle="none")
+    arrow = _mark(colour, marker="v", linestyle="none")
     return [(arrow, "beyond the axis")] if is_beyond else []
 
 

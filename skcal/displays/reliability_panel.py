@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -16,8 +16,8 @@ from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
-from skcal.metrics.binned import BinnedStatistic, expected_error
-from skcal.metrics.bins import BinMoments, BinRule
+from skcal.metrics.binned import expected_error
+from skcal.metrics.bins import BinMoments, BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.smoothers import isotonic_curve, make_points, spline_curve
@@ -215,7 +215,7 @@ def make_panel(
     tail = (1 - level) / 2
     for axis in axes_of(x, scale):
         edges = bins_of_axis(x, problem.weight, axis)
-        bins = _Bins.of(problem, rule or BinRule.of("auto", "quantile", edges=edges), tail)
+        bins = _bins_of(problem, rule or BinRule.of("auto", "quantile", edges=edges), tail)
         if _holds(axis, bins):
             break
     kind, line_x, line_y = _line(problem, bins, curve, axis)
@@ -225,7 +225,7 @@ def make_panel(
         n_samples=len(x),
         n_events=float(happened.sum()),
         sides=sides,
-        **vars(bins),
+        **bins,
         line=kind,
         line_x=line_x,
         line_y=line_y,
@@ -237,63 +237,44 @@ def make_panel(
     )
 
 
-def _holds(axis: ProbabilityAxis, bins: _Bins) -> bool:
+def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
     """Whether bins lie on the axis, and intervals but those of small bins.
 
     An axis of logits has some at its ends.
     """
     if axis.scale == "linear":
-        large = bins.count >= _MAY_LEAVE * bins.count.sum()
-        highest = bins.prediction.max(), bins.frequency.max(), bins.high[large].max(initial=0)
-        return max(highest) <= axis.high
-    return bins.frequency[bins.frequency < 1].max(initial=0) <= axis.high
+        large = bins["count"] >= _MAY_LEAVE * bins["count"].sum()
+        means = bins["prediction"].max(), bins["frequency"].max()
+        return max(*means, bins["high"][large].max(initial=0)) <= axis.high
+    return bins["frequency"][bins["frequency"] < 1].max(initial=0) <= axis.high
 
 
-@dataclass(frozen=True, eq=False)
-class _Bins:
+def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     """What :class:`ReliabilityPanel` holds of the bins."""
-
-    count: np.ndarray
-    prediction: np.ndarray
-    frequency: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-    band_low: np.ndarray
-    band_high: np.ndarray
-    n_bins: int
-
-    @classmethod
-    def of(cls, problem: Problem, rule: BinRule, tail: float) -> _Bins:
-        statistic = BinnedStatistic(problem, rule, names=TABLE)
-        n_bins, notion = len(statistic.moments.weight), NOTIONS["binary"]
-        table = tabulate([statistic.moments], notion, np.arange(2), 1 - 2 * tail)
-        filled = table.count > 0
-        n_filled = np.count_nonzero(filled)
-        if n_filled > MAX_BINS:
-            raise ValueError(
-                f"n_bins and strategy make {n_filled:,} bins with samples, more than the "
-                f"{MAX_BINS:,} that a diagram can show. Use fewer bins, n_bins='auto' or "
-                "method='isotonic'."
-            )
-        together = tabulate([statistic.moments], notion, np.arange(2), 1 - 2 * tail / n_filled)
-        limits = [table.low[filled, 0], table.high[filled, 0]]
-        limits += [together.low[filled, 0], together.high[filled, 0]]
-        if not problem.groups.independent:
-            limits = _limits_of_groups(problem, statistic.moments.bins, limits, 2 * tail)
-        low, high, band_low, band_high = limits
-        return cls(
-            table.count[filled],
-            table.prediction[filled, 0],
-            table.frequency[filled, 0],
-            low,
-            high,
-            band_low,
-            band_high,
-            n_bins,
+    moments = problem_moments(problem, rule, TABLE)
+    table = tabulate([moments], NOTIONS["binary"], np.arange(2), 1 - 2 * tail)
+    filled = table.count > 0
+    n_filled = np.count_nonzero(filled)
+    if n_filled > MAX_BINS:
+        raise ValueError(
+            f"n_bins and strategy make {n_filled:,} bins with samples, more than the "
+            f"{MAX_BINS:,} that a diagram can show. Use fewer bins, n_bins='auto' or "
+            "method='isotonic'."
         )
+    together = tabulate([moments], NOTIONS["binary"], np.arange(2), 1 - 2 * tail / n_filled)
+    limits = [end[filled, 0] for end in (table.low, table.high, together.low, together.high)]
+    if not problem.groups.independent:
+        limits = _limits_of_groups(problem, moments.bins, limits, 2 * tail)
+    return {
+        "n_bins": len(filled),
+        "count": table.count[filled],
+        "prediction": table.prediction[filled, 0],
+        "frequency": table.frequency[filled, 0],
+        **dict(zip(("low", "high", "band_low", "band_high"), limits, strict=True)),
+    }
 
 
-def _line(problem: Problem, bins: _Bins, curve: Curve | None, axis: ProbabilityAxis):
+def _line(problem: Problem, bins: dict[str, Any], curve: Curve | None, axis: ProbabilityAxis):
     """The kind of the line and its points, NaN between bins that are far apart."""
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
     points = make_points(x, happened, problem.weight)
@@ -303,14 +284,14 @@ def _line(problem: Problem, bins: _Bins, curve: Curve | None, axis: ProbabilityA
         rarer = min(happened.sum(), (1 - happened).sum())
         smooth = continuous and spread and rarer >= _FEWEST
         curve = Curve(SMOOTH, _splines) if smooth else Curve(JOINED, None)
-    after, gaps = wide_gaps(bins.prediction, points.prediction, axis)
+    after, gaps = wide_gaps(bins["prediction"], points.prediction, axis)
     if curve.function is None:
-        line_x = np.insert(bins.prediction, after, gaps.mean(axis=1))
-        return curve.kind, line_x, np.insert(bins.frequency, after, np.nan)
+        line_x = np.insert(bins["prediction"], after, gaps.mean(axis=1))
+        return curve.kind, line_x, np.insert(bins["frequency"], after, np.nan)
     ends = points.prediction[[0, -1]]
     first, last = axis.place(ends).tolist()
     line_x = axis.at(np.linspace(first, last, _GRID_POINTS))
-    line_x = np.clip(np.unique([*line_x, *bins.prediction]), *ends)
+    line_x = np.clip(np.unique([*line_x, *bins["prediction"]]), *ends)
     line_y = curve.function(points, line_x)
     return curve.kind, line_x, np.where(within(gaps, line_x), np.nan, line_y)
 
@@ -320,12 +301,12 @@ def wide_gaps(means, values, axis: ProbabilityAxis) -> tuple[np.ndarray, np.ndar
 
     ``means`` of bins and the distinct ``values`` of predictions ascend.
     """
-    found = [
+    wide = [
         k
         for k in np.flatnonzero(np.diff(axis.place(means)) >= _WIDE_GAP) + 1
         if _largest_step(values, means[k - 1], means[k], axis) >= _EMPTY
     ]
-    after = np.array(found, dtype=np.intp)
+    after = np.array(wide, dtype=np.intp)
     return after, np.column_stack([means[after - 1], means[after]])
 
 
@@ -357,14 +338,14 @@ def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]
     """Limits of the frequency in each bin that holds samples, never inside those of samples."""
     outcomes, order = problem.outcomes[:, 0], np.argsort(bins, kind="stable")
     starts = np.flatnonzero(np.diff(bins[order], prepend=-1))
-    found = []
+    of_groups = []
     for rows in np.split(order, starts[1:]):
-        own = outcomes[rows], problem.weight[rows], problem.groups.take(rows)
+        binned = outcomes[rows], problem.weight[rows], problem.groups.take(rows)
         tails = level / 2, level / 2 / len(starts)
-        found.append([end for tail in tails for end in proportion_limits(*own, tail)])
-    widest = (np.minimum, np.maximum, np.minimum, np.maximum)
-    pairs = zip(widest, limits, np.transpose(found), strict=True)
-    return [outer(one, other) for outer, one, other in pairs]
+        of_groups.append([end for tail in tails for end in proportion_limits(*binned, tail)])
+    outer = (np.minimum, np.maximum, np.minimum, np.maximum)
+    ends = zip(outer, limits, np.transpose(of_groups), strict=True)
+    return [widest(of_samples, of_bin) for widest, of_samples, of_bin in ends]
 
 
 def binned_error(moments: BinMoments) -> float:

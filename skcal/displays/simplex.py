@@ -13,12 +13,11 @@ from skcal._bins import bin_sums
 from skcal._labels import Outcomes
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
-from skcal.displays.base import DRAWN, Display, fitted_functions, require_residual
+from skcal.displays.base import DRAWN, METHODS, Display, fitted_functions, require_residual
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics import calibration_bins
 from skcal.metrics.bins import BinRule, gap_distances, problem_moments
-from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -124,12 +123,7 @@ class SimplexDisplay(Display):
     @classmethod
     @validate_params(
         {
-            "method": [
-                StrOptions({"bins"}),
-                BilinearFunction,
-                CalibrationErrorEstimator,
-                CalibrationErrorSearchCV,
-            ],
+            "method": [StrOptions({"bins"}), *METHODS],
             "n_bins": [Interval(Integral, 1, 50, closed="both"), StrOptions({"auto"})],
             "min_samples": [Interval(Integral, 1, None, closed="left")],
             "superclasses": [dict, None],

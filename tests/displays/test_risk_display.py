@@ -83,7 +83,9 @@ def test_candidates_are_those_of_the_comparisons():
 def test_risks_of_very_different_size_are_shown_on_a_symmetric_logarithm():
     y, proba = tempered()
     grid = {"bandwidth": [1e-7, 1e-6, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08]}
-    search = CalibrationErrorSearchCV([(DirichletKernelDensity(), grid)], "confidence")
+    search = CalibrationErrorSearchCV(
+        [(DirichletKernelDensity(), grid)], "confidence", random_state=0
+    )
     display = RiskDisplay.from_search(search.fit(proba, y), param="bandwidth")
     assert display.ax_.get_yscale() == "symlog"
     assert display.ax_.get_xscale() == "log"
