@@ -27,8 +27,8 @@ from skcal import (
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
 from skcal.displays.axis import UNIT
 from skcal.displays.draw import as_label
-from skcal.displays.reliability import as_percent
 from skcal.displays.histogram import HEIGHTS
+from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import scan_test
 from skcal.metrics import (
