@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+from warnings import warn
+
 import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.missing import leaves_out, refuse_absent_labels, samples_left_out
 from skcal.cli.table import FileTable, read_arrays, read_table
-from skcal.cli.text import NO_CLASS, Dialect, Texts, require_cells
+from skcal.cli.text import LEAVE_OUT, NO_CLASS, Dialect, Texts, require_cells
 from skcal.metrics.rounded import misses_1
 
 _LIKELY_LABELS = frozenset(
@@ -18,12 +20,43 @@ _MOST_NAMES = 1000  # names and labels whose likeness is looked for
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
 
 
-def labelled_table(path, others, spared, options, dialect):
-    """The table of a file, and its labels, classes (None of a single column) and other columns.
+class Columns(NamedTuple):
+    """The columns of a file by what they mean.
 
-    ``others`` are columns to read, by the options that name them; those of ``spared`` may be
-    absent. In place of labels the table of shares, if there are any, and the classes of its
-    columns. The last is what was left out.
+    Attributes
+    ----------
+    table : FileTable
+        Of the predictions.
+    outcomes : ndarray of shape (n_rows,) or FileTable
+        The labels, or the table of shares or votes of the classes.
+    classes : ndarray of shape (n_classes,) or None
+        The class of each column; None where the labels tell it.
+    others : dict of str to ndarray of shape (n_rows,)
+        Further columns that options name.
+    """
+
+    table: FileTable
+    outcomes: np.ndarray | FileTable
+    classes: np.ndarray | None
+    others: dict[str, np.ndarray]
+
+    def take(self, rows: np.ndarray) -> Columns:
+        """Return some of the rows."""
+        outcomes = self.outcomes
+        if isinstance(outcomes, FileTable):
+            outcomes = outcomes.take(rows)
+        else:
+            outcomes = outcomes[rows]
+            if outcomes.dtype.kind == "f" and not (outcomes % 1).any():  # for NaN alone
+                outcomes = outcomes.astype(np.int64)
+        others = {name: values[rows] for name, values in self.others.items()}
+        return self._replace(table=self.table.take(rows), outcomes=outcomes, others=others)
+
+
+def labelled_table(path, others, spared, options, dialect) -> Columns:
+    """The predictions and outcomes of a file, and other columns, by the options that name them.
+
+    Columns of ``spared`` may be absent.
     """
     label, score, soft = options.label, options.score, options.soft
     max_bytes, named = options.max_bytes, {**dict.fromkeys(options.ignore, "--ignore"), **others}
@@ -40,22 +73,14 @@ def labelled_table(path, others, spared, options, dialect):
         return (numbers if score is None else [header.index(score)]) + shares, texts
 
     table = read_table(path, max_bytes, choose, dialect=dialect)
-    texts = None if soft is not None else table.texts[label]
-    described = {name: table.texts[name] for name in others}
-    left_out = samples_left_out(table, texts, described, options) if leaves_out(options) else None
-    if left_out is not None:
-        table = table.take(left_out.kept)
-    if soft is None:
-        refuse_absent_labels(table, table.texts[label])
-    beside = {name: _text_array(path, table.texts[name], max_bytes) for name in others}
+    beside = {name: text_array(path, table.texts[name], max_bytes) for name in others}
     if soft is not None:
-        return *_divided(table, soft), beside, left_out
-    texts = table.texts[label]
-    labels, classes = _text_array(path, texts, max_bytes), None
+        return Columns(*_divided(table, soft), beside)
+    labels, classes = text_array(path, table.texts[label], max_bytes), None
     if len(table.names) > 1:
-        classes = _text_array(path, Texts(table.names, range(len(table.names))), max_bytes)
-        _refuse_other_columns(table, list(dict.fromkeys(labels.tolist())))
-    return table, labels, classes, beside, left_out
+        names = Texts(table.names, range(len(table.names)))
+        classes = text_array(path, names, max_bytes)
+    return Columns(table, labels, classes, beside)
 
 
 def _columns_of_shares(path, header, place, soft) -> list[int]:
@@ -76,13 +101,10 @@ def _is_of_shares(name: str, soft: str) -> bool:
 
 def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
     """The table of predictions, that of shares, and the classes of its columns."""
-    n_shares = sum(_is_of_shares(name, soft) for name in table.names)
-    n_predicted = len(table.names) - n_shares
-    predicted = table._replace(
-        numbers=table.numbers[:, :n_predicted], columns=table.columns[:n_predicted]
-    )
+    n_predicted = sum(not _is_of_shares(name, soft) for name in table.names)
+    predicted = table.part(slice(n_predicted))
     classes = [name.removeprefix(soft) for name in table.names[n_predicted:]]
-    order = list(range(n_shares))
+    order = list(range(len(classes)))
     require_cells(table.path, predicted.columns, predicted.numbers)
     if n_predicted == 1:
         if len(classes) != 2:
@@ -99,16 +121,12 @@ def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndar
     else:
         order = [classes.index(name) for name in predicted.names]
         classes = predicted.names
-    places = [n_predicted + k for k in order]
-    of_shares = table._replace(
-        numbers=table.numbers[:, places], columns=[table.columns[k] for k in places]
-    )
-    return predicted, of_shares, np.array(classes)
+    return predicted, table.part([n_predicted + k for k in order]), np.array(classes)
 
 
-def _text_array(path, texts: Texts, max_bytes) -> np.ndarray:
+def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
     """An array of texts without blanks around them; each takes the place of the longest."""
-    values = ["nan" if text is None else text.strip() for text in texts.values]
+    values = [text.strip() for text in texts.values]
     check_size(path, 4 * len(texts.codes) * max(map(len, values), default=0), max_bytes)
     return np.array(values, dtype=str)[np.asarray(texts.codes)]
 
@@ -183,7 +201,33 @@ def _remedy_without_labels(header) -> str:
     return "Name the column of labels by --label."
 
 
-def _refuse_other_columns(table, labels) -> None:
+def check_names(columns: Columns) -> None:
+    """Raise where a row of a table has no label, or no label has the name of a column.
+
+    Columns that no label names are no classes if the rows sum to 1 without them. Warn where only
+    the order of an archive's columns says what they are.
+    """
+    table, labels = columns.table, columns.outcomes
+    if isinstance(labels, FileTable):
+        return
+    if not table.header:
+        if columns.classes is None and table.numbers.ndim == 2 and labels.dtype.kind == "U":
+            warn(
+                f"{table.path}: without an array 'classes' the columns are taken to be in the "
+                f"order of the sorted labels, {listed(np.unique(labels).tolist())}. Save classes=… "
+                "to say which they are.",
+                stacklevel=2,
+            )
+        return
+    absent = np.flatnonzero(labels == "")
+    if len(absent):
+        place = table.words_for_row(int(absent[0]))
+        raise FileError(f"{table.path}: {place} has no label. {LEAVE_OUT}", drop_missing=True)
+    if columns.classes is not None:
+        _refuse_other_columns(table, list(dict.fromkeys(labels.tolist())))
+
+
+def _refuse_other_columns(table: FileTable, labels) -> None:
     """Name columns that none of the different labels names, where the rows sum to 1 without."""
     names, values = table.names, table.numbers
     unnamed = ~np.isin(names, labels)
@@ -250,10 +294,10 @@ def unlabelled_table(path, classes, features, options, dialect):
     return read_table(path, options.max_bytes, choose, keep=True, dialect=dialect)
 
 
-def texts_of_column(table: FileTable, name: str) -> np.ndarray:
+def text_column(table: FileTable, name: str, max_bytes) -> np.ndarray:
     """A column of a table that was read as texts, or an array of an archive."""
     if name in table.texts:
-        return table.texts[name].strip()
+        return text_array(table.path, table.texts[name], max_bytes)
     if not isinstance(table.source, dict) or name not in table.source:
         raise FileError(f"{table.path}: has no array {name!r}. Save it beside 'proba'.")
     return _decoded(table.source[name])
@@ -262,48 +306,25 @@ def texts_of_column(table: FileTable, name: str) -> np.ndarray:
 # What the arrays of an archive mean
 
 
-def labelled_arrays(path, others, options):
-    """What :func:`labelled_table` returns, of an archive."""
+def labelled_arrays(path, others, options) -> Columns:
+    """Return what :func:`labelled_table` returns, of an archive."""
     soft, outcome = options.soft, "labels" if options.soft is None else options.soft
     arrays = read_arrays(path, options.max_bytes, ["proba", outcome, *others], ["classes"])
-    outcomes, classes = arrays[outcome], arrays.get("classes")
+    arrays = {name: _decoded(values) for name, values in arrays.items()}
     table = FileTable(path, arrays["proba"], [], (), {})
+    outcomes, classes = arrays[outcome], arrays.get("classes")
     beside = {name: arrays[name] for name in others}
-    classes = None if classes is None else _decoded(classes)
-    if soft is None and outcomes.ndim == 2 and outcomes.shape[1] == 1:
-        outcomes = outcomes[:, 0]
-    left_out = None
-    if leaves_out(options):
-        described = {name: _texts_of_array(values) for name, values in beside.items()}
-        texts, read = _texts_of_array(outcomes) if soft is None else None, table
-        if soft is not None:
-            read = table._replace(numbers=np.column_stack([table.numbers, outcomes]))
-        left_out = samples_left_out(read, texts, described, options)
-        table, outcomes = table.take(left_out.kept), outcomes[left_out.kept]
-        beside = {name: values[left_out.kept] for name, values in beside.items()}
-    if soft is not None:
-        if classes is None:
-            classes = np.arange(outcomes.shape[-1] if outcomes.ndim else 0)
-        return table, table._replace(numbers=outcomes), classes, beside, left_out
-    labels = _decoded(outcomes)
-    return table, labels if left_out is None else _whole(labels), classes, beside, left_out
+    if soft is None:
+        is_column = outcomes.ndim == 2 and outcomes.shape[1] == 1
+        return Columns(table, outcomes[:, 0] if is_column else outcomes, classes, beside)
+    if classes is None:
+        classes = np.arange(outcomes.shape[-1] if outcomes.ndim else 0)
+    return Columns(table, table._replace(numbers=outcomes), classes, beside)
 
 
-def _texts_of_array(values) -> Texts:
-    """The entries of an array as texts, each different one once."""
-    distinct, codes = np.unique(_decoded(values), return_inverse=True)
-    return Texts([str(value) for value in distinct.tolist()], codes.reshape(-1))
-
-
-def _whole(labels):
-    """Labels as integers where NaN alone had made them floats."""
-    whole = labels.dtype.kind == "f" and not (labels % 1).any()
-    return labels.astype(np.int64) if whole else labels
-
-
-def _decoded(names):
-    """Names as text where they are bytes, which JSON and messages do not hold."""
-    return np.char.decode(names, "utf-8") if names.dtype.kind == "S" else names
+def _decoded(values):
+    """Text where there are bytes, which JSON and messages do not hold."""
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
 
 
 def unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError
+from skcal.cli.columns import Columns
 from skcal.cli.table import FileTable
-from skcal.cli.text import LEAVE_OUT, Texts, is_missing
+from skcal.cli.text import is_missing
 
 NAMES_END = "\x1f"  # between the parts of a sample's name
 
@@ -26,42 +27,28 @@ class LeftOut(NamedTuple):
         Numbers of samples that are left out, by the reason.
     names : ndarray of str of shape (n_rows,)
         What a row is called, or its number.
-    subgroups : dict of str to Texts
+    subgroups : dict of str to ndarray of shape (n_rows,)
         The columns of subgroups.
     """
 
     out: np.ndarray
     reasons: Mapping[str, int]
     names: np.ndarray
-    subgroups: Mapping[str, Texts]
-
-    @property
-    def kept(self) -> np.ndarray:
-        """Whether a row of the file is kept."""
-        return ~self.out
+    subgroups: Mapping[str, np.ndarray]
 
     def __str__(self):
-        facts = self.facts()
-        if not facts["n_left_out"]:
+        n, size = np.count_nonzero(self.out), len(self.out)
+        if not n:
             return "No sample is left out."
-        n, size = facts["n_left_out"], facts["n_samples"]
         whys = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.items() if count)
         text = f"{n:,} of {size:,} samples ({100 * n / size:.2g} %) are left out: {whys}."
-        parts = [f"{name} {n:,} of {size:,}" for name, (n, size) in facts["subgroups"].items()]
+        parts = []
+        for column, values in self.subgroups.items():
+            names, codes = np.unique(values, return_inverse=True)
+            lost = np.bincount(codes[self.out], minlength=len(names)).tolist()
+            for name, n, size in zip(names.tolist(), lost, np.bincount(codes), strict=True):
+                parts.append(f"{column} = {'missing' if name == '' else name} {n:,} of {size:,}")
         return f"{text} By subgroup: {listed(parts)}." if parts else text
-
-    def facts(self) -> dict[str, Any]:
-        """Plain data: of each subgroup the number of samples that are left out, and of all."""
-        subgroups = {}
-        for column, texts in self.subgroups.items():
-            codes, n = np.asarray(texts.codes), len(texts.values)
-            counts = np.bincount(codes[self.out], minlength=n), np.bincount(codes, minlength=n)
-            for value, lost, size in zip(texts.values, *counts, strict=True):
-                name = f"{column} = {(value or '').strip() or 'missing'}"
-                subgroups[name] = int(lost), int(size)
-        n_left_out, n_samples = int(self.out.sum()), len(self.out)
-        about = {"reasons": dict(self.reasons), "subgroups": subgroups}
-        return {"n_samples": n_samples, "n_left_out": n_left_out, **about}
 
     def beside(self, other: LeftOut, name: str, other_name: str) -> LeftOut:
         """What is left out of this file where the other one lacks samples, too."""
@@ -71,57 +58,48 @@ class LeftOut(NamedTuple):
         return self._replace(out=out, reasons=reasons)
 
 
-def leaves_out(options) -> bool:
-    """Whether the options of a command leave samples out."""
-    return bool(options.drop_missing or options.drop_label or options.skip_unlabelled)
+def samples_left_out(columns: Columns, options) -> LeftOut | None:
+    """Find the rows without a prediction or a label, or with a label that is dropped.
 
-
-def samples_left_out(
-    table: FileTable, labels: Texts | None, described: Mapping[str, Texts], options
-) -> LeftOut:
-    """Find the rows of a table without a prediction or a label, or with a label that is dropped.
-
-    Parameters
-    ----------
-    table : FileTable
-        Its numbers are NaN where one is missing.
-    labels : Texts or None
-        None where the table holds shares.
-    described : mapping of str to Texts
-        Columns that describe samples.
-    options : argparse.Namespace
+    Numbers are NaN where one is missing. Return None if no option asks for that.
     """
+    if not (options.drop_missing or options.drop_label or options.skip_unlabelled):
+        return None
+    table, outcomes = columns.table, columns.outcomes
     n, reasons = len(table.numbers), dict[str, int]()
     out = np.zeros(n, dtype=bool)
 
     def leave_out(rows, reason):
         reasons[reason] = int((rows & ~out).sum())
-        return out | rows
+        out[rows] = True
 
     if options.drop_missing and table.numbers.dtype.kind == "f":
-        what = "a prediction" if labels is not None else "all predictions and shares"
-        out = leave_out(np.isnan(table.numbers).reshape(n, -1).any(axis=1), f"without {what}")
-    if labels is not None:
-        texts = np.array([str(text or "").strip() for text in labels.values])
-        codes = np.asarray(labels.codes)
+        parts, what = [table.numbers], "a prediction"
+        if isinstance(outcomes, FileTable):
+            parts, what = [*parts, outcomes.numbers], "all predictions and shares"
+        lost = [np.isnan(part).reshape(n, -1).any(axis=1) for part in parts]
+        leave_out(np.any(lost, axis=0), f"without {what}")
+    if not isinstance(outcomes, FileTable):
+        texts = outcomes.astype(str)
+        known = list(dict.fromkeys(texts.tolist()))
         if options.drop_missing or options.skip_unlabelled:
-            absent = [is_missing(text) and text not in table.names for text in texts.tolist()]
-            out = leave_out(np.array(absent)[codes], "without a label")
+            absent = [text for text in known if is_missing(text) and text not in table.names]
+            leave_out(np.isin(texts, absent), "without a label")
         for label in dict.fromkeys(options.drop_label):
-            if label not in texts:
+            if label not in known:
                 raise FileError(
                     f"{table.path}: no sample has the label {label!r} of --drop-label (labels: "
-                    f"{listed(texts.tolist())}). Leave the option out."
+                    f"{listed(known)}). Leave the option out."
                 )
-            out = leave_out((texts == label)[codes], f"labelled {label!r}")
+            leave_out(texts == label, f"labelled {label!r}")
     if out.all():
         raise FileError(
             f"{table.path}: each sample would be left out. Check the columns of predictions and "
             "labels."
         )
-    ids = [described[name].strip() for name in options.id if name in described]
+    ids = [columns.others[name] for name in options.id if name in columns.others]
     names = joined_names(ids) if ids else np.arange(n).astype(str)
-    subgroups = {name: described[name] for name in options.by if name in described}
+    subgroups = {name: columns.others[name] for name in options.by if name in columns.others}
     return LeftOut(out, reasons, names, subgroups)
 
 
@@ -131,12 +109,3 @@ def joined_names(columns: Sequence[np.ndarray]) -> np.ndarray:
     for other in others:
         first = np.char.add(np.char.add(first, NAMES_END), other)
     return first
-
-
-def refuse_absent_labels(table: FileTable, labels: Texts) -> None:
-    """Raise where a sample has no label."""
-    absent = np.array([text is None or not text.strip() for text in labels.values])
-    without = absent[np.asarray(labels.codes)]
-    if without.any():
-        place = table.words_for_row(int(np.argmax(without)))
-        raise FileError(f"{table.path}: {place} has no label. {LEAVE_OUT}", drop_missing=True)

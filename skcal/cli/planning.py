@@ -10,7 +10,7 @@ import numpy as np
 from skcal._sklearn_compat import ParameterError
 from skcal._validation import InputError
 from skcal.cli.bounds import FileError
-from skcal.cli.columns import texts_of_column
+from skcal.cli.columns import text_column
 from skcal.cli.options import OPTIONS
 from skcal.cli.predictions import (
     Predictions,
@@ -36,7 +36,7 @@ def error_in_target(predictions: Predictions, notion, options) -> ShiftedCalibra
     target, table = read_target(predictions, options, options.feature)
     more: dict[str, Any] = {}
     if options.feature:
-        there = {name: texts_of_column(table, name) for name in options.feature}
+        there = {name: text_column(table, name, options.max_bytes) for name in options.feature}
         pair = _numbers_of(predictions.others, there, options)
         more = {"shift": "covariate", "X": pair[0], "target_X": pair[1]}
     return shifted_calibration_error(

@@ -16,12 +16,13 @@ from skcal._show import listed
 from skcal._validation import SWAPPED, InputError, check_predictions
 from skcal.cli.bounds import FileError, errors_that_name, one_sentence
 from skcal.cli.columns import (
+    check_names,
     labelled_arrays,
     labelled_table,
     unlabelled_arrays,
     unlabelled_table,
 )
-from skcal.cli.missing import NAMES_END, LeftOut, joined_names
+from skcal.cli.missing import NAMES_END, LeftOut, joined_names, samples_left_out
 from skcal.cli.table import FileTable, kind_of
 from skcal.cli.text import LEAVE_OUT, Dialect, is_missing
 from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
@@ -35,6 +36,7 @@ _ONE_NAME_EACH = (
 _BINARY = ("0", "1")
 _RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"], 1)
 _RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
+_WRONG_RIGHT = np.array([0, 1])
 _POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
 _HALF = 0.5  # of the samples, by labels that no column has
 _REMEDIES = {
@@ -178,35 +180,37 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
     archive = kind_of(path) == "npz"
     with errors_that_name(path, options.max_bytes):
         if archive:
-            parts = labelled_arrays(path, others, options)
+            read = labelled_arrays(path, others, options)
         else:
-            parts = labelled_table(path, others, columns, options, dialect_of(path, options))
-        table, labels, classes, beside, left_out = parts
+            read = labelled_table(path, others, columns, options, dialect_of(path, options))
+        left_out = samples_left_out(read, options)
+        if left_out is not None:
+            read = read.take(~left_out.out)
+        check_names(read)
+        table, labels, classes, beside = read
         table = _divided_by(options.scale, table)
         with errors_in_words_of(table):
             proba = _check_numbers(
                 table.predictions, options, options.logits, options.command == "recalibrate"
             )
-            if options.correct is not None:
-                labels, known = _read_right(labels), np.array([0, 1])
             if isinstance(labels, FileTable):
                 predictions = _check_shares(proba, table.names, labels, classes, pos_label)
+            elif options.correct is not None:
+                predictions = _check_labels(proba, _read_right(labels), classes, None, _WRONG_RIGHT)
             else:
                 if pos_label is None and proba.ndim == 1 and table.header:
                     pos_label = _label_of(table.names[0], labels, known)
                 predictions = _check_labels(proba, labels, classes, pos_label, known)
-    if archive and classes is None and proba.ndim == 2 and predictions.classes.dtype.kind == "U":
-        names = listed([str(name) for name in predictions.classes])
-        warn(
-            f"{path}: without an array 'classes' the columns are taken to be in the order of the "
-            f"sorted labels, {names}. Save classes=… to say which they are.",
-            stacklevel=2,
-        )
     weight = beside.get(options.weight)
     if weight is not None:
         weight = _read_weights(weight, options.weight, options)
-    more = {"weight": weight, "groups": beside.get(options.groups)}
-    return predictions._replace(others=beside, left_out=left_out, names=table.names, **more)
+    return predictions._replace(
+        others=beside,
+        left_out=left_out,
+        names=table.names,
+        weight=weight,
+        groups=beside.get(options.groups),
+    )
 
 
 def _other_columns(options) -> dict[str, str]:
@@ -343,7 +347,7 @@ def _left_out_of_both(first, second, first_name, second_name) -> list[Prediction
     if here is None or len(here.out) != len(there.out):
         return [first, second]
     return [
-        predictions.take(left_out.kept[predictions.left_out.kept], left_out)
+        predictions.take(~left_out.out[~predictions.left_out.out], left_out)
         for predictions, left_out in (
             (first, here.beside(there, first_name, second_name)),
             (second, there.beside(here, second_name, first_name)),

@@ -81,13 +81,14 @@ class FileTable(NamedTuple):
         return self.numbers[:, 0] if len(self.names) == 1 else self.numbers
 
     def take(self, rows: np.ndarray) -> FileTable:
-        """Return the table of some rows."""
-        texts = {
-            name: Texts(column.values, np.asarray(column.codes)[rows])
-            for name, column in self.texts.items()
-        }
+        """Return the numbers of some rows."""
         lines = np.asarray(self.lines)[rows].tolist() if len(self.lines) else ()
-        return self._replace(numbers=self.numbers[rows], texts=texts, lines=lines)
+        return self._replace(numbers=self.numbers[rows], lines=lines)
+
+    def part(self, places: slice | list[int]) -> FileTable:
+        """Return some of the columns of numbers."""
+        columns = np.array(self.columns)[places].tolist()
+        return self._replace(numbers=self.numbers[:, places], columns=columns)
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
@@ -264,12 +265,12 @@ def _numbers_of(frame, k, path, name) -> np.ndarray:
 
 
 def _texts_of(column) -> Texts:
-    """Texts of a column of a data frame, as a header can name them."""
+    """Texts of a column of a data frame, as a header can name them; "" where they are missing."""
     codes, values = column.factorize(use_na_sentinel=False)
-    texts: list[str | None] = []
+    texts = []
     for value, missing in zip(values.tolist(), values.isna().tolist(), strict=True):
         whole = isinstance(value, float) and value.is_integer()
-        texts.append(None if missing else str(int(value) if whole else value))
+        texts.append("" if missing else str(int(value) if whole else value))
     return Texts(texts, codes)
 
 

@@ -83,9 +83,9 @@ class Dialect(NamedTuple):
         return repr(number).replace(".", self.decimal)
 
 
-def is_missing(text: str | None) -> bool:
+def is_missing(text: str) -> bool:
     """Whether a field is empty or holds a word for a missing value."""
-    return text is None or text.strip().lower() in _MISSING
+    return text.strip().lower() in _MISSING
 
 
 class Texts(NamedTuple):
@@ -93,18 +93,14 @@ class Texts(NamedTuple):
 
     Attributes
     ----------
-    values : sequence of str or None
-        The different texts in the order of their first rows; None is a missing value.
+    values : sequence of str
+        The different texts in the order of their first rows.
     codes : array of int of shape (n_rows,)
         The place of each row's text among the values.
     """
 
-    values: Sequence[str | None]
+    values: Sequence[str]
     codes: Any
-
-    def strip(self) -> np.ndarray:
-        """Return the text of each row without blanks around it."""
-        return np.array([str(text or "").strip() for text in self.values])[np.asarray(self.codes)]
 
 
 Choice = Callable[[list[str], str], tuple[list[int], list[int]]]
