@@ -6,6 +6,7 @@ import codecs
 import csv
 import gzip
 import io
+import os
 import sys
 import zlib
 from contextlib import contextmanager
@@ -93,6 +94,19 @@ def check_size(path, size, max_bytes) -> None:
             f"{path}: holds {size / 2**30:.3g} GB, more than {max_bytes / 2**30:.3g}. "
             "Raise --max-size if that is meant."
         )
+
+
+def check_output(path, endings=()) -> None:
+    """Raise before the work where a file, if there is one, cannot be written after it."""
+    if path is None:
+        return
+    path = Path(path)
+    if endings and path.suffix.lower() not in endings:
+        raise FileError(f"{path}: unknown format {path.suffix!r}. Use {' or '.join(endings)}.")
+    if path.is_dir():
+        raise FileError(f"{path}: is a folder. Pass the path of a file.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise FileError(f"{path}: the folder {path.parent} is absent or cannot be written.")
 
 
 def read_text(path, max_bytes: float) -> str:

@@ -17,9 +17,8 @@ from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable
-from skcal.cli.bounds import STANDARD_INPUT, FileError
+from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output
 from skcal.cli.evaluate import (
-    chosen_notions,
     demonstration,
     evaluate,
     shown_progress,
@@ -28,6 +27,7 @@ from skcal.cli.evaluate import (
 from skcal.cli.gates import (
     PASSED,
     UNKNOWN,
+    chosen_notions,
     gate_of_comparison,
     gate_of_errors,
     gate_of_tests,
@@ -53,14 +53,13 @@ from skcal.displays.files import save_figure
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
-from skcal.notions import ANSWERS, NOTIONS, Notion, resolve_notion
+from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.order import are_reversed
 from skcal.report.views import as_data
 from skcal.sample import read_sample
 
-_FIGURES = (".png", ".svg", ".pdf")
 _REVERSED = (
     "{}: what happened has lower predictions than shuffled labels would have: columns may be "
     "swapped, or the positive label be the other one. Check the names of the columns and "
@@ -171,6 +170,10 @@ def _discard_output():
 # What several commands need
 
 
+def _print_facts(result, options) -> None:
+    options.print(as_json(as_data(result)) if options.json else result)
+
+
 def _shown_name(file) -> str:
     """The name of a file."""
     return "standard input" if file == STANDARD_INPUT else file
@@ -201,26 +204,16 @@ def _are_reversed(predictions: Predictions, options) -> bool:
 
 
 def _only_notion(options):
-    if options.correct is not None:
-        return ANSWERS
     notions = options.notion or ["auto"]
     if len(notions) > 1:
         raise FileError(f"--notion was given more than once; {options.command} takes one.")
     return notions[0]
 
 
-def _check_output(path, endings):
-    """Raise before the work where a file cannot be written after it."""
-    if path is None:
-        return
-    path = Path(path)
-    if path.suffix.lower() not in endings:
-        raise FileError(f"{path}: unknown format {path.suffix!r}. Use {' or '.join(endings)}.")
-    if path.is_dir():
-        raise FileError(f"{path}: is a folder. Pass the path of a file.")
-    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
-        raise FileError(f"{path}: the folder {path.parent} is absent or cannot be written.")
-    if endings == _FIGURES:
+def _check_figure(path) -> None:
+    """Raise before the work where a figure cannot be drawn after it."""
+    if path is not None:
+        check_output(path, (".png", ".svg", ".pdf"))
         require_matplotlib()
 
 
@@ -262,9 +255,9 @@ def _abstain(options):
     """The threshold of the confidence that holds ``--max-risk``, in the units of the file."""
     predictions = _predictions_of(options)
     proba, classes = predictions.proba, predictions.classes
-    notion: Notion = ANSWERS
+    notion = _only_notion(options)
     if options.correct is None:  # whether the most probable class is right
-        proba, notion = two_columns(proba), NOTIONS["confidence"]
+        proba, notion = two_columns(proba), "confidence"
     [problem] = read_sample(predictions.labels, proba, notion, labels=classes).problems()
     result = coverage_at_risk(
         problem.outcomes[:, 0],
@@ -273,7 +266,7 @@ def _abstain(options):
         sample_weight=predictions.weight,
         groups=predictions.groups,
     )
-    options.print(as_json(as_data(result)) if options.json else result)
+    _print_facts(result, options)
     return UNKNOWN if result.risk is None else PASSED
 
 
@@ -282,8 +275,7 @@ def _abstain(options):
 
 def _shift(options):
     predictions = _predictions_of(options)
-    result = error_in_target(predictions, _only_notion(options), options)
-    options.print(as_json(as_data(result)) if options.json else result)
+    _print_facts(error_in_target(predictions, _only_notion(options), options), options)
 
 
 def _sample_size(options):
@@ -296,7 +288,7 @@ def _sample_size(options):
 
 
 def _report(options):
-    _check_output(options.html, (".html",))
+    check_output(options.html, (".html",))
     predictions = _predictions_of(options)
     name, more = Path(_shown_name(options.file)).name, {}
     if options.second is not None:
@@ -306,7 +298,7 @@ def _report(options):
 
 
 def _compare(options):
-    _check_output(options.html, (".html",))
+    check_output(options.html, (".html",))
     first, second = read_or_list_problems(options, _read_both)
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
     if names[0] == names[1]:
@@ -365,7 +357,7 @@ def _report_on(predictions, options, name, **more):
 
 
 def _plot(options):
-    _check_output(options.out, _FIGURES)
+    _check_figure(options.out)
     predictions = _predictions_of(options)
     proba, labels, classes = predictions[:3]
     notion = _only_notion(options)
@@ -456,7 +448,7 @@ def _print_tests(results, adjusted, predictions, options):
 
 
 def _monitor(options):
-    _check_output(options.plot, _FIGURES)
+    _check_figure(options.plot)
     return watch(partial(_predictions_of, options), _only_notion(options), options)
 
 

@@ -20,13 +20,18 @@ from sklearn.naive_bayes import GaussianNB
 from skcal import CalibrationErrorSearchCV
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
-from skcal.cli.gates import WORST_FIRST, noise_of_gate, status_of_gate, table_of_gate
+from skcal.cli.gates import (
+    WORST_FIRST,
+    chosen_notions,
+    noise_of_gate,
+    status_of_gate,
+    table_of_gate,
+)
 from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
-from skcal.notions import ANSWERS, resolve_notion
 from skcal.report.answer import answer_of
 from skcal.report.findings import Attempts, Findings, find
 from skcal.report.views import as_data
@@ -135,12 +140,6 @@ def verdict_test(predictions, notion, options, n_resamples=None):
         resolution=options.resolution,
         n_jobs=options.n_jobs,
     )
-
-
-def chosen_notions(options, proba):
-    """The notions asked for; by default "auto", of confidences of answers those of ANSWERS."""
-    notions = [ANSWERS] if options.correct is not None else options.notion or ["auto"]
-    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
 def _search(predictions, notion, options) -> CalibrationErrorSearchCV:

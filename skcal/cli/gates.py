@@ -14,7 +14,7 @@ from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
 from skcal.hypothesis_tests.error_difference import difference_of_errors
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.notions import ANSWERS, Notion, resolve_notion
+from skcal.notions import Notion, resolve_notion
 from skcal.report.compare import read_subgroups
 from skcal.report.views import as_data
 
@@ -56,7 +56,14 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
     limits : dict of Notion to ErrorLimits
         The calibration errors of all samples.
     """
-    notions, parts = _gated_notions(options, predictions.proba), {"": predictions}
+    notions, parts = chosen_notions(options, predictions.proba), {"": predictions}
+    for notion in notions:
+        if not notion.scalar:
+            raise FileError(
+                f"--notion {notion}: --max-error bounds errors of a single probability, and this "
+                "notion conditions on a vector, whose error has no upper bound without "
+                "assumptions. Use --notion binary, confidence, top-label or classwise."
+            )
     if options.by:
         columns = {name: subgroups_of(predictions, name) for name in options.by}
         for name, rows in read_subgroups(columns, len(predictions.labels)):
@@ -77,20 +84,10 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}, limits
 
 
-def _gated_notions(options, proba) -> list:
-    """The notions whose errors can be bounded; by default "auto", a single probability."""
-    if options.correct is not None:
-        return [ANSWERS]
-    notions = options.notion
-    resolved = dict.fromkeys(resolve_notion(notion, proba) for notion in notions or ["auto"])
-    for notion in resolved:
-        if not notion.scalar:
-            raise FileError(
-                f"--notion {notion}: --max-error bounds errors of a single probability, and this "
-                "notion conditions on a vector, whose error has no upper bound without "
-                "assumptions. Use --notion binary, confidence, top-label or classwise."
-            )
-    return list(resolved)
+def chosen_notions(options, proba) -> list[Notion]:
+    """The notions asked for, by default "auto"."""
+    notions = options.notion or ["auto"]
+    return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
 def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
@@ -273,17 +270,11 @@ def resamples_needed(n_tests: int, alpha: float) -> int:
 
 def gate_of_tests(adjusted, alpha) -> dict:
     """Whether calibration is rejected, by the adjusted p-values."""
-    smallest = f"the smallest adjusted p-value is {min(adjusted):.2g}"
+    at_level = f"at level {alpha:g}: the smallest adjusted p-value is {min(adjusted):.2g}."
     if min(adjusted) <= alpha:
-        return {
-            "status": FAILED,
-            "reading": f"Calibration is rejected at level {alpha:g}: {smallest}.",
-        }
-    return {
-        "status": PASSED,
-        "reading": f"Calibration is not rejected at level {alpha:g}: {smallest}. This does not "
-        "show that the error is small; evaluate --max-error asks for that.",
-    }
+        return {"status": FAILED, "reading": f"Calibration is rejected {at_level}"}
+    more = "This does not show that the error is small; evaluate --max-error asks for that."
+    return {"status": PASSED, "reading": f"Calibration is not rejected {at_level} {more}"}
 
 
 # compare --fail-if-worse

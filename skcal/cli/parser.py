@@ -13,6 +13,7 @@ from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.options import OPTIONS, at_least
 from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
+from skcal.notions import ANSWERS
 
 _FILES = (
     "FILE: .csv, .csv.gz, .tsv, .jsonl (an object on each line) or .parquet (- is the standard "
@@ -51,12 +52,10 @@ def parse(arguments=None) -> argparse.Namespace:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")
     if options.command == "recalibrate":
         _complete_recalibrate(options, parser)
-    if options.command == "sample-size":
-        known = options.file, options.linear_predictor, options.c_statistic
-        if all(value is None for value in known):
-            parser.error(
-                "pass FILE, --linear-predictor or --c-statistic: what predictions to expect"
-            )
+    if options.command == "sample-size" and not (
+        options.file or options.linear_predictor or options.c_statistic
+    ):
+        parser.error("pass FILE, --linear-predictor or --c-statistic: what predictions to expect")
     if options.confidence is not None or options.correct is not None:
         _complete_answers(options, parser)
     options.ignore = [*options.ignore, *options.id]
@@ -88,13 +87,13 @@ def _check_limit(options, parser):
 
 
 class _Command(NamedTuple):
-    """A command's help, its arguments, and the options with a meaning of their own there."""
+    """A command's help, its arguments, and the options with another help, or more, there."""
 
     help: str
     example: str
     files: dict[str, dict[str, Any]]
     options: str
-    changed: dict[str, dict[str, Any]] = {}
+    changed: dict[str, str | dict[str, Any]] = {}
     description: str = ""
 
 
@@ -109,8 +108,8 @@ _REPORT = (
     "resamples resolution"
 )
 _OF_REPORTS: dict = {
-    "notion": {"help": "confidence, or binary for one or two columns"},
-    "outer-cv": {"help": "a whole search in each of this many outer folds for tuned errors"},
+    "notion": "confidence, or binary for one or two columns",
+    "outer-cv": "a whole search in each of this many outer folds for tuned errors",
 }
 _FILE: dict = {"file": {"metavar": "FILE"}}
 _COMMANDS = {
@@ -127,11 +126,9 @@ _COMMANDS = {
         f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details error max-error by "
         "resolution",
         {
-            "by": {
-                "help": "with --max-error: decide for each subgroup that this column names, too: 0 "
-                "if the error of each is shown to be below, 1 if that of one is shown to be above; "
-                "may be repeated"
-            }
+            "by": "with --max-error: decide for each subgroup that this column names, too: 0 if "
+            "the error of each is shown to be below, 1 if that of one is shown to be above; may be "
+            "repeated"
         },
     ),
     "report": _Command(
@@ -147,15 +144,11 @@ _COMMANDS = {
         _FILE,
         f"{_RANDOM} json {_OF_FILES} {_SAMPLES} notion resamples alpha resolution",
         {
-            "resamples": {
-                "help": "of the outcomes (default: 999, of more than 100,000 samples 199, or as "
-                "many as the level takes)"
-            },
-            "alpha": {
-                "help": "exit with 1 if a p-value, adjusted by Holm's method, is at most this, "
-                "else with 0, which does not show calibration; with 2 if the given --resamples are "
-                "too few to reject"
-            },
+            "resamples": "of the outcomes (default: 999, of more than 100,000 samples 199, or as "
+            "many as the level takes)",
+            "alpha": "exit with 1 if a p-value, adjusted by Holm's method, is at most this, else "
+            "with 0, which does not show calibration; with 2 if the given --resamples are too few "
+            "to reject",
         },
     ),
     "plot": _Command(
@@ -164,7 +157,7 @@ _COMMANDS = {
         _FILE,
         f"{_RANDOM} {_OF_FILES} {_SAMPLES} out notion method axes bins strategy resamples",
         {
-            "notion": {"help": "confidence, top-label, classwise (a panel a class) or binary"},
+            "notion": "confidence, top-label, classwise (a panel a class) or binary",
             "bins": {"default": None, "help": "default: as many as suit the samples"},
         },
     ),
@@ -173,10 +166,7 @@ _COMMANDS = {
         "a.csv b.csv --html comparison.html",
         {"file": {"metavar": "A"}, "second": {"metavar": "B"}},
         f"{_RANDOM} json {_OF_FILES} fail-if-worse alpha {_REPORT}",
-        {
-            **_OF_REPORTS,
-            "alpha": {"help": "level of --fail-if-worse, two-sided (default: 0.05)"},
-        },
+        {**_OF_REPORTS, "alpha": "level of --fail-if-worse, two-sided (default: 0.05)"},
         "Compare two models on the same samples, row by row: one estimator, the same bins, a "
         "paired test.",
     ),
@@ -194,7 +184,7 @@ _COMMANDS = {
         f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
         "acknowledge reset note plan",
         {
-            "notion": {"help": "what is watched, for a new STATE (default: binary or confidence)"},
+            "notion": "what is watched, for a new STATE (default: binary or confidence)",
             "alpha": {
                 "type": float,
                 "help": "largest probability of a false alarm over all time, for a new STATE "
@@ -246,7 +236,7 @@ _COMMANDS = {
         {"file": {"metavar": "SOURCE"}, "second": {"metavar": "TARGET"}},
         f"seed json {_OF_FILES} groups weight notion feature resamples",
         {
-            "notion": {"help": "confidence, binary or top-label (default: binary or confidence)"},
+            "notion": "confidence, binary or top-label (default: binary or confidence)",
             "resamples": {
                 "type": at_least(20),
                 "default": 100,
@@ -272,10 +262,8 @@ _COMMANDS = {
         "prevalence c-statistic linear-predictor oe-width slope-width c-width "
         "threshold net-benefit-width max-error confidence-level",
         {
-            "max-error": {
-                "help": "also find the number of samples at which 9 in 10 studies of a calibrated "
-                "model show that the calibration error is below LIMIT",
-            }
+            "max-error": "also find the number of samples at which 9 in 10 studies of a "
+            "calibrated model show that the calibration error is below LIMIT"
         },
     ),
 }
@@ -306,9 +294,9 @@ def make_parser() -> argparse.ArgumentParser:
         scale = subparser.add_mutually_exclusive_group() if command.files else subparser
         for option in command.options.split():
             group = scale if option in ("scale", "percent") else subparser
-            group.add_argument(
-                f"--{option}", **OPTIONS[f"--{option}"] | command.changed.get(option, {})
-            )
+            changed = command.changed.get(option, {})
+            changed = {"help": changed} if isinstance(changed, str) else changed
+            group.add_argument(f"--{option}", **OPTIONS[f"--{option}"] | changed)
     return parser
 
 
@@ -331,6 +319,7 @@ def _complete_answers(options, parser):
     if options.command == "monitor":
         parser.error("--confidence is not an option of monitor: pass --score and --label")
     options.score, options.label = options.confidence, options.correct
+    options.notion = [ANSWERS]
 
 
 def _refuse(options, names, reason, parser):

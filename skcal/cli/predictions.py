@@ -33,7 +33,7 @@ _ONE_NAME_EACH = (
     "Name each once. If a question has several answers, number them in a column of both files, "
     "such as sample, and pass --id question --id sample --groups question."
 )
-_BINARY = ("0", "1")
+_BINARY = frozenset(["0", "1", "0.0", "1.0"])
 _RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"], 1)
 _RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
 _WRONG_RIGHT = np.array([0, 1])
@@ -441,7 +441,8 @@ def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
     if proba.ndim == 1 and classes is None:
         labels, classes = _labels_of_one_column(labels, pos_label, known)
     if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
-        _refuse_other_labels(labels, classes.tolist())
+        what = f", which is not one of the classes {listed(classes.tolist())}."
+        _refuse_other_labels(labels, classes.tolist(), what, _REMEDIES["classes"])
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     return _with_positive_last(Predictions(proba, classes[codes], classes), pos_label)
 
@@ -502,27 +503,26 @@ def _labels_of_one_column(labels, pos_label, known):
         return labels, present
     if labels.dtype.kind != "U" or labels.ndim != 1:
         return labels, None
-    _refuse_other_labels(labels, [*_BINARY, *(f"{one}.0" for one in _BINARY)])
+    names = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
+    likely = [text for text in names if text.lower() in _POSITIVE]
+    is_clear = len(names) == 2 and len(likely) == 1 and _BINARY.isdisjoint(names)
+    remedy = (
+        "With a single column of probabilities labels must be 0 or 1; for other labels name the "
+        "positive one by --pos-label."
+    )
+    options = {"pos_label": likely[0]} if is_clear else {}
+    _refuse_other_labels(labels, [*_BINARY], ".", remedy, **options)
     return labels.astype(float).astype(int), None
 
 
 def _read_right(labels: np.ndarray) -> np.ndarray:
     """1 of right answers and 0 of wrong ones, of any of the words for that."""
-    words, codes = np.unique(labels.astype(str), return_inverse=True)
-    right = [_RIGHT.get(word.lower(), -1) for word in words.tolist()]
-    if min(right) < 0:
-        wrong = np.flatnonzero(np.array(right)[codes] < 0)
-        row, label = int(wrong[0]), str(labels[wrong[0]])
-        options: dict[str, Any] = {"drop_missing": True}
-        remedy = LEAVE_OUT
-        if not is_missing(label):
-            others = [word for word, code in zip(words.tolist(), right, strict=True) if code < 0]
-            few = len(wrong) < _HALF * len(labels)
-            options = {"drop_label": others} if few else {}
-            remedy = "Write 1 or 0, true or false, yes or no, right or wrong"
-            remedy += f", or leave out such answers by --drop-label {label!r}." if few else "."
-        raise _LabelError(f"is {label!r}, neither right nor wrong.", remedy, row, **options)
-    return np.array(right)[codes]
+    labels = labels.astype(str)
+    words, codes = np.unique(labels, return_inverse=True)
+    known = [word for word in words.tolist() if word.lower() in _RIGHT]
+    remedy = "Write 1 or 0, true or false, yes or no, right or wrong."
+    _refuse_other_labels(labels, known, ", neither right nor wrong.", remedy)
+    return np.array([_RIGHT[word.lower()] for word in known])[codes]
 
 
 class _LabelError(InputError):
@@ -533,31 +533,20 @@ class _LabelError(InputError):
         self.options = options
 
 
-def _refuse_other_labels(labels: np.ndarray, known: Sequence[str]) -> None:
+def _refuse_other_labels(
+    labels: np.ndarray, known: Sequence[str], what: str, remedy: str, **options: Any
+) -> None:
     """Raise where texts are not among the known labels, with what would leave out the others."""
-    others = [text for text in dict.fromkeys(labels.tolist()) if text not in known]
-    if not others:
+    wrong = ~np.isin(labels, known)
+    if not wrong.any():
         return
-    wrong = np.isin(labels, others)
-    row, single = int(np.argmax(wrong)), known[:2] == [*_BINARY]
+    row = int(np.argmax(wrong))
     label = str(labels[row])
-    reason = f"is {label!r}, which is not one of the classes {listed(known)}."
-    remedy = "Every label must be the name of a column of probabilities."
-    if single:
-        reason = f"is {label!r}."
-        remedy = (
-            "With a single column of probabilities labels must be 0 or 1; for other labels "
-            "name the positive one by --pos-label."
-        )
     if is_missing(label):
-        raise _LabelError(reason, LEAVE_OUT, row, drop_missing=True)
-    named = [text for text in others if not is_missing(text)]
-    if single and set(labels.tolist()).isdisjoint(known):
-        likely = [text for text in named if text.lower() in _POSITIVE]
-        options = {"pos_label": likely[0]} if len(named) == 2 and len(likely) == 1 else {}
-        raise _LabelError(reason, remedy, row, **options)
-    if wrong.mean() < _HALF:
+        remedy, options = LEAVE_OUT, {"drop_missing": True}
+    elif wrong.mean() < _HALF:
+        others = [text for text in dict.fromkeys(labels[wrong].tolist()) if not is_missing(text)]
         remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
-        remedy += " ".join(f"--drop-label {text!r}" for text in named) + "."
-        raise _LabelError(reason, remedy, row, drop_label=named)
-    raise _LabelError(reason, remedy, row)
+        remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
+        options = {"drop_label": others}
+    raise _LabelError(f"is {label!r}{what}", remedy, row, **options)

@@ -37,37 +37,30 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     An error says with which options a file can be read as far as this problem is concerned. They
     are tried, until the files are read or an error has no remedy.
     """
-    try:
-        return read(options)
-    except FileError as error:
-        problems, last = [str(error)], error
-    if not all(Path(file).is_file() for file in (options.file, options.second) if file is not None):
-        raise last  # what cannot be read again
-    given, added = options, dict[str, Any]()
-    while last.remedy:
-        added |= {
-            name: [*added.get(name, []), *value] if isinstance(value, list) else value
-            for name, value in last.remedy.items()
-        }
-        given = Namespace(**vars(options) | _merged(options, added))
+    problems, added, given = list[str](), dict[str, Any](), Namespace(**vars(options))
+    while True:
         try:
             read_now = read(given)
         except FileError as error:
+            files = [file for file in (options.file, options.second) if file is not None]
+            if not problems and not all(Path(file).is_file() for file in files):
+                raise  # what cannot be read again
             if str(error) in problems:
-                break
+                raise Problems(problems, []) from error
             problems.append(str(error))
-            last = error
+            if not error.remedy:
+                raise Problems(problems, []) from error
+            for name, value in error.remedy.items():
+                if isinstance(value, list):  # after those that were given
+                    added[name] = [*added.get(name, []), *value]
+                    value = [*getattr(given, name), *value]
+                else:
+                    added[name] = value
+                setattr(given, name, value)
         else:
+            if not problems:
+                return read_now
             raise Problems(problems, _remedy(options, added, read_now))
-    raise Problems(problems, [])
-
-
-def _merged(options: Namespace, added: dict[str, Any]) -> dict[str, Any]:
-    """Values of options, those that may be repeated after those that were given."""
-    return {
-        name: [*getattr(options, name), *value] if isinstance(value, list) else value
-        for name, value in added.items()
-    }
 
 
 def _remedy(options: Namespace, added: dict[str, Any], read: Any) -> list[str]:

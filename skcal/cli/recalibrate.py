@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from skcal._files import replacing
-from skcal.cli.bounds import STANDARD_INPUT, FileError, errors_that_name, read_text
+from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output, errors_that_name, read_text
 from skcal.cli.predictions import Predictions, read_unlabelled
 from skcal.cli.table import kind_of, write_table
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
@@ -18,16 +18,14 @@ def check_targets(options) -> None:
     """Raise before the work where a file cannot be written after it."""
     if options.second is not None:
         if str(options.out) == STANDARD_INPUT:
-            raise FileError(
-                "--out - : the standard output has the summary. Pass the name of a file."
-            )
+            text = "--out - : the standard output has the summary. Pass the name of a file."
+            raise FileError(text)
         if kind_of(options.second) != kind_of(options.out):
             raise FileError(
                 f"{options.out}: is another kind of file than {options.second}. Pass the same kind."
             )
-    for path in (options.out, options.save):
-        if path is not None and not Path(path).parent.is_dir():
-            raise FileError(f"{path}: the folder {Path(path).parent} is absent.")
+    check_output(options.out)
+    check_output(options.save)
 
 
 def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
