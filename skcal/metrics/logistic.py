@@ -1,10 +1,10 @@
-"""Maximum likelihood of logit P(Y = 1) = a + b logit(p), and intervals of a and b."""
+"""Maximum likelihood of logistic regression, and limits where the likelihood has fallen."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property, partial
-from operator import itemgetter
+from functools import cached_property
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -13,7 +13,6 @@ from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
 from skcal._groups import no_smaller
-from skcal._scores import log_losses_of_logits
 from skcal._validation import InputError
 from skcal.metrics.base import Outcome, check_both
 from skcal.model_selection.estimator import ConfidenceInterval
@@ -21,8 +20,120 @@ from skcal.model_selection.estimator import ConfidenceInterval
 _ITERATIONS, _HALVINGS = 100, 30
 _TOLERANCE = 1e-13  # of the gradient of the mean loss
 _ROUNDING = 1e-13  # of the mean loss
-_DOUBLINGS = 60
-_NEWTON_STEPS, _FAR = 10, 100.0  # Newton's, from a guess at most so many reaches off
+_RIDGE = 1e-9
+_STEPS = 60
+_CERTAIN = 8.0  # a logit beyond which a chance hardly tells
+
+
+class LogisticLikelihood(NamedTuple):
+    """The penalised log-likelihood of logits offset + design @ coefficients.
+
+    Attributes
+    ----------
+    design : ndarray of shape (n, m)
+    hits, mass : ndarray of shape (n,)
+        Sums of the weights of the events, and of all samples, at each row.
+    penalty : ndarray of shape (m,) or 0
+        Of half the squared coefficients.
+    offset : ndarray of shape (n, 1) or 0
+    """
+
+    design: np.ndarray
+    hits: np.ndarray
+    mass: np.ndarray
+    penalty: Any = 0.0
+    offset: Any = 0.0
+
+    def expanded(self, coefficients):
+        """Of coefficients (m, k) the values (k,), gradients (k, m) and negative Hessians."""
+        m, linear = self.design.shape[1], self.offset + self.design @ coefficients
+        away, misses = np.exp(-np.abs(linear)), self.mass - self.hits
+        chance = np.where(linear > 0, 1, away) / (1 + away)
+        loss = self.hits @ np.maximum(-linear, 0) + misses @ np.maximum(linear, 0)
+        expected = self.mass[:, None] * chance
+        gradient = (self.design.T @ self.hits)[:, None] - self.design.T @ expected
+        information = [
+            (self.design * spread[:, None]).T @ self.design
+            for spread in (expected * (1 - chance)).T
+        ]
+        penalty = np.broadcast_to(self.penalty, m)
+        return (
+            -loss - self.mass @ np.log1p(away) - penalty @ coefficients**2 / 2,
+            gradient.T - penalty * coefficients.T,
+            np.stack(information) + np.diag(penalty),
+        )
+
+    def at(self, coefficients):
+        """Of coefficients (m,) the value, the gradient and the negative Hessian."""
+        return tuple(part[0] for part in self.expanded(np.asarray(coefficients)[:, None]))
+
+    def most_likely(self, start) -> np.ndarray:
+        """Coefficients of the largest value.
+
+        Newton's method with halved steps, from 0 or a better start: resamples that a threshold
+        separates have flat likelihoods, where solvers warn and change.
+        """
+        total, ridge = self.mass.sum(), np.eye(len(start))
+        starts = [(self.at(guess), guess) for guess in (start, 0 * start)]
+        (value, gradient, information), coefficients = max(starts, key=lambda known: known[0][0])
+        for _ in range(_ITERATIONS):
+            if np.abs(gradient).max() <= _TOLERANCE * total:
+                break
+            step = np.linalg.solve(information + 1e-14 * total * ridge, gradient)
+            for _ in range(_HALVINGS):
+                new = self.at(coefficients + step)
+                if new[0] > value - _ROUNDING * total:
+                    break
+                step = step / 2
+            else:
+                break
+            coefficients, (value, gradient, information) = coefficients + step, new
+        return coefficients
+
+    def farthest(self, rows, sign, z, start) -> np.ndarray:
+        """The least (sign -1) or largest value of each row's predictor that is not rejected.
+
+        Of all coefficients whose log-likelihood is at most z² / 2 below the largest, by steps to
+        the farthest point of a quadratic approximation [1]_, which move no predictor by more than
+        2 at a time, beside what it moves where its chance is all but 0 or 1.
+
+        Parameters
+        ----------
+        rows : ndarray of shape (k, m)
+        sign : -1 or 1
+        z : ndarray of shape (k,)
+        start : ndarray of shape (m,)
+            The coefficients of the largest likelihood.
+
+        References
+        ----------
+        .. [1] Venzon & Moolgavkar, A method for computing profile-likelihood-based confidence
+           intervals, Applied Statistics 1988.
+        """
+        coefficients = np.repeat(start[:, None], len(rows), axis=1)
+        bound = self.at(start)[0] - z**2 / 2
+        going = np.arange(len(rows))  # whose steps have not become small
+        for _ in range(_STEPS):
+            row, at = rows[going], coefficients[:, going]
+            value, gradient, curvature = self.expanded(at)
+            inverse = np.linalg.inv(curvature + _RIDGE * np.eye(len(at)))
+            newton = np.einsum("kij,kj->ki", inverse, gradient)
+            along = np.einsum("kij,kj->ki", inverse, row)
+            room = 2 * (value - bound[going]) + (newton * gradient).sum(axis=1)
+            length = np.sqrt(np.maximum(room, 0) / (along * row).sum(axis=1))
+            step = (newton + sign * length[:, None] * along).T
+            linear = np.vstack([self.offset + self.design @ at, (row.T * at).sum(axis=0)])
+            move = np.vstack([self.design @ step, (row.T * step).sum(axis=0)])
+            # Predictors that are certain already would else hold up those that tell something.
+            beyond = np.maximum(np.abs(linear) - _CERTAIN, 0)
+            outwards = (beyond > 0) & (move * linear > 0)
+            moved = np.where(outwards, 0, np.abs(move) / (2 + beyond)).max(axis=0)
+            coefficients[:, going] = at + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
+            going = going[moved >= 1e-6]
+            if not len(going):
+                break
+        farthest = (rows * coefficients.T).sum(axis=1)
+        return sign * np.maximum(sign * farthest, sign * (rows @ start))
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +168,9 @@ class LogisticLine:
         self.design = np.column_stack([ones, data.logit])
         if slope is not None:
             self.offset, self.design = data.logit, ones[:, None]
+        hits = self.weight * self.outcome
+        offset = self.offset[:, None]
+        self.likelihood = LogisticLikelihood(self.design, hits, self.weight, offset=offset)
 
     @cached_property
     def events(self) -> float:
@@ -82,14 +196,13 @@ class LogisticLine:
 
     def log_likelihood(self, coefficients) -> float:
         """Log-likelihood of the coefficients."""
-        return _log_likelihood(self.offset + self.design @ coefficients, self.outcome, self.weight)
+        return float(self.likelihood.at(coefficients)[0])
 
     def most_likely(self) -> np.ndarray:
         """The coefficients of the largest likelihood."""
         if self.design.shape[1] == 1:
             return np.array([self._most_likely_intercept()])
-        hits, penalty = self.weight * self.outcome, np.zeros(2)
-        return logistic_coefficients(self.design, hits, self.weight, penalty, np.array([0.0, 1.0]))
+        return self.likelihood.most_likely(np.array([0.0, 1.0]))
 
     def _most_likely_intercept(self) -> float:
         """The score falls with a, so that its root is bracketed.
@@ -102,29 +215,29 @@ class LogisticLine:
             raise InputError("sample_weight", reason, "Lower the largest weight.")
         bracket = centre - self.offset.max() - 1, centre - self.offset.min() + 1
         # Not a closure: brentq's cycle of references would keep its arrays until a collection.
-        arguments = self.design[:, 0], self.offset, self.outcome, self.weight
+        arguments = self.offset, self.outcome, self.weight
         return brentq(_score, *bracket, args=arguments, xtol=1e-13, maxiter=1000)
 
     def fit(self) -> LogisticFit:
         """Maximum likelihood, with the Fisher information or, of groups, their sandwich."""
         coefficients = self.most_likely()
-        chance = expit(self.offset + self.design @ coefficients)
+        value, _, information = self.likelihood.at(coefficients)
         if len(coefficients) == 1:
             with np.errstate(divide="ignore"):  # of certain predictions alone
-                covariance = np.array([[1 / (self.weight @ (chance * (1 - chance)))]])
+                covariance = 1 / information
         else:
-            spread = self.weight * chance * (1 - chance)
-            covariance = np.linalg.pinv((self.design * spread[:, None]).T @ self.design)
+            covariance = np.linalg.pinv(information)
         if not self.groups.independent:
-            covariance = self._sandwich(covariance, chance)
-        return LogisticFit(coefficients, covariance, self.log_likelihood(coefficients))
+            covariance = self._sandwich(covariance, coefficients)
+        return LogisticFit(coefficients, covariance, float(value))
 
-    def _sandwich(self, covariance, chance) -> np.ndarray:
+    def _sandwich(self, covariance, coefficients) -> np.ndarray:
         """The covariance by the groups' scores.
 
         It is in no direction smaller than that of independent samples, and than that of outcomes
         which depend on each other as strongly as those of the groups do.
         """
+        chance = expit(self.offset + self.design @ coefficients)
         weighted, residuals = self.design * self.weight[:, None], self.outcome - chance
         groups = self.groups.about(chance[:, None], residuals[:, None])
         larger = covariance
@@ -141,110 +254,18 @@ class LogisticLine:
         These hold the values that the likelihood ratio test does not reject, so that they are
         skewed as the likelihood is, where events are few.
         """
-        values = list(zip(fit.coefficients, fit.standard_errors, strict=True))
+        best, errors = fit.coefficients, fit.standard_errors
         if not self.groups.independent:
-            half = self.groups.quantile((1 - confidence_level) / 2, self.weight)
-            ends = [(value - half * error, value + half * error) for value, error in values]
-            return [ConfidenceInterval(float(low), float(high)) for low, high in ends]
-        fall = chi2.ppf(confidence_level, 1) / 2
-        return [
-            _where_it_falls(partial(self._profile, fit, k), value, error, fall)
-            for k, (value, error) in enumerate(values)
-        ]
-
-    def _profile(self, fit: LogisticFit, k: int, value: float) -> float:
-        """The largest log-likelihood where coefficient k has this value."""
-        if len(fit.coefficients) == 1:
-            return self.log_likelihood([value])
-        other, offset = self.design[:, 1 - k], value * self.design[:, k]
-        slope = fit.covariance[k, 1 - k] / fit.covariance[k, k]
-        guess = fit.coefficients[1 - k] + slope * (value - fit.coefficients[k])
-        reach = fit.standard_errors[1 - k] / 10
-        best = _root_of_score(other, offset, self.outcome, self.weight, guess, reach)
-        return _log_likelihood(offset + best * other, self.outcome, self.weight)
-
-
-def logistic_coefficients(X, hits, mass, penalty, start) -> np.ndarray:
-    """Coefficients β where Σ mass log(1 + exp(η)) - hits η + Σ penalty β² / 2 is least, η = Xβ.
-
-    Newton's method with halved steps, from 0 or a better start: resamples that a threshold
-    separates have flat likelihoods, where solvers warn and change.
-    """
-
-    def loss(coefficients):
-        linear = X @ coefficients
-        fit = mass @ np.logaddexp(0, linear) - hits @ linear
-        return fit + penalty @ coefficients**2 / 2
-
-    total = mass.sum()
-    starts = ((loss(coefficients), coefficients) for coefficients in (start, 0 * start))
-    least, coefficients = min(starts, key=itemgetter(0))
-    for _ in range(_ITERATIONS):
-        chance = expit(X @ coefficients)
-        gradient = X.T @ (mass * chance - hits) + penalty * coefficients
-        if np.abs(gradient).max() <= _TOLERANCE * total:
-            break
-        curvature = (X * (mass * chance * (1 - chance))[:, None]).T @ X
-        curvature += np.diag(penalty + 1e-14 * total)
-        step = np.linalg.solve(curvature, gradient)
-        for _ in range(_HALVINGS):
-            new = loss(coefficients - step)
-            if new < least + _ROUNDING * total:
-                break
-            step = step / 2
+            half = self.groups.quantile((1 - confidence_level) / 2, self.weight) * errors
+            low, high = best - half, best + half
+        elif not np.isfinite(errors).all():
+            low, high = np.full((2, len(best)), [[-np.inf], [np.inf]])
         else:
-            break
-        coefficients, least = coefficients - step, new
-    return coefficients
+            rows, z = np.eye(len(best)), np.full(len(best), np.sqrt(chi2.ppf(confidence_level, 1)))
+            low, high = (self.likelihood.farthest(rows, sign, z, best) for sign in (-1, 1))
+        return [ConfidenceInterval(*ends) for ends in np.column_stack([low, high]).tolist()]
 
 
-def _log_likelihood(logit, outcome, weight) -> float:
-    """Log-likelihood of outcomes 0/1 given their logits."""
-    return -float(weight @ log_losses_of_logits(logit[:, None], outcome))
-
-
-def _root_of_score(z, offset, outcome, weight, guess, reach) -> float:
-    """The c that is most likely in offset + c z; its score falls with it."""
-    c, weighted = guess, weight * z
-    for _ in range(_NEWTON_STEPS):
-        chance = expit(offset + c * z)
-        information = weighted @ (z * chance * (1 - chance))
-        step = weighted @ (outcome - chance) / information if information > 0 else np.inf
-        if not abs(step) < _FAR * reach:
-            break
-        c += step
-        if abs(step) <= 1e-3 * reach:  # the next one would be some square of it
-            return c
-    arguments = z, offset, outcome, weight  # not a closure, as above
-    tolerance, low, high = 1e-5 * reach, guess - reach, guess + reach
-    while _score(low, *arguments) < 0:
-        low, high, reach = low - 2 * reach, low, 2 * reach
-    while _score(high, *arguments) > 0:
-        low, high, reach = high, high + 2 * reach, 2 * reach
-    return brentq(_score, low, high, args=arguments, xtol=tolerance)
-
-
-def _score(c, z, offset, outcome, weight) -> float:
-    """Derivative of the log-likelihood of offset + c z by c."""
-    return weight @ (z * (outcome - expit(offset + c * z)))
-
-
-def _where_it_falls(likelihood, best, step, fall) -> ConfidenceInterval:
-    """Values where a profile likelihood is ``fall`` below its largest."""
-    least = likelihood(best) - fall
-    ends = []
-    for reach in (-2 * step, 2 * step):
-        for _ in range(_DOUBLINGS):
-            if likelihood(best + reach) < least:
-                bracket = best, best + reach
-                root = brentq(_above, *bracket, args=(likelihood, least), xtol=1e-8 * step)
-                ends.append(float(root))
-                break
-            reach *= 2
-        else:
-            ends.append(float(np.copysign(np.inf, reach)))
-    return ConfidenceInterval(*ends)
-
-
-def _above(value, likelihood, least) -> float:
-    return likelihood(value) - least
+def _score(intercept, offset, outcome, weight) -> float:
+    """Derivative of the log-likelihood of offset + intercept by the intercept."""
+    return weight @ (outcome - expit(offset + intercept))

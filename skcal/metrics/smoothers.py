@@ -14,15 +14,13 @@ from sklearn.isotonic import isotonic_regression
 from skcal._groups import INDEPENDENT, Groups
 from skcal.metrics.base import Outcome
 from skcal.metrics.limits import clopper_pearson
-from skcal.metrics.logistic import logistic_coefficients
+from skcal.metrics.logistic import LogisticLikelihood
 from skcal.recalibration.features import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
 _DRAWS = 2000
 _RIDGE = 1e-9
-_STEPS = 60
-_CERTAIN = 8.0  # a logit beyond which a chance hardly tells
 _KNOTS = (  # fewest events and non-events, and the shares at whose quantiles the knots are
     (100, (0.05, 0.275, 0.5, 0.725, 0.95)),
     (30, (0.05, 0.35, 0.65, 0.95)),
@@ -117,13 +115,13 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
         rows = _natural_splines(log_probabilities(grid[:, None])[:, 0], knots) - middle
     penalty = np.full(design.shape[1], _RIDGE * mass.sum())
     penalty[0] = 0
-    likelihood = _Likelihood(design, hits, mass, penalty)
+    likelihood = LogisticLikelihood(design, hits, mass, penalty)
     calibrated = np.append([middle[1], 1.0], np.zeros(design.shape[1] - 2))
-    coefficients = logistic_coefficients(design, hits, mass, penalty, calibrated)
+    coefficients = likelihood.most_likely(calibrated)
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
-    _, _, [curvature] = likelihood.expanded(coefficients[:, None])
+    curvature = likelihood.at(coefficients)[2] + _RIDGE * np.eye(len(coefficients))
     roots = rows @ np.linalg.pinv(np.linalg.cholesky(curvature)).T
     of_groups = None
     if not data.problem.groups.independent:
@@ -160,67 +158,6 @@ def _natural_splines(x, knots) -> np.ndarray:
             ends = cubes[:, -2] * (last - knot) - cubes[:, -1] * (before - knot)
             columns.append(cube - ends / (last - before))
     return np.column_stack(columns)
-
-
-class _Likelihood(NamedTuple):
-    """The penalised log-likelihood of a logistic regression."""
-
-    design: np.ndarray
-    hits: np.ndarray
-    mass: np.ndarray
-    penalty: np.ndarray
-
-    def expanded(self, coefficients):
-        """Of coefficients (m, k) the values (k,), gradients (k, m) and negative Hessians."""
-        m, linear = self.design.shape[1], self.design @ coefficients
-        away = np.exp(-np.abs(linear))
-        chance = np.where(linear > 0, 1, away) / (1 + away)
-        fit = self.hits @ linear - self.mass @ (np.maximum(linear, 0) + np.log1p(away))
-        expected = self.mass[:, None] * chance
-        gradient = (self.design.T @ self.hits)[:, None] - self.design.T @ expected
-        products = (self.design[:, :, None] * self.design[:, None]).reshape(-1, m * m)
-        information = products.T @ (expected * (1 - chance))
-        return (
-            fit - self.penalty @ coefficients**2 / 2,
-            gradient.T - self.penalty * coefficients.T,
-            information.T.reshape(-1, m, m) + np.diag(self.penalty + _RIDGE),
-        )
-
-    def farthest(self, rows, sign, z, start) -> np.ndarray:
-        """The least (sign -1) or largest value of each row's predictor that is not rejected.
-
-        Of all coefficients whose log-likelihood is at most z² / 2 below the largest, by steps to
-        the farthest point of a quadratic approximation [1]_, which move no predictor by more than
-        2 at a time, beside what it moves where its chance is all but 0 or 1.
-
-        .. [1] Venzon & Moolgavkar, A method for computing profile-likelihood-based confidence
-           intervals, Applied Statistics 1988.
-        """
-        coefficients = np.repeat(start[:, None], len(rows), axis=1)
-        bound = self.expanded(start[:, None])[0] - z**2 / 2
-        going = np.arange(len(rows))  # whose steps have not become small
-        for _ in range(_STEPS):
-            row, at = rows[going], coefficients[:, going]
-            value, gradient, curvature = self.expanded(at)
-            inverse = np.linalg.inv(curvature)
-            newton = np.einsum("kij,kj->ki", inverse, gradient)
-            along = np.einsum("kij,kj->ki", inverse, row)
-            room = 2 * (value - bound[going]) + (newton * gradient).sum(axis=1)
-            length = np.sqrt(np.maximum(room, 0) / (along * row).sum(axis=1))
-            step = (newton + sign * length[:, None] * along).T
-            linear, move = (
-                np.vstack([self.design @ b, (row.T * b).sum(axis=0)]) for b in (at, step)
-            )
-            # Predictors that are certain already would else hold up those that tell something.
-            beyond = np.maximum(np.abs(linear) - _CERTAIN, 0)
-            outwards = (beyond > 0) & (move * linear > 0)
-            moved = np.where(outwards, 0, np.abs(move) / (2 + beyond)).max(axis=0)
-            coefficients[:, going] = at + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
-            going = going[moved >= 1e-6]
-            if not len(going):
-                break
-        farthest = (rows * coefficients.T).sum(axis=1)
-        return sign * np.maximum(sign * farthest, sign * (rows @ start))
 
 
 def loess_curve(points: Points, grid, level: float | None = None, data: Any = None) -> Curve:

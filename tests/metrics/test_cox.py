@@ -263,3 +263,12 @@ def test_intervals_hold_their_estimates_also_at_predictions_of_0_and_1():
     for name in ("intercept", "slope", "intercept_in_the_large"):
         low, high = getattr(result, f"{name}_interval")
         assert low < getattr(result, name) < high
+
+
+@pytest.mark.filterwarnings("ignore:All predictions in y_proba are 0 or 1")
+def test_intervals_of_an_intercept_on_which_certain_predictions_say_nothing_are_infinite():
+    result = cox_recalibration(
+        [0, 0, 0, 1, 1] * 4, [-800, 800, -800, 800, -800] * 4, from_logits=True
+    )
+    assert result.intercept_in_the_large_interval == (-np.inf, np.inf)
+    assert np.isfinite(result.slope_interval).all()
