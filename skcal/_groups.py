@@ -155,19 +155,19 @@ class Groups:
     def covariance_and_squares_of_cells(self, values, chance, cells, n_cells: int):
         """The same, and the sum over the groups of the squares of the entries of each one's."""
         of_cell, place = self.cells(cells, n_cells)
-        own: Any = np.bincount(place, values**2 * self._variances(chance))
+        variances: Any = np.bincount(place, values**2 * self._variances(chance))
         if self.of_shares or self.strength == 0:
-            return np.diag(np.bincount(of_cell, own, n_cells)), float(own @ own)
+            return np.diag(np.bincount(of_cell, variances, n_cells)), float(variances @ variances)
         shared = variances_of_shared(values, chance, place)
-        own = self.strength * shared + (1 - self.strength) * own
+        variances = self.strength * shared + (1 - self.strength) * variances
         low, high = (
             csr_array((values * part, (self.codes, cells)), shape=(self.n_groups, n_cells))
             for part in (chance, 1 - chance)
         )
         between = self.strength * np.triu((low.T @ high).toarray(), 1)
         squares = self.strength**2 * np.triu((low.power(2).T @ high.power(2)).toarray(), 1).sum()
-        covariance = between + between.T + np.diag(np.bincount(of_cell, own, n_cells))
-        return covariance, float(own @ own + 2 * squares)
+        covariance = between + between.T + np.diag(np.bincount(of_cell, variances, n_cells))
+        return covariance, float(variances @ variances + 2 * squares)
 
     def sums(self, values: np.ndarray) -> np.ndarray:
         """Sums (n_groups, …) over the samples of each group, of values (n_samples, …)."""

@@ -619,7 +619,8 @@ def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, 
     """Raise where columns, of rows of a shape and with names or None, are not those of earlier."""
     if shape != earlier_shape:
         now, then = (
-            f"{one[0]} columns" if one else "one dimension" for one in (shape, earlier_shape)
+            f"{columns[0]} columns" if columns else "one dimension"
+            for columns in (shape, earlier_shape)
         )
         raise InputError(
             name, f"has {now}, earlier {of} have {then}.", "Begin anew for another model."

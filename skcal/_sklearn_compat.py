@@ -92,15 +92,15 @@ def as_tasks(results: Iterable, names: Iterable[str], estimator, context) -> Ite
 class ParameterError(InvalidParameterError):
     """An argument outside of its constraints, in scikit-learn's words, and in parts for callers."""
 
-    def __init__(self, function: str, argument: str, allowed: list[str], found: str) -> None:
-        super().__init__(function, argument, allowed, found)
-        self.function, self.argument, self.allowed, self.found = function, argument, allowed, found
+    def __init__(self, function: str, argument: str, allowed: list[str], shown: str) -> None:
+        super().__init__(function, argument, allowed, shown)
+        self.function, self.argument, self.allowed, self.shown = function, argument, allowed, shown
 
     def reason(self, allowed: list[str]) -> str:
         """What the value must be, and what it is."""
         *others, last = allowed
         text = f"{', '.join(others)} or {last}" if others else last
-        return f"must be {text}. Got {self.found} instead."
+        return f"must be {text}. Got {self.shown} instead."
 
     def __str__(self) -> str:
         return f"The {self.argument!r} parameter of {self.function} {self.reason(self.allowed)}"
@@ -108,8 +108,8 @@ class ParameterError(InvalidParameterError):
 
 def bound(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
     """The arguments of a call by their names, or a TypeError that says what may be meant."""
-    positional = [k for k, one in parameters.items() if one.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    takes_any = any(one.kind is Parameter.VAR_KEYWORD for one in parameters.values())
+    positional = [k for k, p in parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
+    takes_any = any(param.kind is Parameter.VAR_KEYWORD for param in parameters.values())
     given = dict(zip(positional, args, strict=False))
     if len(args) > len(positional):
         raise TypeError(f"{name}() got too many positional arguments. Pass options by name.")
@@ -117,13 +117,14 @@ def bound(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[
         if argument in given:
             raise TypeError(f"{name}() got multiple values for argument {argument!r}")
         if argument not in parameters and not takes_any:
-            known = [one for one in parameters if one not in ("self", "cls")]
+            known = [param for param in parameters if param not in ("self", "cls")]
             close = get_close_matches(argument, known, n=1, cutoff=0.7)
             remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
             raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
     given.update(kwargs)
-    for argument, one in parameters.items():
-        if one.default is Parameter.empty and one.kind not in _VARIABLE and argument not in given:
+    for argument, param in parameters.items():
+        needed = param.default is Parameter.empty and param.kind not in _VARIABLE
+        if needed and argument not in given:
             raise TypeError(f"{name}() missing a required argument: {argument!r}")
     return given
 
@@ -140,7 +141,7 @@ def validate_params(
     def named(function: Any) -> Any:
         name, parameters = function.__qualname__, signature(function).parameters
         constraints = {
-            key: [make_constraint(one) for one in some]
+            key: [make_constraint(constraint) for constraint in some]
             for key, some in parameter_constraints.items()
             if some != "no_validation"
         }
@@ -167,12 +168,12 @@ def validate_params(
 
 def check_parameter(function: str, argument: str, value: Any, constraints) -> None:
     """Raise ParameterError unless a value meets one of the constraints, if there are any."""
-    if constraints is None or any(one.is_satisfied_by(value) for one in constraints):
+    if constraints is None or any(constraint.is_satisfied_by(value) for constraint in constraints):
         return
-    found = repr(value)
-    found = found if len(found) <= _LONGEST else f"{found[:_LONGEST]} …"
-    allowed = [str(one) for one in constraints if not one.hidden]
-    raise ParameterError(function, argument, allowed, found)
+    shown = repr(value)
+    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} …"
+    allowed = [str(constraint) for constraint in constraints if not constraint.hidden]
+    raise ParameterError(function, argument, allowed, shown)
 
 
 __all__ = [

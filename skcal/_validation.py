@@ -363,7 +363,7 @@ def naming(name: str, *others: str):
     except OverflowError as error:
         raise InputError(name, f"holds a number too large for float64 ({error}).") from error
     except (ValueError, TypeError) as error:
-        if any(re.search(rf"\b{re.escape(one)}\b", str(error)) for one in (name, *others)):
+        if any(re.search(rf"\b{re.escape(known)}\b", str(error)) for known in (name, *others)):
             raise
         if isinstance(error, TypeError):
             raise TypeError(f"{name}: {error}") from error

@@ -196,7 +196,7 @@ class Problems(NamedTuple):
         order = np.argsort(member[rows], kind="stable")
         ends = np.searchsorted(member[rows][order], np.arange(1, len(self.parts)))
         parts = zip(self.parts, np.split(order, ends), strict=True)
-        taken = [part.take(place[rows[own]], own, weight) for part, own in parts]
+        taken = [part.take(place[rows[kept]], kept, weight) for part, kept in parts]
         return Problems(taken, weight, groups)
 
 
@@ -395,8 +395,8 @@ class _TopLabel(Notion):
         for k in range(proba.shape[1]):
             rows = np.flatnonzero(top == k)
             hit = None if codes is None else hits(codes[rows], k)
-            own = None if odds is None else odds[rows]
-            problems.append(_scalar_problem(confidence[rows], hit, weight, own, rows))
+            logit = None if odds is None else odds[rows]
+            problems.append(_scalar_problem(confidence[rows], hit, weight, logit, rows))
         return problems
 
     def titles(self, classes: list[str]) -> list[str]:
