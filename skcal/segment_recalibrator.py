@@ -473,7 +473,7 @@ def _offsets(segments, log_odds, happened, data) -> np.ndarray:
     share = data.weight / data.weight.sum()
     mass = share / (share @ share)  # the effective sample size
     likelihood = TwoClasses(log_odds, _design(segments, data.columns), mass * happened, mass)
-    return likelihood.mode()[0]
+    return likelihood.mode()
 
 
 def _folds(data, cv, seed):

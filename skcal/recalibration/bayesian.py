@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
 from scipy.interpolate import BSpline
-from scipy.special import betaln, expit, logit, logsumexp
+from scipy.special import betaln, expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
 from skcal.recalibration.base import RecalibrationMap
-from skcal.recalibration.likelihood import TwoClasses
+from skcal.recalibration.likelihood import modes, two_class_terms
 
 #: Prior weight of each model.
 PRIOR = {
@@ -75,7 +75,7 @@ class BayesianCalibration(RecalibrationMap):
     -----
     Evidence is Laplace's approximation, for steps and shifts exact sums over all partitions of at
     most 128 cells of the samples. Nothing is random and there are no folds. Weights count by their
-    effective sample size. The fit of 100 samples takes 0.05 s, of 5,000 and more 0.2 s.
+    effective sample size. The fit of 100 samples takes 0.01 s, of 5,000 and more 0.03 s.
 
     The average costs something where predictions are calibrated already: a Kullback-Leibler
     divergence of about 0.002 for 100 samples and 0.0002 for 1,000.
@@ -117,7 +117,7 @@ class BayesianCalibration(RecalibrationMap):
         at = _knots(cells)
         models = list(_models(cells, at))
         log_weight = np.array([model.log_weight for model in models])
-        share = np.exp(log_weight - logsumexp(log_weight))
+        share = softmax(log_weight)
         self.weights_ = dict.fromkeys(PRIOR, 0.0)
         for model, weight_of_model in zip(models, share, strict=True):
             self.weights_[model.name] += float(weight_of_model)
@@ -208,12 +208,10 @@ def _models(cells, at) -> Iterator[_Model]:
     """All models, with their weights and probabilities."""
     likelihood = -float(cells.mass @ np.logaddexp(0, cells.z) - cells.events @ cells.z)
     yield _Model("identity", likelihood + np.log(PRIOR["identity"]), expit(at))
-    for name, (features, deviations) in _LINEAR.items():
-        smoothed = _SHARE_OF_SMOOTHED.get(name, 0.0)
-        yield from _linear(name, features, deviations, cells, at, 1 - smoothed)
-        if smoothed:
-            drawn_in = cells._replace(z=_smoothed(cells.z))
-            yield from _linear(name, features, deviations, drawn_in, _smoothed(at), smoothed)
+    unsmoothed = {name: 1 - _SHARE_OF_SMOOTHED.get(name, 0.0) for name in _LINEAR}
+    yield from _linear(cells, at, unsmoothed)
+    drawn_in = cells._replace(z=_smoothed(cells.z))
+    yield from _linear(drawn_in, _smoothed(at), _SHARE_OF_SMOOTHED)
     if len(cells.z) > 3:
         yield from _splines(cells, at)
         yield from _piecewise(cells, at)
@@ -227,38 +225,31 @@ def _smoothed(z):
 # Lines
 
 
-def _intercept(z):
-    return np.ones((len(z), 1))
+def _features(z) -> np.ndarray:
+    """Functions of logits, (4, n), of which lines are linear combinations."""
+    return np.stack([z, np.ones_like(z), np.logaddexp(0, z), -np.logaddexp(0, -z)])
 
 
-def _slope(z):
-    return z[:, None]
+#: The largest prior standard deviations of the coefficients of these features.
+_DEVIATIONS = np.array([_SLOPE, _INTERCEPT, _SLOPE, _SLOPE])
+#: Model → its features.
+_LINEAR = {"intercept": [1], "slope": [0], "Platt": [0, 1], "Beta": [2, 3, 1]}
 
 
-def _platt(z):
-    return np.column_stack([z, np.ones_like(z)])
+def _linear(cells, at, shares: dict[str, float]) -> Iterator[_Model]:
+    """The logit plus a linear function of features, for each width of the prior.
 
-
-def _beta(z):
-    return np.column_stack([np.logaddexp(0, z), -np.logaddexp(0, -z), np.ones_like(z)])
-
-
-#: Model → features of z and the largest prior standard deviations of their coefficients.
-_LINEAR: dict[str, tuple[Callable, list[float]]] = {
-    "intercept": (_intercept, [_INTERCEPT]),
-    "slope": (_slope, [_SLOPE]),
-    "Platt": (_platt, [_SLOPE, _INTERCEPT]),
-    "Beta": (_beta, [_SLOPE, _SLOPE, _INTERCEPT]),
-}
-
-
-def _linear(name, features, deviations, cells, at, prior) -> Iterator[_Model]:
-    """The logit plus a linear function of features, for each width of the prior."""
-    X, at_knots = features(cells.z), features(at)
-    for unit, share in _UNITS.items():
-        scale = _prior_scale(X, cells, unit, deviations)
-        evidence, proba = _posterior(X @ scale, at_knots @ scale, cells, at)
-        yield _Model(name, evidence + np.log(PRIOR[name] * prior * share), proba)
+    The prior of each model is multiplied by its share.
+    """
+    X, roots, priors = _features(cells.z), [], []
+    for name, share in shares.items():
+        columns = _LINEAR[name]
+        for unit, share_of_unit in _UNITS.items():
+            root = np.zeros((len(X), len(X)))  # features without a coefficient have columns of 0
+            root[np.ix_(columns, columns)] = _prior_scale(columns, cells, unit)
+            roots.append(root)
+            priors.append((name, PRIOR[name] * share * share_of_unit))
+    return _posteriors(priors, X, _features(at), np.stack(roots), cells, at)
 
 
 def _splines(cells, at) -> Iterator[_Model]:
@@ -270,43 +261,64 @@ def _splines(cells, at) -> Iterator[_Model]:
     t = np.concatenate([[knots[0]] * 3, knots, [knots[-1]] * 3])
     n_splines = len(knots) + 2
     spline = BSpline(t, np.eye(n_splines), 3)
-    basis, at_knots = (spline(np.clip(z, knots[0], knots[-1])) for z in (cells.z, at))
-    centers = np.array([t[j + 1 : j + 4].mean() for j in range(n_splines)])
-    place = np.interp(centers, cells.z, cells.rank)
-    n_models = 2 * len(_LENGTHS) * len(_HEIGHTS)
-    for length in _LENGTHS:
-        gap = np.sqrt(3) * np.abs(place[:, None] - place) / length
+    X, X_at = (
+        np.vstack([z, np.ones_like(z), spline(np.clip(z, knots[0], knots[-1])).T])
+        for z in (cells.z, at)
+    )
+    place = np.interp((t[1:-3] + t[2:-2] + t[3:-1]) / 3, cells.z, cells.rank)
+    distance = np.sqrt(3) * np.abs(place[:, None] - place)
+    scales = [_prior_scale([0, 1], cells, unit) for unit in (8.0, np.inf)]
+    by_settings = np.zeros((len(_LENGTHS), len(scales), len(_HEIGHTS), len(X), len(X)))
+    by_settings[..., :2, :2] = np.stack(scales)[:, None]
+    for length, of_length in zip(_LENGTHS, by_settings, strict=True):
+        gap = distance / length
         root = np.linalg.cholesky((1 + gap) * np.exp(-gap) + 1e-6 * np.eye(n_splines))
-        for unit in (8.0, np.inf):
-            scale = _prior_scale(_platt(cells.z), cells, unit, [_SLOPE, _INTERCEPT])
-            line, line_at_knots = _platt(cells.z) @ scale, _platt(at) @ scale
-            for height in _HEIGHTS:
-                X = np.hstack([line, height * basis @ root])
-                new = np.hstack([line_at_knots, height * at_knots @ root])
-                evidence, proba = _posterior(X, new, cells, at)
-                yield _Model("spline", evidence + np.log(PRIOR["spline"] / n_models), proba)
+        of_length[..., 2:, 2:] = np.array(_HEIGHTS)[:, None, None] * root
+    roots = by_settings.reshape(-1, len(X), len(X))
+    priors = [("spline", PRIOR["spline"] / len(roots))] * len(roots)
+    yield from _posteriors(priors, X, X_at, roots, cells, at)
 
 
-def _prior_scale(X, cells, unit, deviations):
+def _prior_scale(columns, cells, unit):
     """The scale of coefficients with unit normal priors: ``unit`` times the samples' own variance.
 
-    None is larger than the squares of ``deviations``.
+    None is larger than the squares of the largest standard deviations.
     """
-    p = expit(cells.z)
-    information = (X * (cells.mass * np.maximum(p * (1 - p), 1e-6))[:, None]).T @ X
-    precision = information / unit + np.diag(1 / np.square(deviations))
+    X, p = _features(cells.z)[columns], expit(cells.z)
+    information = X * (cells.mass * np.maximum(p * (1 - p), 1e-6)) @ X.T
+    precision = information / unit + np.diag(1 / np.square(_DEVIATIONS[columns]))
     return np.linalg.inv(np.linalg.cholesky(precision)).T
 
 
-def _posterior(X, at_knots, cells, at) -> tuple[float, np.ndarray]:
-    """Laplace evidence of logits z + X b, b standard normal, and mean probabilities at knots."""
-    likelihood = TwoClasses(cells.z, X, cells.events, cells.mass)
-    b, loss, hessian = likelihood.mode()
-    precision = hessian + np.eye(len(b))
-    evidence = -loss - b @ b / 2 - np.linalg.slogdet(precision)[1] / 2
-    covariance = np.linalg.inv(precision)
-    variance = np.sum((at_knots @ covariance) * at_knots, axis=1)
-    return evidence, expit((at + at_knots @ b) / np.sqrt(1 + np.pi / 8 * variance))
+def _posteriors(priors, X, X_at, roots, cells, at) -> Iterator[_Model]:
+    """Models of logits z + bᵀ rootᵀ X for each root, b standard normal: Laplace's approximation.
+
+    All models have the same features X (n_features, n) at the cells and ``X_at`` at the knots. So
+    the products of features, which are 0 but for neighbouring splines, are computed once; they give
+    all Hessians, and all variances at the knots.
+    """
+    overlap = np.abs(X) @ np.abs(X).T + np.abs(X_at) @ np.abs(X_at).T
+    i, j = np.nonzero(np.triu(overlap))
+    products = X[i] * X[j]
+
+    def derivatives(b, models):
+        root = roots[models]
+        logits = cells.z + (root @ b[:, :, None])[:, :, 0] @ X
+        losses, errors, curvature = two_class_terms(logits, cells.events, cells.mass - cells.events)
+        hessians = np.zeros((len(models), len(X), len(X)))
+        hessians[:, i, j] = hessians[:, j, i] = curvature @ products.T
+        gradients = ((errors @ X.T)[:, None] @ root)[:, 0]
+        return losses, gradients, root.swapaxes(1, 2) @ hessians @ root
+
+    b, losses, hessians = modes(derivatives, (len(roots), len(X)))
+    precisions = hessians + np.eye(len(X))
+    evidence = -losses - (b**2).sum(axis=1) / 2 - np.linalg.slogdet(precisions)[1] / 2
+    covariances = roots @ np.linalg.solve(precisions, roots.swapaxes(1, 2))
+    variances = (np.where(i == j, 1, 2) * covariances[:, i, j]) @ (X_at[i] * X_at[j])
+    means = at + (roots @ b[:, :, None])[:, :, 0] @ X_at
+    proba = expit(means / np.sqrt(1 + np.pi / 8 * variances))
+    for (name, prior), of_data, row in zip(priors, evidence, proba, strict=True):
+        yield _Model(name, of_data + np.log(prior), row)
 
 
 # Segments
@@ -316,62 +328,76 @@ def _piecewise(cells, at) -> Iterator[_Model]:
     """A rate in each segment, or a shift of the logit, averaged over all partitions."""
     most = int(np.clip(cells.mass.sum() // 4, 4, _MOST_SEGMENTS))
     place = cells.in_quantiles(most)
-    last = np.flatnonzero(np.diff(place))  # of the cells of each place but the last one
-    where = np.searchsorted((cells.z[last] + cells.z[last + 1]) / 2, at)
-    start, end = np.triu_indices(place[-1] + 2, 1)
+    first = np.flatnonzero(np.diff(place, prepend=-1))  # cell of each place
+    where = np.searchsorted((cells.z[first[1:] - 1] + cells.z[first[1:]]) / 2, at)
+    start, end = np.triu_indices(len(first) + 1, 1)
 
     def of_segments(values):
-        """Sums (n_segments, …) of values (n, …) over the places from start to end."""
-        sums = np.zeros((place[-1] + 2, values.shape[1]))
-        np.add.at(sums, place + 1, values)
-        sums = sums.cumsum(axis=0)
-        return sums[end] - sums[start]
+        """Sums (…, n_segments) of values (…, n) over the places from start to end."""
+        sums = np.add.reduceat(values, first, axis=-1).cumsum(axis=-1)
+        sums = np.concatenate([np.zeros_like(sums[..., :1]), sums], axis=-1)
+        of_each = sums[..., end]
+        of_each -= sums[..., start]
+        return of_each
 
-    mass, events = of_segments(np.column_stack([cells.mass, cells.events])).T
+    mass, events = of_segments(cells.mass), of_segments(cells.events)
     rate = (cells.events.sum() + 0.5) / (cells.mass.sum() + 1)
     a, b = 2 * rate + events, 2 * (1 - rate) + mass - events
-    rates = betaln(a, b) - betaln(2 * rate, 2 * (1 - rate)), a / (a + b)
-    for evidence, mean in _partitions(*rates, start, end):
-        yield _Model("steps", evidence + np.log(PRIOR["steps"] / len(_CUTS)), mean[where])
+    evidence, means = [betaln(a, b) - betaln(2 * rate, 2 * (1 - rate))], [a / (a + b)]
     unchanged = float(cells.events @ cells.z - cells.mass @ np.logaddexp(0, cells.z))
-    share = PRIOR["shifts"] / (len(_SHIFTS) * len(_CUTS))
     nodes = np.linspace(-3, 3, 25)
-    log_prior = -(nodes**2) / 2 - logsumexp(-(nodes**2) / 2)
-    z, n, k = cells.z[:, None], cells.mass[:, None], cells.events[:, None]
+    prior = softmax(-(nodes**2) / 2)
     for deviation in _SHIFTS:
-        shift = deviation * nodes
-        gain = k * shift - n * (np.logaddexp(0, z + shift) - np.logaddexp(0, z))
-        joint = of_segments(gain) + log_prior
-        total = logsumexp(joint, axis=1)
-        mean_shift = np.exp(joint - total[:, None]) @ shift
-        for evidence, mean in _partitions(total, mean_shift, start, end):
-            log_weight = unchanged + evidence + np.log(share)
-            yield _Model("shifts", log_weight, expit(at + mean[where]))
+        shift = deviation * nodes[:, None]
+        gain = cells.events * shift
+        gain -= cells.mass * (np.logaddexp(0, cells.z + shift) - np.logaddexp(0, cells.z))
+        gain = of_segments(gain)
+        largest = gain.max(axis=0)
+        gain -= largest
+        chance = np.exp(gain, out=gain)
+        total = prior @ chance
+        evidence.append(largest + np.log(total))
+        means.append(deviation * (prior * nodes) @ chance / total)
+    log_evidence, mean = _partitions(np.stack(evidence), np.stack(means), start, end)
+    for log_weight, row in zip(log_evidence[0], mean[0], strict=True):
+        yield _Model("steps", log_weight + np.log(PRIOR["steps"] / len(_CUTS)), row[where])
+    shifts = zip(log_evidence[1:].ravel(), mean[1:].reshape(-1, len(first)), strict=True)
+    for log_weight, row in shifts:
+        log_weight += unchanged + np.log(PRIOR["shifts"] / (len(_SHIFTS) * len(_CUTS)))
+        yield _Model("shifts", log_weight, expit(at + row[where]))
 
 
-def _partitions(log_evidence, mean, start, end) -> Iterator[tuple[float, np.ndarray]]:
+def _partitions(log_evidence, means, start, end) -> tuple[np.ndarray, np.ndarray]:
     """Log evidence over all partitions of k places, and the posterior mean at each place.
 
-    Segments go from ``start`` to before ``end``, with a log evidence and a mean each. Between
-    neighbouring places a segment ends with a fixed probability. Forward and backward sums over the
-    partitions before and after each segment take O(k²).
+    Segments go from ``start`` to before ``end``, with log evidence and means (n_models, n_segments)
+    each. Between neighbouring places a segment ends with a fixed probability, one of ``_CUTS`` / k.
+    Forward and backward sums over the partitions before and after each segment take O(k²).
+
+    Returns
+    -------
+    log_evidence : ndarray of shape (n_models, n_cuts)
+    means : ndarray of shape (n_models, n_cuts, k)
     """
-    k = int(end.max())
-    evidence, means = np.full((k + 1, k + 1), -np.inf), np.zeros((k + 1, k + 1))
-    means[start, end] = mean
-    for n_cuts in _CUTS:
-        cut = min(n_cuts / k, 0.5)
-        evidence[start, end] = log_evidence + (end - start - 1) * np.log1p(-cut)
-        ends = np.full(k + 1, np.log(cut))
-        ends[[0, k]] = 0  # which are no choice
-        before, after = np.full(k + 1, -np.inf), np.full(k + 1, -np.inf)
-        before[0] = after[k] = 0
-        for j in range(1, k + 1):
-            before[j] = np.logaddexp.reduce(before[:j] + evidence[:j, j] + ends[:j])
-        for j in range(k - 1, -1, -1):
-            after[j] = np.logaddexp.reduce(evidence[j, j + 1 :] + after[j + 1 :] + ends[j + 1 :])
-        log_chance = (before + ends)[:, None] + evidence + (ends + after) - before[k]
-        part = np.exp(log_chance) * means  # 0 where there is no segment
-        # Place i is in the segments that start at i or before and end after i.
-        covered = part.cumsum(axis=0)[:, ::-1].cumsum(axis=1)[:, ::-1]
-        yield float(before[k]), covered[np.arange(k), np.arange(1, k + 1)]
+    k, n_models = int(end.max()), len(means)
+    cut = np.minimum(np.divide(_CUTS, k), 0.5)[:, None]
+    ends = np.where(end < k, np.log(cut), 0)  # the last place is no choice
+    evidence = np.full((n_models, len(cut), k + 1, k + 1), -np.inf)
+    evidence[..., start, end] = log_evidence[:, None] + (end - start - 1) * np.log1p(-cut) + ends
+    before, after = np.zeros((2, n_models, len(cut), k + 1))
+    for j in range(1, k + 1):
+        before[..., j] = _log_sums(before[..., :j] + evidence[..., :j, j])
+    for j in range(k - 1, -1, -1):
+        after[..., j] = _log_sums(after[..., j + 1 :] + evidence[..., j, j + 1 :])
+    evidence += before[..., None] + (after - before[..., k:])[..., None, :]
+    part = np.zeros_like(evidence)
+    part[..., start, end] = np.exp(evidence[..., start, end]) * means[:, None]
+    # At each place the segments that start there begin to count, and those that end there cease.
+    covered = (part.sum(axis=-1) - part.sum(axis=-2)).cumsum(axis=-1)
+    return before[..., k], covered[..., :k]
+
+
+def _log_sums(x):
+    """Logarithms of the sums of exp(x) over the last axis."""
+    largest = x.max(axis=-1)
+    return largest + np.log(np.exp(x - largest[..., None]).sum(axis=-1))

@@ -222,6 +222,56 @@ def _minimize(likelihood, units, start, precision, max_iter, tol):
     return minimize(objective, units.numbers(start), jac=True, **solver)
 
 
+def two_class_terms(logits, events, others):
+    """Loss (…), and its first and second derivatives in logits (…, n_samples) of events."""
+    decay, mass = np.exp(-np.abs(logits)), events + others
+    total, is_positive = 1 + decay, logits > 0
+    loss = np.maximum(-logits, 0) @ events + np.maximum(logits, 0) @ others + np.log(total) @ mass
+    chance = np.where(is_positive, 1, decay) / total
+    rest = np.where(is_positive, decay, 1) / total
+    return loss, others * chance - events * rest, mass * chance * rest
+
+
+def modes(derivatives, shape):
+    """Coefficients of the highest likelihood under standard normal priors, by Newton steps.
+
+    Parameters
+    ----------
+    derivatives : callable
+        Coefficients (k, n_features) and the numbers of k models to losses (k,), gradients
+        (k, n_features) and Hessians (k, n_features, n_features).
+    shape : tuple (n_models, n_features)
+
+    Returns
+    -------
+    coefficients : ndarray of this shape
+    losses : ndarray of shape (n_models,)
+        Minus the log-likelihoods there.
+    hessians : ndarray of shape (n_models, n_features, n_features)
+    """
+    b, moving = np.zeros(shape), np.arange(shape[0])
+    losses, gradients, hessians = derivatives(b, moving)
+    for _ in range(_NEWTON_STEPS):
+        before, precisions = b[moving], hessians[moving] + np.eye(shape[1])
+        step = np.linalg.solve(precisions, (gradients[moving] + before)[:, :, None])[:, :, 0]
+        objective = losses[moving] + (before**2).sum(axis=1) / 2
+        size = np.ones((len(moving), 1))
+        while True:
+            after = before - size * step
+            loss, gradient, hessian = derivatives(after, moving)
+            gain = objective - loss - (after**2).sum(axis=1) / 2
+            too_far = (gain < -1e-12) & (size[:, 0] >= 1e-6)
+            if not too_far.any():
+                break
+            size[too_far] /= 2
+        b[moving], losses[moving] = after, loss
+        gradients[moving], hessians[moving] = gradient, hessian
+        moving = moving[gain >= 1e-6]
+        if not len(moving):
+            break
+    return b, losses, hessians
+
+
 class TwoClasses:
     """The likelihood of coefficients of the second class's logit, offset + features @ coefficients.
 
@@ -239,45 +289,20 @@ class TwoClasses:
         loss, gradient, hessian = 0.0, np.zeros(width), np.zeros((width, width))
         for rows in row_blocks(len(self.offset), 8 * width, most=BLOCK_BYTES):
             features, events, others = self.features[rows], self.events[rows], self.others[rows]
-            logit = self.offset[rows] + features @ coefficients
-            decay = np.exp(-np.abs(logit))
-            total = 1 + decay
-            small, large = decay / total, 1 / total
-            is_positive = logit > 0
-            loss += events @ np.maximum(-logit, 0) + others @ np.maximum(logit, 0)
-            loss += (events + others) @ np.log(total)
-            error = others * np.where(is_positive, large, small)
-            error -= events * np.where(is_positive, small, large)
+            logits = self.offset[rows] + features @ coefficients
+            of_rows, error, curvature = two_class_terms(logits, events, others)
+            loss += of_rows
             gradient += error @ features
-            hessian += (features * ((events + others) * small * large)[:, None]).T @ features
+            hessian += (features * curvature[:, None]).T @ features
         return loss, gradient, hessian
 
     def mode(self):
-        """Coefficients of the highest likelihood under standard normal priors, by Newton steps.
+        """Coefficients of the highest likelihood under standard normal priors."""
 
-        Returns
-        -------
-        coefficients : ndarray of shape (n_features,)
-        loss : float
-            Minus the log-likelihood there.
-        hessian : ndarray of shape (n_features, n_features)
-            Its second derivatives.
-        """
-        b, identity = np.zeros(self.features.shape[1]), np.eye(self.features.shape[1])
-        loss, gradient, hessian = self.derivatives(b)
-        for _ in range(_NEWTON_STEPS):
-            step, size = np.linalg.solve(hessian + identity, gradient + b), 1.0
-            while True:
-                moved = b - size * step
-                new = self.derivatives(moved)
-                gain = loss + b @ b / 2 - new[0] - moved @ moved / 2
-                if gain >= -1e-12 or size < 1e-6:
-                    break
-                size /= 2
-            b, (loss, gradient, hessian) = moved, new
-            if gain < 1e-6:
-                break
-        return b, loss, hessian
+        def derivatives(coefficients, _):
+            return [np.array([value]) for value in self.derivatives(coefficients[0])]
+
+        return modes(derivatives, (1, self.features.shape[1]))[0][0]
 
     def loss_and_gradient(self, coefficients):
         """Loss and derivative of coefficients (n_features, 1)."""

@@ -47,9 +47,12 @@ def test_sums_over_partitions_are_those_of_all_partitions(monkeypatch):
         total += chance
         for row, a, b in zip(rows, ends[:-1], ends[1:], strict=True):
             sums[a:b] += chance * mean[row]
-    [(found, at_places)] = bayesian._partitions(log_evidence, mean, start, end)
-    assert found == pytest.approx(np.log(total))
-    assert_allclose(at_places, sums / total)
+    # A model that is twice as likely in each segment stands beside it.
+    of_models = np.stack([log_evidence + np.log(2), log_evidence]), np.stack([mean, mean])
+    of_all, at_places = bayesian._partitions(*of_models, start, end)
+    assert of_all[1, 0] == pytest.approx(np.log(total))
+    assert_allclose(at_places[1, 0], sums / total)
+    assert of_all[0, 0] > of_all[1, 0] + np.log(2)
 
 
 def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
@@ -67,14 +70,18 @@ def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
 def test_the_evidence_is_the_integral_over_the_prior():
     p, y = drawn(60, moved)
     cells = bayesian._cells(logit(p), y, np.ones(60))
-    X = np.full((60, 1), 0.4)
-    found, proba = bayesian._posterior(X, np.array([[0.4]]), cells, np.array([0.3]))
+    # A feature that is 1 at the cells and the knot, and two roots: coefficients 0.8 b and 0.4 b.
+    X, roots = np.ones((1, 60)), np.array([[[0.8]], [[0.4]]])
+    priors = [("one", 1.0), ("other", 0.5)]
+    models = bayesian._posteriors(priors, X, np.ones((1, 1)), roots, cells, np.array([0.3]))
+    [_, (name, found, proba)] = models
+    assert name == "other"
     b = np.linspace(-8, 8, 4001)
-    f = cells.z[:, None] + X * b
+    f = cells.z[:, None] + 0.4 * b
     log_joint = cells.events @ f - cells.mass @ np.logaddexp(0, f) - b**2 / 2
     weight = np.exp(log_joint - log_joint.max())
     integral = log_joint.max() + np.log(weight.sum() * (b[1] - b[0]) / np.sqrt(2 * np.pi))
-    assert found == pytest.approx(integral, abs=0.02)
+    assert found == pytest.approx(integral + np.log(0.5), abs=0.02)
     assert proba[0] == pytest.approx(weight @ expit(0.3 + 0.4 * b) / weight.sum(), abs=0.002)
 
 
