@@ -288,8 +288,9 @@ def variance_of_means(
     weight: np.ndarray,
     squares: np.ndarray,
     count: np.ndarray,
-    excess: np.ndarray,
-    squared_gaps: np.ndarray,
+    gaps: np.ndarray,
+    square_errors: np.ndarray | None = None,
+    frequencies: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
     """Estimated variance v_b of each bin's mean, and which bins have too few samples to tell.
 
@@ -300,12 +301,19 @@ def variance_of_means(
     ----------
     weight, squares, count : ndarray of shape (n_bins,)
         Sums of the weights and of their squares; number of samples.
-    excess : ndarray of shape (n_bins,)
-        v_b ((Σw)² - Σw²).
-    squared_gaps : ndarray of shape (n_bins,)
-        ‖mean residual‖².
+    gaps : ndarray of shape (n_bins, m)
+        Mean residuals.
+    square_errors : ndarray of shape (n_bins,), default=None
+        Sums of w² ‖residual‖².
+    frequencies : ndarray of shape (n_bins, m), default=None
+        Mean labels, if v_b is by the variance of labels instead.
     """
+    squared_gaps = (gaps**2).sum(axis=1, dtype=np.float64)
+    if frequencies is None:
+        excess = square_errors - squares * squared_gaps
+    else:
+        excess = squares * np.maximum((frequencies * (1 - frequencies)).sum(axis=1), 0)
     pairs = weight**2 - squares
     enough = (count >= 2) & (pairs > 1e-12 * squares)
-    variance = np.divide(excess, pairs, out=np.array(squared_gaps, dtype=np.float64), where=enough)
+    variance = np.divide(excess, pairs, out=squared_gaps, where=enough)
     return variance, (weight > 0) & ~enough

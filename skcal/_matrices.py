@@ -87,18 +87,13 @@ def sum_over_pairs(weight: np.ndarray) -> float:
     """Return Σ_{i≠j} w_i w_j; raise where there are no pairs or rounding leaves nothing of them."""
     total = weight.sum()
     pairs = weight @ (total - weight)
-    require_pairs(pairs, int(np.count_nonzero(weight)))
-    refuse_lost_pairs(pairs, total**2)
-    return pairs
-
-
-def require_pairs(pairs: float, n_positive: int = 0) -> None:
-    """Raise where no two samples have a positive weight."""
-    if pairs <= 0 or n_positive == 1:
+    if pairs <= 0 or np.count_nonzero(weight) == 1:
         raise ValueError(
             "The risk needs pairs: at least 2 samples with positive sample_weight "
             "(n_samples = 1 has none)."
         )
+    refuse_lost_pairs(pairs, total**2)
+    return pairs
 
 
 def gram_square(U):

@@ -167,15 +167,15 @@ class Binning(BilinearFunction):
     def _fit_debiased(self, residuals, outcomes, bins, weight):
         total: np.ndarray = self.bin_weights_
         squares = np.bincount(bins, weight**2, minlength=self.n_bins_)
-        squared_gaps = (self.bin_residuals_[:-1] ** 2).sum(axis=1)
+        count = np.bincount(bins, minlength=self.n_bins_)
+        sums = total, squares, count, self.bin_residuals_[:-1]
         if self.debias == "labels":
             means = self._bin_means(outcomes, bins, weight, np.zeros(outcomes.shape[1]))
-            excess = squares * (means * (1 - means)).sum(axis=1)
+            variance, too_few = variance_of_means(*sums, frequencies=means)
         else:
             losses = weight**2 * (residuals**2).sum(axis=1)
-            excess = np.bincount(bins, losses, minlength=self.n_bins_) - squares * squared_gaps
-        count = np.bincount(bins, minlength=self.n_bins_)
-        variance, too_few = variance_of_means(total, squares, count, excess, squared_gaps)
+            square_errors = np.bincount(bins, losses, minlength=self.n_bins_)
+            variance, too_few = variance_of_means(*sums, square_errors)
         self.n_bins_not_debiased_ = int(np.count_nonzero(too_few))
         ones = np.ones(residuals.shape[1])
         self.form_ = sparse.diags_array(np.concatenate([ones, -variance])).tocsr()

@@ -185,19 +185,14 @@ class CalibrationAccumulator(BaseEstimator):
                 sample = self._columns.read(*chunk[:3])
             except ValueError as error:
                 raise ValueError(" ".join([str(error), chunk.place]).strip()) from error
-            self._start(sample)
+            if not hasattr(self, "_table"):
+                intervals = self._intervals()
+                self.classes_, self.notion_ = sample.classes, sample.notion
+                self.edges_, self.n_samples_seen_ = intervals.edges, 0
+                self._table = BinTable(intervals, sample.notion)
             self._of_shares = self._of_shares or sample.outcomes is not None
             self._table.add(sample)
             self.n_samples_seen_ += len(sample.proba)
-
-    def _start(self, sample) -> None:
-        """Set up empty sums, once."""
-        if not hasattr(self, "_table"):
-            intervals = self._intervals()
-            self.classes_, self.notion_ = sample.classes, sample.notion
-            self.edges_ = intervals.edges
-            self._table = BinTable(intervals, sample.notion)
-            self.n_samples_seen_ = 0
 
     def _intervals(self) -> Intervals:
         if self.edges is None:

@@ -12,10 +12,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._bins import bin_sums
-from skcal._groups import read_groups
-from skcal._labels import refuse_another_order
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError, plain_array
+from skcal._validation import InputError
 from skcal.metrics.base import combine_problems
 from skcal.metrics.bins import (
     BIN_OPTIONS,
@@ -248,12 +246,8 @@ def expected_calibration_error(
     >>> round(expected_calibration_error([0, 2, 2], proba, notion="classwise"), 6)
     0.866667
     """
-    options: dict[str, Any] = {"from_logits": from_logits}
-    options["groups"] = groups if debias else None
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    if not debias and groups is not None:  # which the value without a bias does not ask for
-        refuse_another_order({"y_proba": y_proba, "groups": groups})
-        read_groups(groups, np.ones(len(plain_array(y_true, "y_true"))))
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=groups)
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
         if average == "micro":

@@ -16,7 +16,7 @@ from skcal._matrices import gram_square
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.bins import BIN_OPTIONS, BinRule
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule, problem_moments
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_vectors
@@ -255,19 +255,20 @@ class _BinnedProblem:
     """What each sample of a problem adds to the squared error, and how much outcomes vary."""
 
     def __init__(self, problem: Problem, rule: BinRule, total: float):
-        groups, partition = problem.groups, rule.partition(problem)
-        bins, size = partition.assign(problem.features), partition.n_bins
+        moments = problem_moments(problem, rule, (*GAPS, "count"))
+        groups, bins, mass, size = problem.groups, moments.bins, moments.weight, len(moments.weight)
         x, w = problem.features[:, 0].astype(np.float64), problem.weight
         delta, share = problem.residuals[:, 0].astype(np.float64), w / total
-        mass, sums = (np.bincount(bins, t, minlength=size) for t in (w, w * delta))
         squares, diagonal = (groups.squares_of_cells(t, bins, size) for t in (w, w * delta))
         pairs = mass**2 - squares
-        enough = (np.bincount(bins, minlength=size) > 1) & (pairs > 1e-12 * squares)
+        enough = (moments.count > 1) & (pairs > 1e-12 * squares)
         factor = np.where(enough, mass / total, 0) / np.where(enough, pairs, 1)
         scale = np.sqrt(factor[bins]) * w
-        gaps = (sums / np.where(mass > 0, mass, 1))[bins]
+        gaps = moments.gaps[bins, 0]
         self.rows, self.bins, self.n_bins, self.share = problem.rows, bins, size, w.sum() / total
-        self.errors = np.where(enough, (sums**2 - diagonal) / np.where(enough, pairs, 1), 0)[bins]
+        self.errors = np.where(
+            enough, (moments.residuals[:, 0] ** 2 - diagonal) / np.where(enough, pairs, 1), 0
+        )[bins]
         self.values, self.centred = scale * delta, scale * (delta - gaps)
         self.expected, self.eigenvalues = _expected_squares(scale, x, bins, size, groups)
         apart = share * (delta - gaps)

@@ -180,14 +180,10 @@ class BinMoments:
         """
         if self.group_variances is not None:
             return self.group_variances
-        squared_gaps = (self.gaps**2).sum(axis=1)
+        sums = self.weight, self.squares, self.count, self.gaps
         if debias == "labels":
-            spread = (self.frequencies * (1 - self.frequencies)).sum(axis=1)
-            excess = self.squares * np.maximum(spread, 0)
-        else:
-            excess = self.square_errors - self.squares * squared_gaps
-        sums = self.weight, self.squares, self.count
-        return variance_of_means(*sums, excess, squared_gaps)[0]
+            return variance_of_means(*sums, frequencies=self.frequencies)[0]
+        return variance_of_means(*sums, self.square_errors)[0]
 
     @property
     def variance_sums(self) -> np.ndarray:
@@ -371,10 +367,8 @@ def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
         np.bincount(bins, (bin_sums(place, terms, len(bins)) ** 2).sum(axis=1), minlength=size)
         for terms in (column, column * problem.residuals)
     )
-    squared_gaps = (moments.gaps**2).sum(axis=1)
-    excess = within - squares * squared_gaps
     count = np.bincount(bins, minlength=size)
-    return variance_of_means(moments.weight, squares, count, excess, squared_gaps)[0]
+    return variance_of_means(moments.weight, squares, count, moments.gaps, within)[0]
 
 
 class BinTable:

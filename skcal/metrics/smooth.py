@@ -129,7 +129,7 @@ def _smooth_error(problem, bandwidth):
         return abs(mass.sum())  # masses of one sign cancel nowhere, whatever the width
     series = CosineSeries(x, mass)
     if bandwidth != "self-consistent":
-        return series.smooth_error(max(bandwidth, _SMALLEST_WIDTH))
+        return series.error_and_slope(max(bandwidth, _SMALLEST_WIDTH))[0]
     return _own_width(series)
 
 
@@ -189,12 +189,8 @@ class CosineSeries:
             scale = scale * order / p
         return total
 
-    def smooth_error(self, width: float) -> float:
-        """∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i)."""
-        return self.error_and_slope(width)[0]
-
     def error_and_slope(self, width: float) -> tuple[float, float]:
-        """Return the smooth error and its derivative by σ."""
+        """Return the smooth error ∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i), and its slope by σ."""
         n_modes = int(np.sqrt(2 * _NEGLIGIBLE) / (np.pi * width)) + 2
         k = np.arange(n_modes)
         decayed = self.up_to(n_modes) * np.exp(-((k * np.pi * width) ** 2) / 2)
