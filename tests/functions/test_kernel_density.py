@@ -209,11 +209,6 @@ def test_isolated_points_say_nothing_about_the_bandwidth(rng):
     assert beside.bandwidth_ == alone.bandwidth_ < 0.1
 
 
-def test_grid_of_bandwidths_is_the_published_one():
-    assert_allclose(BANDWIDTHS[[0, 7, 14]], [1e-5, 1e-3, 1e-1])
-    assert_allclose(BANDWIDTHS[15:], [0.2, 0.4, 0.6, 0.8, 1.0])
-
-
 # Errors
 
 

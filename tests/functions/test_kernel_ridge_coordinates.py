@@ -86,12 +86,6 @@ def test_the_median_width_is_of_the_rows_that_have_weight(rng, ridge):
     assert weighted.gamma_ == rows.gamma_
 
 
-def test_widths_that_are_given_are_the_ones_used(rng):
-    X, residuals = sample(rng, 10)
-    assert KroneckerKernelRidge(gamma=0.3).fit(X, residuals).gamma_ == 0.3
-    assert KroneckerKernelRidge(gamma=None).fit(X, residuals).gamma_ is None
-
-
 @pytest.mark.parametrize(
     ("options", "message"),
     [

@@ -260,7 +260,7 @@ def test_calibrated_predictions_stay_below_what_is_claimed():
 
 def test_memory_is_a_few_numbers_a_sample():
     rng = np.random.default_rng(0)
-    n = 200_000
+    n = 60_000
     proba = rng.random(n)
     labels = (rng.random(n) < proba).astype(int)
     data = Problems(make_problems(proba, labels, resolve_notion("binary", proba)), np.ones(n))

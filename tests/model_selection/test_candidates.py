@@ -163,10 +163,10 @@ def test_every_recommended_list_holds_the_published_one(notion):
 
 @pytest.mark.parametrize("weight", [None, 0.5])
 def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(tempered, weight):
-    P, y = tempered[0][:200], tempered[1][:200]
+    P, y = tempered[0][:80], tempered[1][:80]
     search = CalibrationErrorSearchCV("gruber-bach", "confidence", cv=4, random_state=0)
-    search.fit(P, y, None if weight is None else np.full(200, weight))
-    n = 100 if weight is None else 50  # two of four blocks
+    search.fit(P, y, None if weight is None else np.full(80, weight))
+    n = 40 if weight is None else 20  # two of four blocks
     alphas = [
         setting["function__alpha"]
         for setting in search.cv_results_["params"]

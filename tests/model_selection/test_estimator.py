@@ -221,3 +221,39 @@ def test_one_step_bounds_are_normal_quantiles(split):
     assert_allclose(interval, [estimate.value - half, estimate.value + half], rtol=1e-12)
     bound = estimate.lower_confidence_bound(0.95)
     assert_allclose(bound, estimate.value - 1.6448536269514722 * estimate.standard_error)
+
+
+def test_the_default_function_is_kronecker_kernel_ridge(split):
+    train, test = split("canonical")
+    one = CalibrationErrorEstimator(notion="canonical").fit(*train)
+    other = CalibrationErrorEstimator(KroneckerKernelRidge(), notion="canonical").fit(*train)
+    assert one.score(*test) == other.score(*test)
+
+
+@pytest.mark.parametrize("name", ["binning", "density", "temperature", "kronecker"])
+def test_a_lens_whose_group_holds_all_the_mass_is_still_a_probability(name):
+    P = np.array([[0.20, 0.40, 0.17, 0.23], [0.1, 0.2, 0.4, 0.3], [0.4, 0.2, 0.2, 0.2]])
+    assert sum(P[0]) > 1  # by one rounding
+    y = np.array([1, 0, 3])
+
+    def unlikely(proba):
+        return (proba < 0.15).astype(int)
+
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], unlikely).fit(P, y)
+    assert np.isfinite(estimator.predict(P)).all()
+    assert np.isfinite(estimator.score(P, y))
+
+
+@pytest.mark.parametrize("name", ["binning", "density", "temperature", "kronecker"])
+def test_a_lens_may_leave_its_last_group_empty_in_evaluation(split, name):
+    (P, y), (Q, z) = split("canonical")
+
+    def unlikely(proba):
+        return (proba < 0.05).astype(int)
+
+    without = (Q >= 0.05).all(axis=1)
+    assert np.count_nonzero(without) >= 5
+    estimator = CalibrationErrorEstimator(FUNCTIONS[name], unlikely).fit(P, y)
+    # A sample's own estimate does not depend on the samples beside it.
+    assert_allclose(estimator.predict(Q[without]), estimator.predict(Q)[without], rtol=1e-9)
+    assert np.isfinite(estimator.score(Q[without], z[without]))

@@ -5,7 +5,6 @@ import pytest
 import sklearn
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn import config_context
-from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier, VotingRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
@@ -20,11 +19,9 @@ from skcal import (
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
-    KroneckerKernelRidge,
     PlugIn,
     TemperatureScaling,
     TwoStepKernelRidge,
-    Zero,
 )
 from skcal.model_selection import ClassifierProbabilities
 
@@ -52,30 +49,6 @@ def test_nested_parameters_reach_the_function(data):
     estimator.set_params(function__estimator__max_temperature=1.01, notion="confidence").fit(*data)
     assert_allclose(estimator.functions_[0].estimator_.temperature_, 1.01)
     assert estimator.get_params()["function__estimator__max_temperature"] == 1.01
-
-
-def test_grid_search_chooses_the_function_and_its_parameter_by_the_risk(data):
-    notion = "canonical"
-    grid = [
-        {"function": [Zero()]},
-        {"function": [TwoStepKernelRidge()], "function__alpha": [1e-4, 1e-2]},
-        {"function": [KroneckerKernelRidge()]},
-    ]
-    search = GridSearchCV(CalibrationErrorEstimator(notion=notion), grid, cv=SPLITS).fit(*data)
-    P, y = data
-    by_hand = [
-        np.mean([clone(f).fit(P[a], y[a]).score(P[b], y[b]) for a, b in SPLITS])
-        for f in (
-            CalibrationErrorEstimator(function, notion)
-            for function in (
-                Zero(),
-                *(TwoStepKernelRidge(alpha) for alpha in (1e-4, 1e-2)),
-                KroneckerKernelRidge(),
-            )
-        )
-    ]
-    assert_allclose(search.cv_results_["mean_test_score"], by_hand, rtol=1e-12)
-    assert search.best_index_ == np.argmax(by_hand)
 
 
 def test_pipeline_runs_from_raw_samples(raw):

@@ -67,7 +67,7 @@ def make(candidates=CANDIDATES, notion="confidence", **parameters):
 
 def test_cross_validate_and_grid_search_score_by_minus_the_risk(data):
     P, y = data
-    search = make(outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
+    search = make([Zero(), Binning(3)], outer_cv=ShuffleSplit(1, test_size=0.2), random_state=0)
     by_hand = [clone(search).fit(P[a], y[a]).score(P[b], y[b]) for a, b in SPLITS]
     cross = cross_validate(search, P, y, cv=SPLITS, error_score="raise")
     assert_array_equal(cross["test_score"], by_hand)
