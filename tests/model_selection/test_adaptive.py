@@ -225,26 +225,6 @@ def test_redrawn_outcomes_have_the_predicted_frequencies_and_a_sample_has_one(no
         assert (sum(found.sum(axis=2) for found in happened) == 1).all()
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
-def test_deviations_at_calibration_are_those_of_redrawn_outcomes(notion):
-    """1,000 draws of a heavy tail know a deviation within 5 % (s.e.); 20 % is 4 of them."""
-    rng = np.random.default_rng(1)
-    proba = rng.dirichlet(np.full(4, 0.7), 150)
-    weight = rng.choice([0.5, 1.0, 1.5], 150)
-    draws = []
-    for _ in range(1000):
-        data = problems(proba, drawn(proba, rng), notion, weight)
-        corrections = [0.2 * (0.4 - part.features) for part in data.parts]
-        found = adaptive_squared_error(data, corrections).candidates
-        draws.append([value for _, value, _ in found])
-    claimed = np.array([deviation for *_, deviation in found])
-    seen = np.std(draws, axis=0)
-    # The product has no less than the deviation of one cell, more than its own.
-    assert seen[0] <= 1.2 * claimed[0]
-    assert_allclose(seen[1:], claimed[1:], rtol=0.2)
-
-
 def test_calibrated_predictions_stay_below_what_is_claimed():
     """Of 40 data sets 2 are expected above; 8 or more have probability 0.0006."""
     rng = np.random.default_rng(2)

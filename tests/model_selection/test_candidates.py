@@ -14,7 +14,6 @@ from skcal import (
     DirichletKernelDensity,
     KroneckerKernelRidge,
     PlugIn,
-    Stacking,
     TemperatureScaling,
     TwoStepKernelRidge,
     Zero,
@@ -27,11 +26,9 @@ from skcal.model_selection.candidates import (
 )
 from skcal.notions import resolve_notion
 from skcal.recalibration import (
-    BetaCalibration,
     LogProbabilities,
     MatrixScaling,
     SplineScaling,
-    VectorScaling,
 )
 
 SCALAR = ["confidence", "top-label", "classwise", "binary"]
@@ -180,16 +177,9 @@ def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(t
     [
         (Zero(), "Zero"),
         (PlugIn(TemperatureScaling()), "TemperatureScaling"),
-        (PlugIn(VectorScaling()), "VectorScaling"),
-        (PlugIn(MatrixScaling()), "MatrixScaling"),
         (PlugIn(MatrixScaling(structured=True)), "Structured MatrixScaling"),
-        (PlugIn(SplineScaling()), "SplineScaling"),
-        (PlugIn(BetaCalibration()), "BetaCalibration"),
-        (Stacking([Zero()]), "Stacking"),
         (PlugIn(IsotonicRegression(), target="outcome"), "IsotonicRegression"),
         (PlugIn(make_pipeline(LogProbabilities(), LogisticRegression())), "LogisticRegression"),
-        (PlugIn(make_pipeline(LogProbabilities(), TemperatureScaling())), "TemperatureScaling"),
-        (PlugIn(LogisticRegression()), "LogisticRegression"),
     ],
 )
 def test_a_plug_in_is_named_after_its_last_step(function, name):

@@ -152,12 +152,7 @@ def test_methods_before_fit_say_so(data, method):
         (lambda P, y: (P, np.where(y == 1, 7, y)), r"row \d+ is .*7.*, which is not one of"),
         (lambda P, y: (P, y[1:]), "inconsistent numbers of samples"),
         (lambda P, y: (P[:1], y[:1]), "at least 2 samples"),
-        (lambda P, y: (np.log(P), y), "scipy.special.softmax"),
-        (lambda P, y: (P * 1.01, y), r"row 0 sums to 1\.01, not 1"),
-        (lambda P, y: (np.where(P > 0.99, np.nan, P), y), "contains NaN"),
-        (lambda P, y: (P, y, -np.ones(300)), "sample_weight row 0 is -1: negative"),
         (lambda P, y: (P, y, np.ones(299)), r"sample_weight.shape == \(299,\)"),
-        (lambda P, y: (P, y, np.zeros(300)), "at least one non-zero"),
         (lambda P, y: (P, y, np.eye(300)[0]), "at least 2 samples with positive sample_weight"),
     ],
 )

@@ -246,20 +246,3 @@ def test_the_bound_of_rare_events_that_are_calibrated_has_its_level():
         below += search.rms_calibration_error_ <= search.calibrated_up_to_
     assert refuted < 36
     assert below > 364
-
-
-@pytest.mark.slow
-def test_of_calibrated_predictions_the_estimate_is_lower_than_the_plug_in_of_bins():
-    """The mean over 60 data sets; the plug-in of bins holds the noise of the fits."""
-    errors = []
-    for seed in range(60):
-        rng = np.random.default_rng(seed)
-        P = rng.random(500)
-        y = (rng.random(500) < P).astype(int)
-        search = CalibrationErrorSearchCV([Binning(10)], "binary", random_state=0)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)
-            search.fit(P, y)
-        errors.append((search.rms_calibration_error_, np.sqrt(search.plug_in_squared_error_)))
-    ours, plug_in = np.mean(errors, axis=0)
-    assert ours < plug_in / 2

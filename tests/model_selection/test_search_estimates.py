@@ -138,14 +138,11 @@ def test_the_one_step_estimate_rests_on_the_best_setting_with_residual(data):
 @pytest.mark.parametrize("level", [0, 1, 95])
 def test_confidence_levels_are_fractions(found, level):
     search = found("confidence")
-    with pytest.raises(
-        ValueError, match=r"confidence_level.* must be a float in the range \(0.0, 1.0\)"
-    ):
-        search.confidence_interval(level)
-    with pytest.raises(
-        ValueError, match=r"confidence_level.* must be a float in the range \(0.0, 1.0\)"
-    ):
-        search.lower_confidence_bound(level)
+    for method in (search.confidence_interval, search.lower_confidence_bound):
+        with pytest.raises(
+            ValueError, match=r"confidence_level.* a float in the range \(0.0, 1.0\)"
+        ):
+            method(level)
 
 
 def test_one_test_sample_is_too_few_for_a_bound(data):

@@ -40,17 +40,6 @@ def test_columns_named_by_the_classes_are_the_classes_in_any_order(data):
             named.predict(frame[sorted(NAMES)])
 
 
-def test_columns_with_other_names_are_refused_unless_labels_tell(data):
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame(data[0], columns=["p0", "p1", "p2", "p3"])
-    estimator = CalibrationErrorEstimator(Binning(), "confidence")
-    with pytest.raises(ValueError, match=r"'p3'\], which do not name all labels .* Pass labels="):
-        estimator.fit(frame, NAMES[data[1]])
-    assert estimator.set_params(labels=NAMES).fit(frame, NAMES[data[1]]).classes_.tolist() == list(
-        NAMES
-    )
-
-
 def test_a_candidate_that_predicts_nan_is_refused_with_the_remedy(data):
     isotonic = PlugIn(IsotonicRegression(), target="outcome")  # out_of_bounds="nan"
     with pytest.raises(ValueError, match=r"IsotonicRegression predicts NaN.*out_of_bounds='clip'"):
