@@ -13,7 +13,6 @@ the few points that matter.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import block_diag
@@ -62,13 +61,12 @@ def beta_sums(
     joined = np.concatenate([points for points, _ in fewer]), charges
     order = np.argsort(Z[:, 0])  # neighbours share a piece
     Z, place = Z[order], np.argsort(order)
-    queries, distinct = _Queries(Z, _angle(Z), _logit(Z)), None
-    for bandwidth, near in zip(bandwidths, _near_points(queries, P, bandwidths), strict=True):
+    distinct = None
+    for bandwidth, near in zip(bandwidths, are_near(Z, P, bandwidths), strict=True):
         sums = np.empty((len(Z), charges.shape[1]))
         if near.any():
             points = _ChargedPoints(*_compress(*joined, bandwidth), bandwidth)
-            close = queries if near.all() else _Queries(*(values[near] for values in queries))
-            sums[near] = _interpolated(close, points, bandwidth)
+            sums[near] = _interpolated(Z[near], points, bandwidth)
         if not near.all():
             sums[~near] = 0
         if not near.all() and len(sets) == 1:
@@ -77,33 +75,19 @@ def beta_sums(
         yield sums[place].reshape(len(Z), len(sets), -1).swapaxes(0, 1)
 
 
-class _Queries(NamedTuple):
-    """Queries (z, 1 - z) with arcsin √z and logit z."""
-
-    points: np.ndarray
-    angle: np.ndarray
-    logit: np.ndarray
-
-
 def are_near(Z: np.ndarray, P: np.ndarray, bandwidths: Sequence[float]) -> Iterator[np.ndarray]:
     """For each bandwidth whether a point is close to each query.
 
     That is in units and, in the tails, in exponents.
     """
-    return _near_points(_Queries(Z, _angle(Z), _logit(Z)), P, bandwidths)
-
-
-def _near_points(
-    queries: _Queries, P: np.ndarray, bandwidths: Sequence[float]
-) -> Iterator[np.ndarray]:
-    angle, logit = _angle(P), queries.logit
+    of_queries, logit, angle = _angle(Z), _logit(Z), _angle(P)
     least = np.where(logit < 0, P[:, 0].min(), P[:, 1].min())
     within = _NEAR - 1  # whole units next to the query's own
     for bandwidth in bandwidths:
         unit = np.sqrt(bandwidth) / 2
         occupied = np.bincount((angle / unit).astype(np.intp)) > 0
         below = np.concatenate([[0], np.cumsum(occupied)])
-        own = (queries.angle / unit).astype(np.intp)
+        own = (of_queries / unit).astype(np.intp)
         start = np.clip(own - within, 0, len(occupied))
         stop = np.clip(own + within + 1, 0, len(occupied))
         steep = (np.abs(logit) + _edge_logit(bandwidth)) * least > _NEAR * bandwidth
@@ -208,10 +192,10 @@ def _piece_edges(bandwidth: float) -> np.ndarray:
     return np.concatenate([[0.0], whole[0] * 0.5 ** np.arange(_HALVINGS, 0, -1), whole])
 
 
-def _interpolated(queries: _Queries, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
+def _interpolated(Z: np.ndarray, points: _ChargedPoints, bandwidth: float) -> np.ndarray:
     """Sums at queries close to points, from Chebyshev nodes where many queries share a piece."""
-    Z, _, logit = queries
-    crowded, pieces, group = _crowded(_target_pieces(queries, bandwidth))
+    logit = _logit(Z)
+    crowded, pieces, group = _crowded(_target_pieces(_angle(Z), logit, bandwidth))
     sums = np.empty((len(Z), points.charges.shape[1]))
     sums[~crowded] = _windowed(Z[~crowded], points, bandwidth)
     if len(pieces):
@@ -219,9 +203,8 @@ def _interpolated(queries: _Queries, points: _ChargedPoints, bandwidth: float) -
     return sums
 
 
-def _target_pieces(queries: _Queries, bandwidth: float) -> np.ndarray:
+def _target_pieces(angle: np.ndarray, logit: np.ndarray, bandwidth: float) -> np.ndarray:
     """Units of θ where z and 1 - z exceed b; beyond, steps of the logit."""
-    _, angle, logit = queries
     tail = np.floor((np.abs(logit) + _edge_logit(bandwidth)) / _TAIL_PIECE)  # ≥ 0 in the tails
     bulk = np.floor(angle / (np.sqrt(bandwidth) / 2))
     beyond = bulk.max(initial=0) + 1 + 2 * np.maximum(tail, 0) + (logit > 0)

@@ -162,22 +162,11 @@ class Stacking(BilinearFunction):
         stack._n_residuals, stack.n_features_in_ = fitted[0]._n_residuals, fitted[0].n_features_in_
         return stack._combine(fitted, products)
 
-    @staticmethod
-    def best_weights(products):
-        """Return the weights a ≥ 0 that minimise aᵀGa - 2 mᵀa; G and m are side by side.
-
-        Parameters
-        ----------
-        products : ndarray of shape (k, k + 1)
-            Products of the k functions with each other, and with the residuals.
-        """
-        return _best_weights(products)
-
     def _combine(self, fitted, products):
         self.functions_ = fitted
-        self.weights_ = _best_weights(products[0])
+        self.weights_ = best_weights(products[0])
         if _all_have_residual(self):
-            self.residual_weights_ = _best_weights(products[1])
+            self.residual_weights_ = best_weights(products[1])
         used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
         self._used = [function for function, _ in used]
         blocks = [a * (np.eye(_width(f)) if f.form_ is None else f.form_) for f, a in used]
@@ -329,8 +318,14 @@ def _width(function):
     return read_feature_map(function, np.full((1, function.n_features_in_), value)).shape[1]
 
 
-def _best_weights(products):
-    """Minimise aᵀGa - 2 mᵀa over a ≥ 0; functions that are zero throughout get no weight."""
+def best_weights(products):
+    """Return the a ≥ 0 that minimise aᵀGa - 2 mᵀa; functions that are zero get no weight.
+
+    Parameters
+    ----------
+    products : ndarray of shape (k, k + 1)
+        G and m side by side: the products of the functions with each other, and the residuals.
+    """
     gram, moments = products[:, :-1], products[:, -1]
     weights = np.zeros(len(moments))
     alive = np.flatnonzero(np.diagonal(gram) > 0)

@@ -33,7 +33,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
 from skcal._bins import equal_intervals
 from skcal._matrices import gram_square, rowwise_dot
@@ -308,15 +308,12 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         order = np.lexsort((value, cell))
     value, own = value[order], cell[order]
     below = np.cumsum(weight[order]) - (np.cumsum(mass) - mass)[own]
-    cut = np.full(len(mass), np.inf)
     ends = np.flatnonzero((own[1:] == own[:-1]) & (value[1:] > value[:-1]))
-    if len(ends):
-        miss = np.round(np.abs(below[ends] / mass[own[ends]] - 0.5) / _ROUNDING)
-        starts = np.flatnonzero(np.append(True, own[ends[1:]] != own[ends[:-1]]))
-        least = np.repeat(np.minimum.reduceat(miss, starts), np.diff(starts, append=len(ends)))
-        best = ends[miss == least]
-        best = best[np.append(True, own[best[1:]] != own[best[:-1]])]
-        cut[own[best]] = value[best]
+    miss = np.round(np.abs(below[ends] / mass[own[ends]] - 0.5) / _ROUNDING)
+    ends = ends[np.lexsort((miss, own[ends]))]
+    cut = np.full(len(mass), np.inf)
+    halved, first = np.unique(own[ends], return_index=True)
+    cut[halved] = value[ends[first]]
     upper = np.zeros(len(X), dtype=np.intp)
     upper[order] = value > cut[own]
     halves = 2 * cell + upper
@@ -438,64 +435,43 @@ class Spread:
 
 
 def _pairs_in_cells(data: Problems, cells) -> _Candidate:
-    """The weighted mean over cells of the mean ⟨δ_i, δ_j⟩ over pairs i ≠ j."""
-    if not data.groups.independent:
-        return _pairs_of_groups(data, cells)
+    """The weighted mean over cells of ⟨δ_i, δ_j⟩ over pairs of samples of different groups."""
     value, variance, influence = 0.0, 0.0, np.zeros(len(data.weight))
+    grouped, vectors = not data.groups.independent, []
     for part, cell in zip(data.parts, cells, strict=True):
         if not len(part.weight):
             continue
         mass, pairs = mass_and_pairs(part, cell)
         sums = weighted_sums(cell, part.weight, part.residuals, len(mass))
-        norms, row = np.empty(len(cell)), np.empty(len(cell))
-        for rows in _blocks_of(part):
-            delta = part.residuals[rows]
-            norms[rows] = rowwise_dot(delta, delta)
-            row[rows] = rowwise_dot(delta, sums[cell[rows]])
-        products = rowwise_dot(sums, sums) - np.bincount(cell, part.weight**2 * norms)
-        error = products / pairs
-        row -= part.weight * norms
-        influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
         share = part.share * mass / mass.sum()
+        if grouped:
+            of_cell, of_group, place = _group_cells(part, cell)
+            of_groups = weighted_sums(place, part.weight, part.residuals, len(of_cell))
+            squares = np.bincount(of_cell, rowwise_dot(of_groups, of_groups))
+            row = rowwise_dot(part.residuals, sums[cell] - of_groups[place])
+            shape, scale = (data.groups.n_groups, len(mass)), np.sqrt(share / pairs)[of_cell]
+            for column in of_groups.T:
+                vectors.append(csr_array((scale * column, (of_group, of_cell)), shape=shape))
+        else:
+            norms, row = np.empty(len(cell)), np.empty(len(cell))
+            for rows in _blocks_of(part):
+                delta = part.residuals[rows]
+                norms[rows] = rowwise_dot(delta, delta)
+                row[rows] = rowwise_dot(delta, sums[cell[rows]])
+            squares = np.bincount(cell, part.weight**2 * norms)
+            row -= part.weight * norms
+        error = (rowwise_dot(sums, sums) - squares) / pairs
+        influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
         value += float(share @ error)
-        variance += float(
-            share**2 @ (2 * _products_of_covariances(part, cell, len(mass)) / pairs**2)
-        )
+        expected = _products_of_covariances(part, cell, len(mass))
+        variance += float(share**2 @ (2 * expected / pairs**2))
+    if grouped:
+        form = GroupSums(hstack(vectors, format="csr"), np.zeros(data.groups.n_groups))
+        return _Candidate("", value, max(variance, form.variance), influence, cells, form)
     n_columns = sum(part.features.shape[1] for part in data.parts)
     if len(data.parts) > 1 and data.share_samples:
         variance *= n_columns / (n_columns - 1)  # residuals of the classes sum to 0
     return _Candidate("", value, variance, influence, cells)
-
-
-def _pairs_of_groups(data: Problems, cells) -> _Candidate:
-    """The same over pairs of samples of different groups."""
-    value, variance, influence = 0.0, 0.0, np.zeros(len(data.weight))
-    entries, rows, columns, width = [], [], [], 0
-    for part, cell in zip(data.parts, cells, strict=True):
-        if not len(part.weight):
-            continue
-        mass, pairs = mass_and_pairs(part, cell)
-        of_cell, of_group, place = _group_cells(part, cell)
-        own = weighted_sums(place, part.weight, part.residuals, len(of_cell))
-        sums = weighted_sums(cell, part.weight, part.residuals, len(mass))
-        products = rowwise_dot(sums, sums) - np.bincount(of_cell, rowwise_dot(own, own))
-        error = products / pairs
-        row = rowwise_dot(part.residuals, sums[cell] - own[place])
-        influence[part.rows] += 2 * row * (mass / pairs)[cell] - error[cell]
-        share = part.share * mass / mass.sum()
-        value += float(share @ error)
-        expected = _products_of_covariances(part, cell, len(mass))
-        variance += float(share**2 @ (2 * expected / pairs**2))
-        m = own.shape[1]
-        entries.append((np.sqrt(share / pairs)[of_cell, None] * own).ravel())
-        rows.append(np.repeat(of_group, m))
-        columns.append(width + (of_cell[:, None] * m + np.arange(m)).ravel())
-        width += m * len(mass)
-    place = np.concatenate(rows), np.concatenate(columns)
-    shape = data.groups.n_groups, width
-    vectors = csr_array((np.concatenate(entries), place), shape=shape)
-    form = GroupSums(vectors, np.zeros(shape[0]))
-    return _Candidate("", value, max(variance, form.variance), influence, cells, form)
 
 
 def _products_of_covariances(part, cell, n_cells) -> np.ndarray:

@@ -157,7 +157,7 @@ class _RedrawnProblem:
     """
 
     def __init__(self, problem: Problem, correction, names, partitions: list[np.ndarray]):
-        self.problem, self._names = problem, names
+        self.problem = problem
         atom = partitions[0]
         for cell in partitions[1:]:
             atom = np.unique(atom * (1 + cell.max()) + cell, return_inverse=True)[1].ravel()
@@ -170,17 +170,15 @@ class _RedrawnProblem:
         payoff = (problem.share / weight.sum() * weight)[:, None] * correction
         self._paid = float(rowwise_dot(p, payoff).sum())
         self._payoff, self._proba = np.ravel(payoff), np.ravel(problem.features)
-        self._cells, self._entries, self._factors, self._means = [], [], [], []
-        columns = np.arange(p.shape[1])
-        for cell in partitions:
+        self._partitions, columns = [], np.arange(p.shape[1])
+        for name, cell in zip(names, partitions, strict=True):
             of_atom = np.empty(n_atoms, dtype=np.intp)
             of_atom[atom] = cell
             mass, pairs = mass_and_pairs(problem, cell)
-            self._cells.append(of_atom)
-            self._entries.append((of_atom[:, None] * len(columns) + columns).ravel())
-            self._factors.append(problem.share * mass / mass.sum() / pairs)
-            means = means_in_cells(problem, correction, cell)
-            self._means.append(problem.share / weight.sum() * means)
+            entries = (of_atom[:, None] * len(columns) + columns).ravel()
+            factors = problem.share * mass / mass.sum() / pairs
+            means = problem.share / weight.sum() * means_in_cells(problem, correction, cell)
+            self._partitions.append((name, of_atom, entries, factors, means))
 
     def values(self, n_draws, draws, rows, columns) -> np.ndarray:
         """The value of each candidate (n_draws, n_candidates) by the events of each draw."""
@@ -196,9 +194,7 @@ class _RedrawnProblem:
         product -= self._paid
         draws = np.arange(n_draws)[:, None]
         values = []
-        for name, cell, entries, factors, means in zip(
-            self._names, self._cells, self._entries, self._factors, self._means, strict=True
-        ):
+        for name, cell, entries, factors, means in self._partitions:
             of_cells = _sums(draws, entries, sums, (n_draws, len(factors) * m))
             of_cells = of_cells.reshape(n_draws, -1, m)
             squares = np.einsum("dkj,dkj->dk", of_cells, of_cells)

@@ -30,7 +30,7 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -267,27 +267,27 @@ def _mean_residual(part: Problem) -> np.ndarray:
 def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
     """Median over repeats; of the two signed parts, those of the sum of their medians' shares."""
     first = estimates[0]
-    if len(estimates) == 1 or not np.isfinite([one.estimate for one in estimates]).all():
+    if len(estimates) == 1 or not np.isfinite([each.estimate for each in estimates]).all():
         return first
-    value, error = median_of_repeats(
-        [one.estimate for one in estimates], [one.standard_error for one in estimates]
-    )
-    signs = {}
+    values, errors = zip(*((each.estimate, each.standard_error) for each in estimates), strict=True)
+    value, error = median_of_repeats(values, errors)
+
+    def median(name):
+        return float(np.median([getattr(each, name) for each in estimates]))
+
+    sides: dict[str, Any] = {}
     if first.over is not None:
-        over = float(np.median([one.over for one in estimates]))
-        under = float(np.median([one.under for one in estimates]))
-        total = over + under
-        scale = value / total if total > 0 else 0.0
-        signs = {"over": over * scale, "under": value - over * scale}
-    return ErrorEstimate(
-        first.kind,
-        first.notion,
-        value,
-        error,
-        signed=float(np.median([one.signed for one in estimates])),
-        one_step=median_of_one_steps([one.one_step for one in estimates]),
-        squared=median_of_one_steps([one.squared for one in estimates]),
-        **signs,
+        over, under = median("over"), median("under")
+        over = over / (over + under) * value if over + under > 0 else 0.0
+        sides = {"over": over, "under": value - over}
+    return replace(
+        first,
+        estimate=value,
+        standard_error=error,
+        signed=median("signed"),
+        one_step=median_of_one_steps([each.one_step for each in estimates]),
+        squared=median_of_one_steps([each.squared for each in estimates]),
+        **sides,
     )
 
 

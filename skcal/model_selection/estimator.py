@@ -39,20 +39,15 @@ def _check_function(function) -> BilinearFunction:
     return function
 
 
-def _functions_have(method):
-    def check(self):
-        functions = getattr(self, "functions_", [self.function or KroneckerKernelRidge()])
-        lacking = [
-            type(function).__name__ for function in functions if not hasattr(function, method)
-        ]
-        if lacking:
+def _have_residual(self):
+    functions = getattr(self, "functions_", [self.function or KroneckerKernelRidge()])
+    for function in functions:
+        if not hasattr(function, "residual"):
             raise AttributeError(
-                f"{lacking[0]} has no {method}(X). Use TwoStepKernelRidge, PlugIn, Binning without "
-                "debias, DirichletKernelDensity or Stacking."
+                f"{type(function).__name__} has no residual(X). Use TwoStepKernelRidge, PlugIn, "
+                "Binning without debias, DirichletKernelDensity or Stacking."
             )
-        return True
-
-    return check
+    return True
 
 
 class CalibrationErrorEstimator(BaseEstimator):
@@ -223,7 +218,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         data = self._unlabelled(X, sample_weight)
         return engine.plug_in(self.functions_, data)
 
-    @available_if(_functions_have("residual"))
+    @available_if(_have_residual)
     def one_step(self, X, y, sample_weight=None, groups=None) -> OneStepEstimate:
         """One-step estimate of the squared calibration error, in expectation never too high.
 
@@ -246,7 +241,7 @@ class CalibrationErrorEstimator(BaseEstimator):
         data = self._labelled(X, y, sample_weight, groups)
         return one_step(engine.corrections(self.functions_, data), data)
 
-    @available_if(_functions_have("residual"))
+    @available_if(_have_residual)
     def error(self, X, y, kind="l1", sample_weight=None, groups=None) -> ErrorEstimate:
         """Estimate an error that people report.
 

@@ -10,6 +10,7 @@ import numpy as np
 
 from skcal._matrices import sum_over_pairs
 from skcal._running import recorded_warnings
+from skcal.functions.stacking import best_weights
 from skcal.model_selection.engine import Fit, no_correction, raise_no_pairs
 from skcal.model_selection.families import FunctionFamily, Plain, key_of
 from skcal.model_selection.plan import Plan
@@ -173,7 +174,7 @@ def _stack_score(stack: Any, column: list, others: list[list]) -> float:
     for judged, *held_out in zip(column, *others, strict=True):
         if judged is not None:
             counted = True
-            weights = stack.best_weights(_sum_of_products(stack, held_out)[0])
+            weights = best_weights(_sum_of_products(stack, held_out)[0])
             gram, moments = judged.products[0][:, :-1], judged.products[0][:, -1]
             gain = weights @ (gram @ weights - 2 * moments) / judged.pairs
             total -= judged.share * (judged.zero_risk + gain)
