@@ -150,39 +150,53 @@ class TiltFamily(Protocol):
         return 0.0
 
 
-class Shifts(TiltFamily):
+class Tilts(TiltFamily):
+    """Slopes a of log p, each with some shifts b of the target's log-odds."""
+
+    def slopes_and_shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return a (n_slopes,) and b (n_slopes, n_shifts)."""
+        raise NotImplementedError
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each tilt."""
+        slopes, shifts = self.slopes_and_shifts()
+        log_p, slopes = batch.log_proba, slopes[:, None]
+        powers = np.exp(slopes[:, :, None] * log_p) * batch.proba
+        at_target = powers[:, np.arange(len(log_p)), batch.target]
+        total = powers.sum(axis=2)
+        norms = np.log(total[..., None] + at_target[..., None] * np.expm1(shifts)[:, None, :])
+        happened = batch.weight @ batch.of_column(log_p, batch.code)
+        hits = batch.weight @ batch.hit
+        return (slopes * happened + shifts * hits - batch.weight @ norms).ravel()
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th tilt."""
+        slopes, shifts = self.slopes_and_shifts()
+        psi = slopes[k // shifts.shape[1]] * batch.log_proba
+        psi[np.arange(len(psi)), batch.target] += shifts.flat[k]
+        return psi
+
+
+class Shifts(Tilts):
     """Shifts of the target's log-odds."""
 
     n_tilts = len(SHIFTS)
     share = 5.0
 
-    def log_ratios(self, batch: Batch) -> np.ndarray:
-        """Log likelihood ratio of each shift."""
-        norms = batch.weight @ np.log1p(batch.expected[:, None] * np.expm1(SHIFTS))
-        return SHIFTS * (batch.weight @ batch.hit) - norms
-
-    def tilt(self, batch: Batch, k: int) -> np.ndarray:
-        """ψ of the k-th shift."""
-        return _tilt(batch, 0.0, SHIFTS[k])
+    def slopes_and_shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """No slope, and the shifts."""
+        return np.zeros(1), SHIFTS[None]
 
 
-class Slopes(TiltFamily):
+class Slopes(Tilts):
     """Temperatures."""
 
     n_tilts = len(_SLOPES)
     share = 2.0
 
-    def _shifts(self) -> np.ndarray:
-        """Shifts of the target's log-odds, one a slope."""
-        return np.zeros(len(_SLOPES))
-
-    def log_ratios(self, batch: Batch) -> np.ndarray:
-        """Log likelihood ratio of each temperature."""
-        return _tilt_log_ratios(batch, _SLOPES, self._shifts()[:, None])[:, 0]
-
-    def tilt(self, batch: Batch, k: int) -> np.ndarray:
-        """ψ of the k-th temperature."""
-        return _tilt(batch, _SLOPES[k], self._shifts()[k])
+    def slopes_and_shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The slopes, without shifts."""
+        return _SLOPES, np.zeros((len(_SLOPES), 1))
 
 
 class PivotedSlopes(Slopes):
@@ -193,55 +207,17 @@ class PivotedSlopes(Slopes):
     def __init__(self) -> None:
         self.sums = np.zeros((len(MEMORIES), 2))
 
-    def _shifts(self) -> np.ndarray:
+    def slopes_and_shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """The slopes, each with its shift."""
         shared, of_mean = self.sums[-1]
-        return -_SLOPES * (shared / of_mean if of_mean > 0 else 0.0)
+        return _SLOPES, -_SLOPES[:, None] * (shared / of_mean if of_mean > 0 else 0.0)
 
     def sums_of(self, batch: Batch) -> np.ndarray:
         """Information of slope and shift together, and of the shift."""
         return _scores(batch)[3:] @ batch.weight
 
 
-def _tilt(batch: Batch, slope: float, shift: float) -> np.ndarray:
-    """Return ψ_k = a log p_k + b 1[k = t]."""
-    psi = slope * batch.log_proba
-    psi[np.arange(len(psi)), batch.target] += shift
-    return psi
-
-
-def _tilt_log_ratios(batch: Batch, slopes: np.ndarray, shifts: np.ndarray) -> np.ndarray:
-    """Log likelihood ratios (n_slopes, n_shifts); shifts have one row a slope."""
-    log_p, slopes = batch.log_proba, slopes[:, None]
-    powers = np.exp(slopes[:, :, None] * log_p) * batch.proba
-    rows = np.arange(len(log_p))
-    at_target = powers[:, rows, batch.target]
-    total = powers.sum(axis=2)
-    norms = np.log(total[..., None] + at_target[..., None] * np.expm1(shifts)[:, None, :])
-    happened = batch.weight @ log_p[rows, batch.code]
-    return slopes * happened + shifts * (batch.weight @ batch.hit) - batch.weight @ norms
-
-
-class ClassShifts(TiltFamily):
-    """A bet that a single class is less or more frequent."""
-
-    def __init__(self, n_columns: int):
-        self.n_columns = n_columns
-        self.n_tilts = len(_CLASS_SHIFTS) * n_columns
-
-    def log_ratios(self, batch: Batch) -> np.ndarray:
-        """Log likelihood ratio of each shift, for one class after the other."""
-        counts = np.bincount(batch.code, batch.weight, minlength=self.n_columns)
-        norms = [batch.weight @ np.log1p(batch.proba * np.expm1(b)) for b in _CLASS_SHIFTS]
-        return (_CLASS_SHIFTS[:, None] * counts - np.array(norms)).ravel()
-
-    def tilt(self, batch: Batch, k: int) -> np.ndarray:
-        """ψ of the k-th shift."""
-        psi = np.zeros((1, self.n_columns))
-        psi[0, k % self.n_columns] = _CLASS_SHIFTS[k // self.n_columns]
-        return psi
-
-
-class LearnedTilt(TiltFamily):
+class LearnedTilt(Tilts):
     """Temperature and shift by one Newton step on sums of scores and information."""
 
     n_tilts = len(MEMORIES)
@@ -250,20 +226,12 @@ class LearnedTilt(TiltFamily):
     def __init__(self) -> None:
         self.sums = np.zeros((self.n_tilts, 5))
 
-    def pairs(self) -> np.ndarray:
-        """Return a and b of each memory (n_tilts, 2)."""
+    def slopes_and_shifts(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return a and b of each memory."""
         score, information = self.sums[:, :2], self.sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
         step = np.linalg.solve(information + PRECISION, score[..., None])[..., 0]
-        return np.clip(step, -_LIMITS, _LIMITS)
-
-    def log_ratios(self, batch: Batch) -> np.ndarray:
-        """Log likelihood ratio for each memory."""
-        pairs = self.pairs()
-        return _tilt_log_ratios(batch, pairs[:, 0], pairs[:, 1:])[:, 0]
-
-    def tilt(self, batch: Batch, k: int) -> np.ndarray:
-        """ψ of the k-th memory."""
-        return _tilt(batch, *self.pairs()[k])
+        pairs = np.clip(step, -_LIMITS, _LIMITS)
+        return pairs[:, 0], pairs[:, 1:]
 
     def sums_of(self, batch: Batch) -> np.ndarray:
         """Score and information of (a, b) at 0."""
@@ -284,6 +252,26 @@ def _scores(batch: Batch) -> np.ndarray:
             expected * (1 - expected),
         ]
     )
+
+
+class ClassShifts(TiltFamily):
+    """A bet that a single class is less or more frequent."""
+
+    def __init__(self, n_columns: int):
+        self.n_columns = n_columns
+        self.n_tilts = len(_CLASS_SHIFTS) * n_columns
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratio of each shift, for one class after the other."""
+        counts = np.bincount(batch.code, batch.weight, minlength=self.n_columns)
+        norms = [batch.weight @ np.log1p(batch.proba * np.expm1(b)) for b in _CLASS_SHIFTS]
+        return (_CLASS_SHIFTS[:, None] * counts - np.array(norms)).ravel()
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th shift."""
+        psi = np.zeros((1, self.n_columns))
+        psi[0, k % self.n_columns] = _CLASS_SHIFTS[k // self.n_columns]
+        return psi
 
 
 class LearnedBins(TiltFamily):

@@ -262,8 +262,8 @@ class Evidence:
         self.bias_sums += other.bias_sums
         self.begun[2:] += other.begun[2:]
         self.error_sums += other.error_sums
-        for own, theirs in zip(self.families, other.families, strict=True):
-            own.sums += theirs.sums
+        for ours, theirs in zip(self.families, other.families, strict=True):
+            ours.sums += theirs.sums
 
     def arrays(self) -> dict[str, np.ndarray]:
         """Return all state by name."""
@@ -306,9 +306,10 @@ def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
     return Estimate(*(value[()] for value in (bias, *limits)))
 
 
-def not_started(n_samples: float, variance: Any) -> Any:
+def not_started(n_samples: Any, variance: Any) -> Any:
     """Return R, the wealth that is not yet bet after so many samples of so much variance."""
-    return (1 - _AT_ONCE) * (1 + variance / _EARLY) ** -_FALL if n_samples else 1.0
+    waiting = (1 - _AT_ONCE) * (1 + variance / _EARLY) ** -_FALL
+    return np.where(n_samples > 0, waiting, 1.0)
 
 
 def boundary(variance: Any, alpha: float) -> np.ndarray:

@@ -77,6 +77,11 @@ class Layout:
             width = make_problems(proba, None, self.notion)[0].features.shape[1]
         return [Evidence(width, scalar) for _ in self.titles()]
 
+    def refuse_other_columns(self, shape: tuple, names: list | None) -> None:
+        """Raise unless predictions of this shape have the same columns."""
+        earlier = () if self.n_columns is None else (self.n_columns,)
+        refuse_other_columns(shape[1:], names, earlier, self.names, "X", "batches")
+
     def difference(self, other: Layout) -> str | None:
         """Return the name of what another layout has otherwise, or None."""
         for name in ("n_columns", "names", "notion"):
@@ -124,8 +129,7 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     n_columns = shape[1] if len(shape) == 2 else None
     if layout is not None:
         if len(shape) in (1, 2):  # others are refused below
-            earlier = () if layout.n_columns is None else (layout.n_columns,)
-            refuse_other_columns(shape[1:], names, earlier, layout.names, "X", "batches")
+            layout.refuse_other_columns(shape, names)
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"names": ("y", "X"), "keep_weightless": True}
     sample = read_sample(y, X, notion, sample_weight, labels, **options)
@@ -145,9 +149,7 @@ def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, B
         classes = np.arange(n_columns or 2) if labels is None else np.asarray(labels)
         layout = Layout(n_columns, column_names(X), classes, resolve_notion(notion, proba))
     else:
-        earlier = () if layout.n_columns is None else (layout.n_columns,)
-        names = column_names(X)
-        refuse_other_columns(proba.shape[1:], names, earlier, layout.names, "X", "batches")
+        layout.refuse_other_columns(proba.shape, column_names(X))
     features = [part.features for part in make_problems(proba, None, layout.notion)]
     joined = np.concatenate(features) if layout.pooled else features[0]
     return layout, Batch.of(joined, np.zeros_like(joined), np.ones(len(joined)))

@@ -19,7 +19,7 @@ from skcal.monitoring import state
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
 from skcal.monitoring.layout import Layout, read_batch, read_unlabelled
-from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_priors
+from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_prior_of
 from skcal.monitoring.status import CHANCE, Entry, FoundByNow, facts, summary, threshold
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
@@ -365,8 +365,8 @@ class CalibrationMonitor(BaseEstimator):
             )
         if self._layout is None:
             self._begin(other._layout, other._layout.evidence())
-        for own, theirs in zip(self._evidence, other._evidence, strict=True):
-            own.merge(theirs)
+        for ours, theirs in zip(self._evidence, other._evidence, strict=True):
+            ours.merge(theirs)
         self.n_samples_seen_ += other.n_samples_seen_
         self._note("merged")
         if not self._is_open and (other._is_open or (other.alarm_ and not self.alarm_)):
@@ -454,8 +454,8 @@ class CalibrationMonitor(BaseEstimator):
 
     def _outlook(self, points, variance, common: Evidence, layout: Layout) -> Outlook:
         share = float(layout.shares()[0])
-        fixed, learned = log_priors(common, share, self.run_length is None)
-        return Outlook(points[0], points[1], variance, fixed, learned, self.alpha, self.run_length)
+        log_prior = log_prior_of(common, share, self.run_length is None)
+        return Outlook(points[0], points[1], variance, log_prior, self.alpha, self.run_length)
 
     def plan(self, ratio, batch_size=None, *, n_before=None, X=None):
         """Say how soon a drift would be found.

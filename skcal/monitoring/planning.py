@@ -11,6 +11,7 @@ the bias of all samples are left out, so that a monitor is rather faster than pl
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +24,7 @@ from skcal.monitoring.evidence import SHARE_OF_BETS, Evidence, not_started
 
 _MOST_BATCHES = 20_000
 _MOST_SHIFT = 6.0  # of log-odds
+_N_SHIFTS = 2**13  # up to it
 _STEPS = 20  # in which a drift may begin
 _END = 1e-12
 _POINTS = 200
@@ -74,7 +76,7 @@ class Outlook:
         Predicted probabilities of the target and how frequent each is.
     variance : float
         Of a sample, in which the wealth for later starts is counted.
-    log_prior, log_prior_learned : ndarray of shape (n_shifts,), (n_memories,)
+    log_prior : ndarray of shape (n_shifts + n_memories,)
         Shares of the wealth, those of the e-value and of the problem included.
     alpha : float
     run_length : float or None
@@ -84,7 +86,6 @@ class Outlook:
     share: np.ndarray
     variance: float
     log_prior: np.ndarray
-    log_prior_learned: np.ndarray
     alpha: float
     run_length: float | None
 
@@ -134,15 +135,12 @@ class Outlook:
         if self.run_length is not None:
             shares, threshold = np.diff(starts), np.log(self.run_length)
         else:
-            waiting = [
-                not_started(n_before + n, variance_before + n * self.variance) for n in starts
-            ]
+            waiting = not_started(n_before + starts, variance_before + starts * self.variance)
             shares, threshold = -np.diff(waiting), -np.log(self.alpha)
-        prior = np.append(self.log_prior, self.log_prior_learned)
         learned = self._learned(shift, max(events, 0.0) / n_samples, starts, n_before)
         won = np.hstack([left[:, None] * gains, learned])
         with np.errstate(divide="ignore"):
-            wealth = np.log(shares)[:, None] + prior + won
+            wealth = np.log(shares)[:, None] + self.log_prior + won
         return bool(np.logaddexp.reduce(wealth, axis=None) >= threshold)
 
     def _learned(self, shift, rate, ends, n_before) -> np.ndarray:
@@ -168,31 +166,22 @@ class Outlook:
             return self.is_found(shift, k * batch_size, *state)
 
         high = 1
-        while not found(high):
-            if high >= _MOST_BATCHES:
-                return None
+        while high < _MOST_BATCHES and not found(high):
             high = min(2 * high, _MOST_BATCHES)
-        low = high // 2
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if found(middle) else (middle, high)
-        return high
+        numbers = range(high // 2 + 1, high + 1)
+        place = bisect_left(numbers, True, key=found)
+        return numbers[place] if place < len(numbers) else None
 
     def least_ratios(self, n_samples, n_before, variance_before, chance) -> list[float | None]:
         """Return the largest O/E below 1 and the least above it that are found, None for none."""
         state = n_samples, _STEPS, n_before, variance_before, chance
-        ratios: list[float | None] = []
-        for side in (-1, 1):
-            low, high = 0.0, _MOST_SHIFT
-            found = self.is_found(side * high, *state)
-            while found and high - low > 1e-3:
-                middle = (low + high) / 2
-                if self.is_found(side * middle, *state):
-                    high = middle
-                else:
-                    low = middle
-            ratios.append(self.ratio_of(side * high) if found else None)
-        return ratios
+        return [self._least_ratio(sign * _MOST_SHIFT / _N_SHIFTS, state) for sign in (-1, 1)]
+
+    def _least_ratio(self, step: float, state: tuple) -> float | None:
+        """O/E of the least multiple of a shift that is found."""
+        numbers = range(1, _N_SHIFTS + 1)
+        place = bisect_left(numbers, True, key=lambda k: self.is_found(k * step, *state))
+        return self.ratio_of(numbers[place] * step) if place < _N_SHIFTS else None
 
 
 def _decayed(n, memory) -> np.ndarray:
@@ -207,8 +196,8 @@ def condensed(proba: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.array([part.mean() for part in parts]), np.array([len(p) for p in parts]) / len(proba)
 
 
-def log_priors(evidence: Evidence, share: float, of_e_value: bool) -> tuple[np.ndarray, ...]:
+def log_prior_of(evidence: Evidence, share: float, of_e_value: bool) -> np.ndarray:
     """Return the logarithms of the wealth that is bet on each fixed and on each learned shift."""
     part = np.log(share * (SHARE_OF_BETS if of_e_value else 1.0))
-    kinds = (Shifts, LearnedTilt)
-    return tuple(evidence.log_prior[evidence.places(kind)] + part for kind in kinds)
+    shares = [evidence.log_prior[evidence.places(kind)] for kind in (Shifts, LearnedTilt)]
+    return np.concatenate(shares) + part

@@ -74,33 +74,30 @@ def load(cls, text: str):
     document.expect("version", _VERSION)
     given = document.parts
     options = {"alpha": given.get("alpha"), "run_length": given.get("run_length")}
-    if given.get("layout") is None:
-        monitor = _valid(cls(given.get("notion"), given.get("labels"), **options), document)
-        monitor.journal_ = _read_journal(document)
+    question, layout = (given.get("notion"), given.get("labels")), None
+    if given.get("layout") is not None:
+        layout = _read_layout(document.part("layout"))
+        question = str(layout.notion), layout.classes.tolist()
+    monitor = _valid(cls(*question, **options), document)
+    monitor.journal_ = tuple(
+        Entry(entry.value("what", str), entry.count("n_samples", 0), entry.value("note", str))
+        for entry in document.objects("journal")
+    )
+    if layout is None:
         return monitor
-    layout = _read_layout(document.part("layout"))
-    monitor = _valid(cls(str(layout.notion), layout.classes.tolist(), **options), document)
     evidence = document.objects("evidence")
     if len(evidence) != len(layout.titles()):
         reason = f"has {len(evidence)} problems, not {len(layout.titles())}"
         raise document.wrong("evidence", reason)
     monitor._begin(layout, layout.evidence())
-    for own, parts in zip(monitor._evidence, evidence, strict=True):
-        _fill(own.arrays(), parts)
+    for of_problem, parts in zip(monitor._evidence, evidence, strict=True):
+        _fill(of_problem.arrays(), parts)
     _read_history(monitor._history, document.part("history"))
     monitor.n_samples_seen_ = document.count("n_samples", 0)
     for name in ("alarm", "acknowledged"):
         if given.get(name) is not None:
             setattr(monitor, f"{name}_", document.count(name, 0))
-    monitor.journal_ = _read_journal(document)
     return monitor
-
-
-def _read_journal(document: Document) -> tuple[Entry, ...]:
-    return tuple(
-        Entry(entry.value("what", str), entry.count("n_samples", 0), entry.value("note", str))
-        for entry in document.objects("journal")
-    )
 
 
 def _valid(monitor, document: Document):
@@ -135,14 +132,14 @@ def _fill(arrays: dict[str, np.ndarray], given: Document) -> None:
     """Copy what was given into arrays of the same names and shapes."""
     if given.parts.keys() != arrays.keys():
         raise given.wrong("evidence", f"has other parts than {', '.join(arrays)}")
-    for name, own in arrays.items():
+    for name, kept in arrays.items():
         low = -_MOST if name in _SIGNED else 0
         array = given.array(name, low=low, high=_MOST, infinite=name in _INFINITE)
-        if array.shape != own.shape:
-            raise given.wrong(name, f"has shape {array.shape}, not {own.shape}")
+        if array.shape != kept.shape:
+            raise given.wrong(name, f"has shape {array.shape}, not {kept.shape}")
         if name == "totals" and (array[[0, 1, 2, 4]] < 0).any():
             raise given.wrong(name, "holds a negative count")
-        own[...] = array
+        kept[...] = array
     before, now = arrays["begun"][:2], arrays["totals"][1:3]
     if (before < 0).any() or (before > now).any():
         raise given.wrong("begun", "is not between 0 and totals")
