@@ -5,24 +5,8 @@ import warnings
 
 import numpy as np
 
-from skcal import CalibrationErrorSearchCV, TemperatureScaling, TwoStepKernelRidge, Zero
+from skcal import CalibrationErrorSearchCV, TemperatureScaling, TwoStepKernelRidge, Zero, displays
 from skcal.datasets import make_tempered
-from skcal.displays import (
-    BiasCurveDisplay,
-    BinCountDisplay,
-    CalibrationCurveDisplay,
-    ComparisonDisplay,
-    DecisionCurveDisplay,
-    MonitorDisplay,
-    MurphyDisplay,
-    NullDistributionDisplay,
-    RecalibrationDisplay,
-    ReliabilityDisplay,
-    RiskCoverageDisplay,
-    RiskDisplay,
-    SegmentDisplay,
-    SimplexDisplay,
-)
 from skcal.functions import Binning, PlugIn
 from skcal.hypothesis_tests import bias_curve, monte_carlo_test, segment_test
 from skcal.monitoring import CalibrationMonitor
@@ -59,7 +43,11 @@ CANDIDATES = (
 @functools.cache
 def fitted_search(temperature=2.0, notion="confidence"):
     y, proba = tempered(temperature=temperature)
-    candidates = [one for one in CANDIDATES if notion == "confidence" or one[1].keys() <= {"alpha"}]
+    candidates = [
+        (function, grid)
+        for function, grid in CANDIDATES
+        if notion == "confidence" or grid.keys() <= {"alpha"}
+    ]
     search = CalibrationErrorSearchCV(candidates, notion, random_state=0, labels=range(3))
     with warnings.catch_warnings():  # of calibrated predictions every second estimate is negative
         warnings.filterwarnings("ignore", "The squared calibration error is estimated as -")
@@ -86,7 +74,9 @@ def curve():
 
 def comparison(**options):
     searches = {"calibrated": fitted_search(1.0), "overconfident": fitted_search(2.0)}
-    return ComparisonDisplay.from_searches(searches, {"overconfident": null_result()}, **options)
+    return displays.ComparisonDisplay.from_searches(
+        searches, {"overconfident": null_result()}, **options
+    )
 
 
 def monitored(notion="confidence", n_batches=12, **options):
@@ -102,47 +92,47 @@ def monitored(notion="confidence", n_batches=12, **options):
 def recalibrated(y, proba, **options):
     after = proba**1.5
     after /= after.sum(axis=1, keepdims=True) if proba.ndim == 2 else after + (1 - proba) ** 1.5
-    return RecalibrationDisplay.from_predictions(y, proba, after, **FEW, **options)
+    return displays.RecalibrationDisplay.from_predictions(y, proba, after, **FEW, **options)
 
 
 def compared(y, proba, **options):
-    return MurphyDisplay.from_predictions(y, proba, compare=proba**1.3, **options)
+    return displays.MurphyDisplay.from_predictions(y, proba, compare=proba**1.3, **options)
+
+
+def case(make, data, n_panels=1, **options):
+    """A function of ax= and plot=, and the number of panels."""
+    return lambda **more: make(*data(), **options, **more), n_panels
+
+
+def few():
+    return binary(300)
 
 
 FEW = {"n_resamples": 99, "random_state": 0}
-# name → (function of ax= and plot=, number of panels)
 CASES = {
-    "reliability": (lambda **o: ReliabilityDisplay.from_predictions(*binary(300), **FEW, **o), 1),
-    "reliability by class": (
-        lambda **o: ReliabilityDisplay.from_predictions(
-            *tempered(), notion="classwise", **FEW, **o
-        ),
-        3,
+    "reliability": case(displays.ReliabilityDisplay.from_predictions, few, **FEW),
+    "reliability by class": case(
+        displays.ReliabilityDisplay.from_predictions, tempered, 3, notion="classwise", **FEW
     ),
-    "recalibration": (lambda **o: recalibrated(*binary(300), **o), 3),
-    "recalibration of several classes": (lambda **o: recalibrated(*tempered(), **o), 2),
-    "calibration curve": (
-        lambda **o: CalibrationCurveDisplay.from_predictions(*binary(300), **o),
-        1,
-    ),
-    "decision curve": (lambda **o: DecisionCurveDisplay.from_predictions(*binary(300), **o), 1),
-    "Murphy diagram": (lambda **o: compared(*binary(300), **o), 2),
-    "risk and coverage": (
-        lambda **o: RiskCoverageDisplay.from_predictions(*binary(300), max_risk=0.4, **o),
-        1,
-    ),
-    "simplex": (lambda **o: SimplexDisplay.from_predictions(*tempered(), **o), 1),
-    "bin count": (lambda **o: BinCountDisplay.from_predictions(*binary(300), **FEW, **o), 1),
-    "risk": (lambda **o: RiskDisplay.from_search(fitted_search(), param="alpha", **o), 1),
-    "candidates": (lambda **o: RiskDisplay.from_search(fitted_search(), **o), 1),
-    "null": (lambda **o: NullDistributionDisplay.from_result(null_result(), **o), 1),
-    "null by class": (
-        lambda **o: NullDistributionDisplay.from_result(null_result("classwise"), **o),
-        3,
+    "recalibration": case(recalibrated, few, 3),
+    "recalibration of several classes": case(recalibrated, tempered, 2),
+    "calibration curve": case(displays.CalibrationCurveDisplay.from_predictions, few),
+    "decision curve": case(displays.DecisionCurveDisplay.from_predictions, few),
+    "Murphy diagram": case(compared, few, 2),
+    "risk and coverage": case(displays.RiskCoverageDisplay.from_predictions, few, max_risk=0.4),
+    "simplex": case(displays.SimplexDisplay.from_predictions, tempered),
+    "bin count": case(displays.BinCountDisplay.from_predictions, few, **FEW),
+    "risk": case(displays.RiskDisplay.from_search, lambda: [fitted_search()], param="alpha"),
+    "candidates": case(displays.RiskDisplay.from_search, lambda: [fitted_search()]),
+    "null": case(displays.NullDistributionDisplay.from_result, lambda: [null_result()]),
+    "null by class": case(
+        displays.NullDistributionDisplay.from_result, lambda: [null_result("classwise")], 3
     ),
     "comparison": (comparison, 1),
-    "monitor": (lambda **o: MonitorDisplay.from_monitor(monitored(), **o), 2),
-    "monitor by class": (lambda **o: MonitorDisplay.from_monitor(monitored("classwise"), **o), 1),
-    "segments": (lambda **o: SegmentDisplay.from_result(segments(), **o), 1),
-    "bias curve": (lambda **o: BiasCurveDisplay.from_result(curve(), **o), 1),
+    "monitor": case(displays.MonitorDisplay.from_monitor, lambda: [monitored()], 2),
+    "monitor by class": case(
+        displays.MonitorDisplay.from_monitor, lambda: [monitored("classwise")]
+    ),
+    "segments": case(displays.SegmentDisplay.from_result, lambda: [segments()]),
+    "bias curve": case(displays.BiasCurveDisplay.from_result, lambda: [curve()]),
 }

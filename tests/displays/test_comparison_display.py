@@ -81,5 +81,7 @@ def test_bad_comparisons_are_refused():
             ComparisonDisplay.from_searches(empty)
     with pytest.raises(ValueError, match=r"of notion 'canonical', searches\['x'\] of 'confidence'"):
         ComparisonDisplay.from_searches({"x": search, "y": fitted_search(notion="canonical")})
+    with pytest.raises(TypeError, match=r"tests\['x'\] is float. Pass what a test"):
+        ComparisonDisplay.from_searches({"x": search}, {"x": 0.1})
     with pytest.raises(ValueError, match="tests holds 'y'"):
         ComparisonDisplay.from_searches({"x": search}, {"y": result})

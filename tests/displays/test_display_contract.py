@@ -5,11 +5,12 @@ import functools
 import inspect
 import re
 import sys
+from dataclasses import is_dataclass
 
 import matplotlib as mpl
 import numpy as np
 import pytest
-from display_cases import CASES, binary, fitted_search, null_result, tempered
+from display_cases import CASES, binary, tempered
 from matplotlib.text import Text
 from numpy.testing import assert_allclose
 from scipy.special import logit
@@ -19,34 +20,7 @@ from sklearn.svm import LinearSVC
 
 from skcal import Binning, CalibrationErrorSearchCV, displays
 from skcal._validation import InputError
-from skcal.displays import (
-    BiasCurveDisplay,
-    BinCountDisplay,
-    CalibrationCurveDisplay,
-    ComparisonDisplay,
-    DecisionCurveDisplay,
-    MonitorDisplay,
-    MurphyDisplay,
-    NullDistributionDisplay,
-    ReliabilityDisplay,
-    RiskDisplay,
-    SegmentDisplay,
-    SimplexDisplay,
-)
-from skcal.hypothesis_tests.bias_curve import BiasCurve
-from skcal.metrics.curve import CalibrationCurve
-from skcal.metrics.murphy import MurphyDiagram
-from skcal.metrics.selective import CoverageAtRisk, RiskCoverageCurve
-from skcal.metrics.thresholds import DecisionCurve
 
-RESULTS = (
-    BiasCurve
-    | CalibrationCurve
-    | CoverageAtRisk
-    | DecisionCurve
-    | MurphyDiagram
-    | RiskCoverageCurve
-)
 EVERY = pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 
 
@@ -57,16 +31,16 @@ def test_logits_are_the_probabilities_that_they_make(display):
     parameters = inspect.signature(display.from_predictions).parameters
     if "from_logits" not in parameters:
         return
-    y, proba = tempered() if display is SimplexDisplay else binary(300)
+    y, proba = tempered() if display is displays.SimplexDisplay else binary(300)
     options = {"n_resamples": 19, "random_state": 0, "plot": False}
     options = {name: value for name, value in options.items() if name in parameters}
     logits = np.log(proba) if proba.ndim == 2 else logit(proba)
     after = [proba**2] if "y_after" in parameters else []
-    found = display.from_predictions(y, logits, *after, from_logits=True, **options)
+    shown = display.from_predictions(y, logits, *after, from_logits=True, **options)
     expected = display.from_predictions(y, proba, *after, **options)
-    assert repr(found) == repr(expected)
-    for one, other in zip(numbers(found), numbers(expected), strict=True):
-        assert_allclose(one, other, rtol=1e-6, atol=1e-9)
+    assert repr(shown) == repr(expected)
+    for of_logits, of_proba in zip(numbers(shown), numbers(expected), strict=True):
+        assert_allclose(of_logits, of_proba, rtol=1e-6, atol=1e-9)
 
 
 @functools.cache
@@ -86,14 +60,11 @@ def drawn(make, **options):
 
 @EVERY
 def test_a_seed_gives_the_same_numbers_with_and_without_matplotlib(make, n_panels, monkeypatch):
-    before = numbers(computed(make))
     names = [name for name in sys.modules if name.split(".")[0] == "matplotlib"]
     for name in {*names, "matplotlib", "matplotlib.pyplot"}:
         monkeypatch.setitem(sys.modules, name, None)
     display = make(plot=False)
-    assert before
-    for one, other in zip(before, numbers(display), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_same_numbers(display, computed(make))
     assert not hasattr(display, "figure_")
     with pytest.raises(ImportError, match="pip install matplotlib"):
         display.plot()
@@ -105,7 +76,7 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
 ):
     """With a name, options of the main artist and settings of the user."""
     display = copy.copy(computed(make))
-    before = numbers(display)
+    before = copy.deepcopy(display)
     assert figures.get_fignums() == []
     assert not hasattr(display, "figure_")
     with mpl.rc_context({"axes.facecolor": "yellow"}):
@@ -132,8 +103,7 @@ def test_without_axes_a_figure_is_made_that_holds_all_and_changes_no_number(
     assert box.y1 < height + 0.05
     for name in [name for name in vars(display) if name.endswith("_")]:
         delattr(display, name)
-    for one, other in zip(before, numbers(display), strict=True):
-        np.testing.assert_array_equal(one, other)
+    assert_same_numbers(display, before)
 
 
 @EVERY
@@ -160,23 +130,23 @@ def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures)
 @pytest.mark.parametrize("layout", [None, "constrained", "tight"])
 @pytest.mark.parametrize("case", ["reliability", "calibration curve"])
 def test_diagrams_stay_in_their_rectangles_and_leave_the_layout_alone(case, layout, figures):
-    figure, axes = figures.subplots(2, 2, figsize=(9, 11), layout=layout)
-    before = [ax.get_position(original=True).bounds for ax in axes.ravel()]
+    figure, axes = figures.subplots(2, 1, figsize=(4.5, 11), layout=layout)
+    before = [ax.get_position(original=True).bounds for ax in axes]
     engine = figure.get_layout_engine()
-    for ax in axes.ravel():
+    for ax in axes:
         drawn(CASES[case][0], ax=ax)
     assert figure.get_layout_engine() is engine
     if layout is None:
-        for ax, bounds in zip(axes.ravel(), before, strict=True):
+        for ax, bounds in zip(axes, before, strict=True):
             assert ax.get_position(original=True).bounds == bounds
     figure.draw_without_rendering()
-    for ax in axes.ravel():
+    for ax in axes:
         [strip] = ax.child_axes
         box, rectangle = strip.get_window_extent(), ax.get_position(original=True)
         assert box.y0 >= rectangle.y0 * figure.bbox.height - 1
         assert box.y1 < ax.get_window_extent().y0
         assert ax.get_window_extent().height == pytest.approx(ax.get_window_extent().width)
-    upper, lower = axes[0, 0].get_tightbbox(), axes[1, 0].get_tightbbox()
+    upper, lower = (ax.get_tightbbox() for ax in axes)
     if layout is not None:
         assert upper.y0 >= lower.y1 - 1
         assert figure.get_tightbbox().y0 > -0.05
@@ -198,7 +168,7 @@ def test_save_writes_the_figure_with_the_same_bytes_each_time(ending, tmp_path):
     starts = {".png": b"\x89PNG", ".SVG": b"<?xml", ".pdf": b"%PDF"}
     paths = [tmp_path / f"{k}{ending}" for k in range(2)]
     for path in paths:
-        copy.copy(computed(CASES["reliability"][0])).save(path)
+        copy.copy(computed(CASES["decision curve"][0])).save(path)
     assert paths[0].read_bytes().startswith(starts[ending])
     assert paths[0].read_bytes() == paths[1].read_bytes()
 
@@ -241,33 +211,36 @@ def numbers(thing):
         return [np.array(thing)]
     if isinstance(thing, list | tuple):
         return [number for part in thing for number in numbers(part)]
-    of_display = type(thing).__module__.startswith("skcal.displays")
-    if of_display or isinstance(thing, RESULTS):
+    if is_dataclass(thing) and type(thing).__module__.startswith("skcal"):
         return [number for part in vars(thing).values() for number in numbers(part)]
     return []
+
+
+def assert_same_numbers(shown, expected):
+    assert numbers(expected)
+    for number, other in zip(numbers(shown), numbers(expected), strict=True):
+        np.testing.assert_array_equal(number, other)
 
 
 def iris_like():
     rng = np.random.default_rng(0)
     y = rng.integers(3, size=300)
-    return rng.normal(size=(300, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[y], np.array(list("abc"))[
-        y
-    ]
+    X = rng.normal(size=(300, 2)) + np.array([[0, 0], [2, 0], [0, 2]])[y]
+    return X, np.array(list("abc"))[y]
 
 
-@pytest.mark.parametrize("display", [ReliabilityDisplay, SimplexDisplay, BinCountDisplay])
+@pytest.mark.parametrize(
+    "display", [displays.ReliabilityDisplay, displays.SimplexDisplay, displays.BinCountDisplay]
+)
 def test_from_estimator_is_from_predictions_with_its_classes(display):
     X, y = iris_like()
     classifier = LogisticRegression().fit(X, y)
     options = {"plot": False}
-    if display is not SimplexDisplay:
+    if display is not displays.SimplexDisplay:
         options["random_state"] = 0
-    one = display.from_estimator(classifier, X, y, **options)
-    other = display.from_predictions(
-        y, classifier.predict_proba(X), labels=["a", "b", "c"], **options
-    )
-    for a, b in zip(numbers(one), numbers(other), strict=True):
-        np.testing.assert_array_equal(a, b)
+    shown = display.from_estimator(classifier, X, y, **options)
+    proba = classifier.predict_proba(X)
+    assert_same_numbers(shown, display.from_predictions(y, proba, labels=list("abc"), **options))
 
 
 def test_from_estimator_takes_the_positive_class_of_two():
@@ -276,31 +249,23 @@ def test_from_estimator_takes_the_positive_class_of_two():
     classifier = LogisticRegression().fit(X, y)
     proba = classifier.predict_proba(X)
     options = {"random_state": 0, "plot": False}
-    second = ReliabilityDisplay.from_estimator(classifier, X, y, **options).panels[0]
-    first = ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="a", **options).panels[0]
+    show = displays.ReliabilityDisplay.from_estimator
+    [second] = show(classifier, X, y, **options).panels
+    [first] = show(classifier, X, y, pos_label="a", **options).panels
     assert second.label.endswith("P(b)")
     assert first.label == "LogisticRegression\nP(a)"
-    expected = ReliabilityDisplay.from_predictions(
-        (y == "a").astype(int), proba[:, 0], **options
-    ).panels[0]
-    assert first.number == expected.number
+    of_a = (y == "a").astype(int), proba[:, 0]
+    expected = displays.ReliabilityDisplay.from_predictions(*of_a, **options)
+    assert first.number == expected.panels[0].number
     with pytest.raises(ValueError, match="pos_label='z' is not one of two classes"):
-        ReliabilityDisplay.from_estimator(classifier, X, y, pos_label="z", plot=False)
+        show(classifier, X, y, pos_label="z", plot=False)
     with pytest.raises(ValueError, match="has no predict_proba"):
-        ReliabilityDisplay.from_estimator(LinearSVC().fit(X, y), X, y)
+        show(LinearSVC().fit(X, y), X, y)
 
 
-OF_CLASSIFIERS = (
-    ReliabilityDisplay,
-    CalibrationCurveDisplay,
-    DecisionCurveDisplay,
-    MurphyDisplay,
-    BinCountDisplay,
-    SimplexDisplay,
+@pytest.mark.parametrize(
+    "display", [one for one in vars(displays).values() if hasattr(one, "from_estimator")]
 )
-
-
-@pytest.mark.parametrize("display", OF_CLASSIFIERS)
 @pytest.mark.parametrize(
     ("method", "own"), [("from_estimator", "estimator"), ("from_cv_results", "cv_results")]
 )
@@ -329,18 +294,18 @@ def test_results_of_a_cross_validation_are_shown_by_their_out_of_fold_prediction
     proba = cross_val_predict(LogisticRegression(), X, y, cv=cv, method="predict_proba")
     weight = np.arange(len(y)) % 3
     options = {"sample_weight": weight, "plot": False}
-    for display in (ReliabilityDisplay, CalibrationCurveDisplay):
-        one = display.from_cv_results(results, X, y, **options)
-        other = display.from_predictions(y, proba, labels=["a", "b", "c"], **options)
-        for a, b in zip(numbers(one), numbers(other), strict=True):
-            np.testing.assert_array_equal(a, b)
-    assert one.name == "LogisticRegression"
+    for display in (displays.ReliabilityDisplay, displays.CalibrationCurveDisplay):
+        shown = display.from_cv_results(results, X, y, **options)
+        assert_same_numbers(
+            shown, display.from_predictions(y, proba, labels=list("abc"), **options)
+        )
+    assert shown.name == "LogisticRegression"
 
 
 def test_folds_that_hold_a_sample_twice_or_never_are_refused():
     X, y = iris_like()
     options = {"return_estimator": True, "return_indices": True}
-    show = ReliabilityDisplay.from_cv_results
+    show = displays.ReliabilityDisplay.from_cv_results
     results = cross_validate(
         LogisticRegression(), X, y, cv=ShuffleSplit(2, random_state=0), **options
     )
@@ -369,25 +334,18 @@ def test_lines_of_reference_can_be_left_out_and_lines_take_their_look(case):
 
 
 @pytest.mark.parametrize(
-    ("make", "match"),
+    ("entrance", "given", "match"),
     [
-        (lambda: NullDistributionDisplay.from_result(0.05), "result is float. Pass what a test"),
-        (lambda: SegmentDisplay.from_result(null_result()), "Pass what segment_test returned"),
-        (lambda: BiasCurveDisplay.from_result(null_result()), "Pass what bias_curve returned"),
-        (lambda: MonitorDisplay.from_monitor(3), "monitor is int. Pass a CalibrationMonitor"),
-        (lambda: RiskDisplay.from_search(Binning()), "search is Binning. Pass a fitted"),
-        (
-            lambda: ComparisonDisplay.from_searches({"x": Binning()}),
-            r"searches\['x'\] is Binning. Pass a fitted",
-        ),
-        (
-            lambda: ComparisonDisplay.from_searches({"x": fitted_search()}, {"x": 0.1}),
-            r"tests\['x'\] is float. Pass what a test",
-        ),
-        (lambda: RiskDisplay.from_search(CalibrationErrorSearchCV()), "not fitted"),
-        (lambda: ComparisonDisplay.from_searches({"x": CalibrationErrorSearchCV()}), "not fitted"),
+        (displays.NullDistributionDisplay.from_result, 0.05, "result is float. Pass what a test"),
+        (displays.SegmentDisplay.from_result, 0.05, "Pass what segment_test returned"),
+        (displays.BiasCurveDisplay.from_result, 0.05, "Pass what bias_curve returned"),
+        (displays.MonitorDisplay.from_monitor, 3, "monitor is int. Pass a CalibrationMonitor"),
+        (displays.RiskDisplay.from_search, Binning(), "search is Binning. Pass a fitted"),
+        (displays.RiskDisplay.from_search, CalibrationErrorSearchCV(), "not fitted"),
+        (displays.ComparisonDisplay.from_searches, {"x": Binning()}, r"\['x'\] is Binning. Pass a"),
+        (displays.ComparisonDisplay.from_searches, {"x": CalibrationErrorSearchCV()}, "not fitted"),
     ],
 )
-def test_other_objects_are_refused_with_what_to_pass(make, match):
+def test_other_objects_are_refused_with_what_to_pass(entrance, given, match):
     with pytest.raises(ValueError if match == "not fitted" else TypeError, match=match):
-        make()
+        entrance(given)

@@ -149,7 +149,7 @@ def false_alarms(n_streams, n_batches, size):
 
 def test_alarms_on_calibrated_streams_are_rare():
     # More than 7 of 40 at a rate of 5 % have a probability of 7e-4.
-    assert false_alarms(40, 12, 50) <= 7
+    assert false_alarms(40, 6, 100) <= 7
 
 
 @pytest.mark.slow
