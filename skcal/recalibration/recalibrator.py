@@ -28,7 +28,7 @@ from skcal.recalibration.summary import summary_of
 from skcal.recalibration.trial import (
     SCORES,
     cross_fitted,
-    judge_choice,
+    judged_choice,
     splits_that_choose,
     try_maps,
 )
@@ -246,50 +246,39 @@ class Recalibrator(
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         progress = partial(as_tasks, estimator=self, context=context)
         trial = try_maps(candidates, data, splits, self.scoring, mix, self.n_jobs, progress)
-        self.best_index_ = trial.choose(range(len(splits)), self.do_no_harm)
-        self._judge(trial, data, splits)
-        judged = self.comparison_[_LOSSES[self.scoring]]
-        self._is_reverted = self.do_no_harm and judged.difference < -judged.standard_error
-        if self._is_reverted:
-            self.best_index_ = 0  # what the other folds choose does harm
-            self._judge(trial, data, splits)
-        elif judged.difference < 0 and judged.pvalue <= LEVEL:
-            _warn_of_harm(_LOSSES[self.scoring], judged)
-        self._set_results(trial)
+        choice = judged_choice(trial, self.do_no_harm, _LOSSES[self.scoring])
+        self._set_results(trial, choice)
         self.n_samples_ = data.n_positive
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
         warn_if_contradicted(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 
-    def _set_results(self, trial):
-        splits = range(len(trial.tests))
-        means = trial.mean_losses(splits)
-        best = self.best_index_
-        self.best_params_ = trial.setting(best)
-        self.best_name_ = trial.candidates[trial.owners[best]].name
-        self.best_score_ = -float(means[best])
-        self.names_ = [candidate.name for candidate in trial.candidates]
-        shown = trial.best_of_candidates(means)
-        shown[trial.owners[best]] = best
-        self._shown_params = [trial.setting(setting) for setting in shown]
-        self._shares = trial.shares_of_mixture() if self.best_name_ == "Mixture" else {}
-        self.comparisons_ = [trial.compare(setting, best, splits) for setting in shown]
-        self.simplest_name_ = self.names_[simplest(self.comparisons_)]
-        self.cv_results_ = cv_results(
-            np.stack([-trial.mean_losses([split]) for split in splits], axis=1),
-            -means,
-            [np.array([judged.times for judged in row]) for row in trial.held_out],
-            [trial.setting(k) for k in range(len(trial.maps))],
-        )
-
-    def _judge(self, trial, data, splits):
-        """Before and after, each fold by a map that others of the folds chose."""
-        judged = judge_choice(trial, data, splits, self.do_no_harm, self.best_index_ == 0)
-        self._cross_fits, out_of_fold, self.comparison_ = judged
+    def _set_results(self, trial, choice):
+        best, self._is_reverted, self._cross_fits, out_of_fold, self.comparison_ = choice
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:
             self.out_of_fold_ = out_of_fold
+        _warn_of_harm(_LOSSES[self.scoring], self.comparison_[_LOSSES[self.scoring]])
+        means = trial.mean_losses()
+        self.best_index_ = best
+        self.best_params_ = trial.settings[best]
+        self.best_name_ = trial.names[trial.owners[best]]
+        self.best_score_ = -float(means[best])
+        self.names_ = trial.names
+        shown = trial.best_of_candidates(means)
+        shown[trial.owners[best]] = best
+        self._shown_params = [trial.settings[setting] for setting in shown]
+        self._shares = trial.shares_of_mixture() if self.best_name_ == "Mixture" else {}
+        self.comparisons_ = [trial.compare(setting, best) for setting in shown]
+        self.simplest_name_ = self.names_[simplest(self.comparisons_)]
+        by_split = [trial.of_splits([k]).mean_losses() for k in range(len(trial.splits))]
+        self.cv_results_ = cv_results(
+            -np.stack(by_split, axis=1),
+            -means,
+            [np.array([judged.times for judged in row]) for row in trial.held_out],
+            trial.settings,
+        )
 
     def cross_fit_predict_proba(self, X) -> np.ndarray:
         """Recalibrate the training samples, each by a map that was not fitted to it.
@@ -477,6 +466,8 @@ class Recalibrator(
 
 
 def _warn_of_harm(loss: str, judged) -> None:
+    if not (judged.difference < 0 and judged.pvalue <= LEVEL):
+        return
     warnings.warn(
         f"The chosen map makes the predictions worse: the cross-validated {loss.replace('_', ' ')} "
         f"rises by {number(-judged.difference)} ± {number(judged.standard_error)} "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Integral
 from typing import Any, NamedTuple
 
@@ -16,20 +17,11 @@ from skcal._groups import INDEPENDENT, Groups, read_splits
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
-from skcal._selection import (
-    LEVEL,
-    warn_of_fits,
-)
+from skcal._selection import LEVEL, warn_of_fits
 from skcal._validation import row_blocks
-from skcal.recalibration.candidates import MapCandidate
 from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.losses import LossComparison
-from skcal.recalibration.mixture import (
-    Mixture,
-    fit_map,
-    mapped_proba,
-    mixture_weights,
-)
+from skcal.recalibration.mixture import Mixture, fit_map, mapped_proba, mixture_weights
 from skcal.recalibration.reading import LabelledPredictions
 from skcal.recalibration.temperature import best_temperature
 
@@ -94,6 +86,7 @@ def _given_splits(cv, data, chosen):
 class JudgedMap(NamedTuple):
     """What a map says of samples that it was not fitted to.
 
+    ``n_train`` is the number of samples of positive weight that it was fitted to.
     ``log_losses`` are those of labels, of shares one for each class of a sample that has a share.
     ``surprise`` is the sum of what was gained over the identity, above its mean if the identity is
     calibrated, and ``variance`` the variance that the sum then has, of groups no less than that of
@@ -101,6 +94,7 @@ class JudgedMap(NamedTuple):
     """
 
     fitted: Any
+    n_train: int
     losses: np.ndarray
     log_losses: np.ndarray
     surprise: float
@@ -111,93 +105,103 @@ class JudgedMap(NamedTuple):
 
 def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap:
     start = time.perf_counter()
-    training = data.take(train)
     with recorded_warnings() as caught:
-        fitted = fit_map(estimator, training)
+        fitted = fit_map(estimator, data.take(train))
         seconds = time.perf_counter() - start
-        judged = judge(fitted, identity, data.take(test), training.n_positive, scoring, seconds)
-    return judged._replace(warnings=[entry.message for entry in caught])
+        judged = judge(fitted, identity, data, train, test, scoring)
+    return judged._replace(
+        times=(seconds, judged.times[1]), warnings=[entry.message for entry in caught]
+    )
 
 
-def judge(fitted, identity, test, n_train, scoring, seconds=0.0) -> JudgedMap:
-    """Judge a fitted map, beside the identity, on samples that it has not seen."""
+def judge(fitted, identity, data, train, test, scoring) -> JudgedMap:
+    """Judge a map that was fitted to some rows, beside the identity, on others."""
     start = time.perf_counter()
-    n_test, n_classes = len(test.X), test.n_classes
-    losses, surprises, variances = np.empty((3, n_test))
+    n_train = data.take(train).n_positive
+    data = data.take(test)
+    losses, surprises, variances = np.empty((3, len(test)))
     logs = []
-    for rows in row_blocks(n_test, 8 * n_classes, most=2**22):
-        p = identity.predict_proba(test.X[rows])
-        q = mapped_proba(fitted, test.X[rows], n_train, n_classes)
-        happened, weight = test.happened[rows], test.weight[rows]
+    for rows in row_blocks(len(test), 8 * data.n_classes, most=2**22):
+        p = identity.predict_proba(data.X[rows])
+        q = mapped_proba(fitted, data.X[rows], n_train, data.n_classes)
+        happened, weight = data.happened[rows], data.weight[rows]
         after = LOSSES[scoring](q)
         losses[rows] = of_outcomes(after, happened)
         each = after if scoring == "neg_log_loss" else log_losses(q)
-        labels = rows_of_shares(happened)[:2] if test.of_shares else None
+        labels = rows_of_shares(happened)[:2] if data.of_shares else None
         logs.append(of_outcomes(each, happened) if labels is None else each[labels])
         with np.errstate(invalid="ignore"):
             gain = np.where(p > 0, LOSSES[scoring](p) - after, 0)
         mean = np.einsum("ij,ij->i", p, gain)
         surprises[rows] = weight * (of_outcomes(gain, happened) - mean)
         variances[rows] = weight**2 * (np.einsum("ij,ij,ij->i", p, gain, gain) - mean**2)
-    times = seconds, time.perf_counter() - start
+    times = 0.0, time.perf_counter() - start
     variances = np.maximum(variances, 0)
     variance = float(variances.sum())
-    if not test.groups.independent:
+    if not data.groups.independent:
         variance = max(
-            test.groups.variance_of_terms(np.sqrt(variances)),
-            float(np.sum(test.groups.sums(surprises) ** 2)),
+            data.groups.variance_of_terms(np.sqrt(variances)),
+            float(np.sum(data.groups.sums(surprises) ** 2)),
         )
     surprise = float(surprises.sum())
-    return JudgedMap(fitted, losses, np.concatenate(logs), surprise, variance, times)
+    return JudgedMap(fitted, n_train, losses, np.concatenate(logs), surprise, variance, times)
 
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """All settings of all candidates on all splits.
+    """All settings of all candidates on all splits, or on some.
 
     Attributes
     ----------
-    candidates : list of MapCandidate
+    names : list of str
+        The candidates.
     owners : ndarray of shape (n_settings,)
         The number of each setting's candidate.
+    settings : list of dict
+        A map and its parameters, as ``cv_results_["params"]`` names them.
     maps : list of maps
         Unfitted, one a setting.
-    tests : list of ndarray
-        Test rows of the splits, which do not overlap.
+    splits : list of (ndarray, ndarray)
+        Training and test rows; test rows do not overlap.
     held_out : list of list of JudgedMap
         By setting and split.
     data : LabelledPredictions
     """
 
-    candidates: list[MapCandidate]
+    names: list[str]
     owners: np.ndarray
+    settings: list[dict]
     maps: list
-    tests: list[np.ndarray]
+    splits: list[tuple[np.ndarray, np.ndarray]]
     held_out: list[list[JudgedMap]]
     data: LabelledPredictions
 
-    def losses(self, setting, splits) -> np.ndarray:
-        """Losses of the test samples of some splits."""
-        return np.concatenate([self.held_out[setting][k].losses for k in splits])
+    def of_splits(self, numbers) -> Trial:
+        """The trial of some splits alone."""
+        return replace(
+            self,
+            splits=[self.splits[k] for k in numbers],
+            held_out=[[row[k] for k in numbers] for row in self.held_out],
+        )
 
-    def weights(self, splits) -> np.ndarray:
-        """Weights of the test samples of some splits."""
-        return np.concatenate([self.data.weight[self.tests[k]] for k in splits])
+    def without(self, split: int) -> Trial:
+        """The trial of all other splits, if there are any."""
+        return self.of_splits([k for k in range(len(self.splits)) if k != split] or [split])
 
-    def _groups_of(self, splits) -> Groups:
-        return self.data.groups.take(np.concatenate([self.tests[k] for k in splits]))
+    @cached_property
+    def tested(self) -> LabelledPredictions:
+        """The test samples."""
+        return self.data.take(np.concatenate([test for _, test in self.splits]))
 
-    def compare(self, setting, other, splits) -> LossComparison:
-        """Compare the losses of two settings on the test samples of some splits."""
-        losses = self.losses(setting, splits), self.losses(other, splits)
-        return LossComparison.of(*losses, self.weights(splits), self._groups_of(splits))
+    def losses(self, setting) -> np.ndarray:
+        """Losses of the test samples."""
+        return np.concatenate([judged.losses for judged in self.held_out[setting]])
 
-    def setting(self, number) -> dict:
-        """A map and its parameters, as ``cv_results_["params"]`` names them."""
-        candidate = self.candidates[self.owners[number]]
-        first = int(np.flatnonzero(self.owners == self.owners[number])[0])
-        setting = candidate.settings[number - first]
-        return {"map": candidate.map} | {f"map__{name}": value for name, value in setting.items()}
+    def compare(self, setting, other) -> LossComparison:
+        """Compare the losses of two settings on the test samples."""
+        tested = self.tested
+        losses = self.losses(setting), self.losses(other)
+        return LossComparison.of(*losses, tested.weight, tested.groups)
 
     def shares_of_mixture(self) -> dict[str, float]:
         """The weight of each candidate in the mixture, which is the last of the maps."""
@@ -205,30 +209,24 @@ class Trial:
         owner_of = {id(map): owner for map, owner in zip(self.maps, self.owners, strict=True)}
         mixture = self.maps[-1]
         for part, weight in zip(mixture.estimators, mixture.weights, strict=True):
-            name = self.candidates[owner_of[id(part)]].name
+            name = self.names[owner_of[id(part)]]
             shares[name] = shares.get(name, 0.0) + float(weight)
         return shares
 
-    def mean_losses(self, splits) -> np.ndarray:
+    def mean_losses(self) -> np.ndarray:
         """Mean loss of each setting, (n_settings,)."""
-        weight = self.weights(splits)
+        weight = self.tested.weight
         counted = weight > 0
-        return np.array(
-            [
-                float(np.average(self.losses(k, splits)[counted], weights=weight[counted]))
-                for k in range(len(self.maps))
-            ]
-        )
+        losses = [self.losses(setting)[counted] for setting in range(len(self.maps))]
+        return np.array([float(np.average(row, weights=weight[counted])) for row in losses])
 
     def best_of_candidates(self, means) -> list[int]:
         """The best setting of each candidate."""
-        return [
-            int(rows[np.argmin(means[rows])])
-            for rows in (np.flatnonzero(self.owners == k) for k in range(len(self.candidates)))
-        ]
+        rows_of = [np.flatnonzero(self.owners == k) for k in range(len(self.names))]
+        return [int(rows[np.argmin(means[rows])]) for rows in rows_of]
 
-    def choose(self, splits, do_no_harm=True) -> int:
-        """The setting that the test samples of some splits choose.
+    def choose(self, do_no_harm=True) -> int:
+        """The setting that the test samples choose.
 
         The identity stays unless the map of the lowest loss gains more than chance would if the
         identity were calibrated, at the 5 % level: given p and the map, mean and variance of the
@@ -239,32 +237,33 @@ class Trial:
         map is taken whose loss is not above the lowest by more than a tenth of the standard error
         of the difference.
         """
-        means = self.mean_losses(splits)
         if len(self.maps) == 1:
             return 0
+        means = self.mean_losses()
         best = 1 + int(np.argmin(means[1:]))
         hedged = getattr(self.maps[best], "_shrinks_to_identity", False)
-        if do_no_harm and not hedged and not self._is_significant(best, means, splits):
+        if do_no_harm and not hedged and not self._is_significant(best, means):
             return 0
         if isinstance(self.maps[-1], Mixture):
             last = len(self.maps) - 1
-            gap = self.compare(last, best, splits)
-            if not (gap.difference > 0 and gap.pvalue < LEVEL / (len(self.candidates) - 1)):
+            gap = self.compare(last, best)
+            if not (gap.difference > 0 and gap.pvalue < LEVEL / (len(self.names) - 1)):
                 return last
         for setting in self.best_of_candidates(means)[1:]:
-            gap = self.compare(setting, best, splits)
+            gap = self.compare(setting, best)
             if setting == best or gap.difference <= _NOT_WORSE * gap.standard_error:
                 return setting
         return best
 
-    def _is_significant(self, setting, means, splits) -> bool:
+    def _is_significant(self, setting, means) -> bool:
         if not means[setting] < means[0]:
             return False
         if np.isinf(means[0]):
             return True
-        surprise = sum(self.held_out[setting][k].surprise for k in splits)
-        variance = sum(self.held_out[setting][k].variance for k in splits)
-        quantile = self._groups_of(splits).quantile(LEVEL, self.weights(splits))
+        surprise = sum(judged.surprise for judged in self.held_out[setting])
+        variance = sum(judged.variance for judged in self.held_out[setting])
+        tested = self.tested
+        quantile = tested.groups.quantile(LEVEL, tested.weight)
         return bool(surprise > quantile * np.sqrt(variance))
 
 
@@ -274,61 +273,61 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     ``mix`` adds a mixture of all; ``progress(results, names)`` yields the results of the fits and
     tells callbacks of them.
     """
-    owners = np.repeat(
-        np.arange(len(candidates)), [len(candidate.settings) for candidate in candidates]
-    )
+    names = [candidate.name for candidate in candidates]
+    owners = np.repeat(np.arange(len(candidates)), [len(c.maps) for c in candidates])
     maps = [unfitted for candidate in candidates for unfitted in candidate.maps]
-    identity = fit_map(maps[0], data)
+    settings = [
+        {"map": candidate.map} | {f"map__{name}": value for name, value in setting.items()}
+        for candidate in candidates
+        for setting in candidate.settings
+    ]
+    identity, judged_data = fit_map(maps[0], data), data
     if not data.groups.independent:
         groups = data.groups.of_outcomes(identity.predict_proba(data.X), data.happened)
-        data = data._replace(groups=groups)
+        judged_data = data._replace(groups=groups)
     calls = [
-        (_fit_and_judge, unfitted, identity, data, train, test, scoring)
+        (_fit_and_judge, unfitted, identity, judged_data, *split, scoring)
         for unfitted in maps
-        for train, test in splits
+        for split in splits
     ]
     results: Iterator[JudgedMap] = one_by_one(calls, n_jobs)
     if progress is not None:
-        results = progress(results, [candidates[k].name for k in np.repeat(owners, len(splits))])
+        results = progress(results, [names[k] for k in np.repeat(owners, len(splits))])
     judged = list(results)
     # Of other warnings, that zeros were made by float32, one will do.
     caught = [warning for result in judged for warning in result.warnings]
     warn_of_fits(caught, "{} fit(s) of maps", most=1)
     held_out = [judged[k : k + len(splits)] for k in range(0, len(judged), len(splits))]
-    tests = [test for _, test in splits]
-    trial = Trial(candidates, owners, maps, tests, held_out, data)
+    trial = Trial(names, owners, settings, maps, splits, held_out, data)
     if not mix:
         return trial
     with recorded_warnings():  # fitted maps have said what they say of these predictions
-        return _with_mixture(trial, identity, data, splits, scoring)
+        return _with_mixture(trial, identity, judged_data, scoring)
 
 
-def _with_mixture(trial, identity, data, splits, scoring) -> Trial:
+def _with_mixture(trial: Trial, identity, data, scoring) -> Trial:
     """Add a mixture of all maps, each fold judging one whose weights come from the other folds."""
-    numbers = range(len(splits))
     mixtures, mixed = [], []
-    for number, (_, test) in enumerate(splits):
-        mixture, used = _mixture(trial, [k for k in numbers if k != number])
+    for number, (_, test) in enumerate(trial.splits):
+        mixture, used = _mixture(trial.without(number))
         mixture.estimators_ = [trial.held_out[k][number].fitted for k in used]
         mixture.n_features_in_, mixture.classes_ = data.X.shape[1], np.arange(data.n_classes)
         mixtures.append(mixture)
         held_out_data = data.take(test)
         mixed.append(held_out_data._replace(X=mixture.predict_proba(held_out_data.X)))
     held_out = []
-    for number, (train, test) in enumerate(splits):
-        mixture = mixtures[number]
-        mixture.temperature = _temperature_of([mixed[k] for k in numbers if k != number])
-        n_train = data.take(train).n_positive
-        held_out.append(judge(mixture, identity, data.take(test), n_train, scoring))
-    mixture, _ = _mixture(trial, numbers)
+    for number, (mixture, split) in enumerate(zip(mixtures, trial.splits, strict=True)):
+        mixture.temperature = _temperature_of(mixed[:number] + mixed[number + 1 :])
+        held_out.append(judge(mixture, identity, data, *split, scoring))
+    mixture, _ = _mixture(trial)
     mixture.temperature = _temperature_of(mixed)
-    return Trial(
-        [*trial.candidates, MapCandidate("Mixture", mixture, [{}], [mixture])],
-        np.append(trial.owners, len(trial.candidates)),
-        [*trial.maps, mixture],
-        trial.tests,
-        [*trial.held_out, held_out],
-        data,
+    return replace(
+        trial,
+        names=[*trial.names, "Mixture"],
+        owners=np.append(trial.owners, len(trial.names)),
+        settings=[*trial.settings, {"map": mixture}],
+        maps=[*trial.maps, mixture],
+        held_out=[*trial.held_out, held_out],
     )
 
 
@@ -344,11 +343,10 @@ def _temperature_of(mixed: list[LabelledPredictions]) -> float:
     return float(best_temperature(log_probabilities(proba), codes, weight))
 
 
-def _mixture(trial: Trial, splits) -> tuple[Mixture, np.ndarray]:
-    """The mixture that some splits choose, unfitted, and the numbers of its maps."""
-    columns = [np.concatenate([row[k].log_losses for k in splits]) for row in trial.held_out]
-    judged = trial.data.take(np.concatenate([trial.tests[k] for k in splits])).as_labels()
-    weights = mixture_weights(np.stack(columns, axis=1), judged.weight)
+def _mixture(trial: Trial) -> tuple[Mixture, np.ndarray]:
+    """The mixture that the test samples choose, unfitted, and the numbers of its maps."""
+    columns = [np.concatenate([judged.log_losses for judged in row]) for row in trial.held_out]
+    weights = mixture_weights(np.stack(columns, axis=1), trial.tested.as_labels().weight)
     used = np.flatnonzero(weights)
     return Mixture([trial.maps[k] for k in used], weights[used]), used
 
@@ -397,42 +395,58 @@ class FoldMap(NamedTuple):
     n_train: int
 
 
-def judge_choice(
-    trial: Trial, data: LabelledPredictions, splits, do_no_harm: bool, unchanged: bool
-) -> tuple[list[FoldMap], OutOfFold, dict[str, LossComparison]]:
-    """Compare losses before and after, each fold by a map that the other folds choose.
+class Choice(NamedTuple):
+    """The setting that is chosen, and what the choice changes, each fold by a choice of the others.
 
-    ``unchanged`` means that they choose the identity.
+    Attributes
+    ----------
+    setting : int
+    is_reverted : bool
+        Whether what the other folds choose does harm, so that the identity is chosen.
+    fold_maps : list of FoldMap
+    out_of_fold : OutOfFold
+    comparison : dict of LossComparison
+        By names of losses.
     """
+
+    setting: int
+    is_reverted: bool
+    fold_maps: list[FoldMap]
+    out_of_fold: OutOfFold
+    comparison: dict[str, LossComparison]
+
+
+def judged_choice(trial: Trial, do_no_harm: bool, loss: str) -> Choice:
+    """Choose a setting, and the identity if the choice of the other folds raises the loss."""
+    setting = trial.choose(do_no_harm)
+    numbers = range(len(trial.splits))
+    # If all folds choose the identity, so do all but one.
+    of_folds = [trial.without(k).choose(do_no_harm) if setting else 0 for k in numbers]
+    choice = _judged(trial, setting, of_folds)
+    gap = choice.comparison[loss]
+    if do_no_harm and gap.difference < -gap.standard_error:
+        return _judged(trial, 0, [0 for _ in numbers])._replace(is_reverted=True)
+    return choice
+
+
+def _judged(trial: Trial, setting: int, of_folds: list[int]) -> Choice:
+    """Compare losses before and after, each fold by its own setting."""
+    data, rows = trial.data, np.sort(np.concatenate([test for _, test in trial.splits]))
+    maps = []
+    for number, untested in enumerate(_untested_rows(data, trial.splits)):
+        judged = trial.held_out[of_folds[number]][number]
+        maps.append(FoldMap(trial.splits[number][1], untested, judged.fitted, judged.n_train))
     with recorded_warnings():  # the maps have said what they say of these predictions
-        identity = fit_map(trial.maps[0], data)
-        maps = _fold_maps(trial, data, splits, do_no_harm, unchanged)
-        rows = np.sort(np.concatenate([fold_map.test for fold_map in maps]))
         after = cross_fitted(maps, data.X, data.n_classes)[rows]
-        before = identity.predict_proba(data.X[rows])
-    judged = data.take(rows)
-    happened, weight, groups = judged.happened, judged.weight, judged.groups
+        before = fit_map(trial.maps[0], data).predict_proba(data.X[rows])
+    tested = data.take(rows)
+    outcomes, others = (tested.happened, tested.happened), (tested.weight, tested.groups)
     comparison = {
-        name: LossComparison.of_predictions(
-            LOSSES[score], (before, after), (happened, happened), weight, groups
-        )
+        name: LossComparison.of_predictions(LOSSES[score], (before, after), outcomes, *others)
         for name, score in SCORES.items()
     }
-    out_of_fold = OutOfFold(rows, before, after, happened, weight, groups)
-    return maps, out_of_fold, comparison
-
-
-def _fold_maps(trial: Trial, data, splits, do_no_harm, unchanged) -> list[FoldMap]:
-    """For each split the map that the others choose, or the identity."""
-    maps = []
-    untested = _untested_rows(data, splits)
-    for number, (train, test) in enumerate(splits):
-        others = [k for k in range(len(splits)) if k != number] or [number]
-        setting = 0 if unchanged else trial.choose(others, do_no_harm)
-        fitted = trial.held_out[setting][number].fitted
-        n_train = int(np.count_nonzero(data.weight[train]))
-        maps.append(FoldMap(test, untested[number], fitted, n_train))
-    return maps
+    out_of_fold = OutOfFold(rows, before, after, tested.happened, *others)
+    return Choice(setting, False, maps, out_of_fold, comparison)
 
 
 def _untested_rows(data, splits) -> list[np.ndarray]:
