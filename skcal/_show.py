@@ -9,7 +9,7 @@ import math
 import re
 import textwrap
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -98,11 +98,9 @@ def rounded(value) -> str:
         return "–"
     if isinstance(value, bool) or not isinstance(value, int | float):
         return str(value)
-    if value != value:
-        return "–"
     if isinstance(value, int):
         return f"{value:,}"
-    return f"{value:.4g}" if math.isfinite(value) else str(value)
+    return f"{value:.4g}" if value == value else "–"
 
 
 def one_line(text, width: int = 60) -> str:
@@ -223,8 +221,6 @@ class Table:
         Sentences below the table.
     chosen : int
         The row that stands out; -1 for none.
-    remarks : dict of int to str
-        What is said of single rows.
     """
 
     columns: Sequence[str]
@@ -233,7 +229,6 @@ class Table:
     title: str = ""
     notes: Sequence[str] = ()
     chosen: int = -1
-    remarks: Mapping[int, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, columns: Mapping[str, Any], most: int = 10) -> Table:
@@ -270,10 +265,7 @@ class Table:
                 start = "  ".join([*cells[:-1], ""])
                 line = wrapped(row[-1], start, " " * len(start))
             lines.append(line)
-        n_head = len(table) - len(rows)
-        for k in self.remarks:
-            lines[n_head + k] += "  *"
-        return [*lines, *(f"* {remark}" for remark in dict.fromkeys(self.remarks.values()))]
+        return lines
 
     def html(self, kind: str = "skcal-scroll", most: int | None = None) -> str:
         """The title, the table, of at most ``most`` rows, and the notes, all of it escaped."""
@@ -295,11 +287,10 @@ class Table:
         name, *cells = map(rounded, row)
         part = name.startswith("  ")
         kind = ' class="skcal-chosen"' if k == self.chosen else ' class="skcal-part"' * part
-        remark = f" <small>{html_text(self.remarks[k])}</small>" if k in self.remarks else ""
         others = "".join(
             f"<td{side}>{html_text(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=True)
         )
-        first = f'<th scope="row"{sides[0]}>{_isolated(name.strip())}{remark}</th>'
+        first = f'<th scope="row"{sides[0]}>{_isolated(name.strip())}</th>'
         return f"<tr{kind}>{first}{others}</tr>\n"
 
     def csv(self) -> str:
@@ -372,7 +363,7 @@ class ShownRounded:
     def _shown(self) -> list[tuple[str, Any]]:
         """Names and values of the fields that are known."""
         result: Any = self
-        shown = [(one.name, getattr(result, one.name)) for one in fields(result) if one.repr]
+        shown = [(part.name, getattr(result, part.name)) for part in fields(result) if part.repr]
         return [
             (name.replace("_", " "), value)
             for name, value in shown
@@ -403,13 +394,16 @@ class ShownColumns:
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The arrays in the order of the fields; ``thresholds`` are called ``threshold``."""
-        result: Any = self
-        values = {one.name: getattr(result, one.name) for one in fields(result)}
         return {
             "threshold" if name == "thresholds" else name: value
-            for name, value in values.items()
+            for name, value in self._values()
             if isinstance(value, np.ndarray)
         }
+
+    def _values(self) -> list[tuple[str, Any]]:
+        """Names and values of the fields."""
+        result: Any = self
+        return [(part.name, getattr(result, part.name)) for part in fields(result)]
 
     def _caption(self) -> tuple[str, str]:
         """The title of the table, and what its columns are."""
@@ -419,14 +413,12 @@ class ShownColumns:
         return Table.of(self._columns())
 
     def __repr__(self):
-        result: Any = self
-        values = {one.name: getattr(result, one.name) for one in fields(result)}
-        told = [
+        others = [
             f"{name}={plain(value)!r}"
-            for name, value in values.items()
+            for name, value in self._values()
             if not isinstance(value, np.ndarray | None)
         ]
-        return f"{type(self).__name__}({', '.join(told)})"
+        return f"{type(self).__name__}({', '.join(others)})"
 
     def __str__(self):
         title, note = self._caption()

@@ -101,12 +101,6 @@ def tempered():
 @pytest.fixture
 def few_draws(monkeypatch):
     """199 draws suffice for what reports print; how many there are is asked elsewhere."""
-    from skcal.hypothesis_tests import joint
-    from skcal.report import compare, findings
+    from report_cases import draw_few
 
-    scan = findings.scan_of
-    for module in (joint, compare):
-        monkeypatch.setattr(module, "default_resamples", lambda n_samples: 199)
-    monkeypatch.setattr(
-        findings, "scan_of", lambda sample, level, _, *more: scan(sample, level, 199, *more)
-    )
+    draw_few(monkeypatch)

@@ -5,7 +5,9 @@ import functools
 import numpy as np
 
 from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
-from skcal.report import calibration_report
+from skcal.hypothesis_tests import calibration_test, joint
+from skcal.hypothesis_tests.scan import scan_of
+from skcal.report import calibration_report, compare, findings
 
 HOSTILE = "<script>alert('x')</script>"
 CANDIDATES = [
@@ -14,6 +16,20 @@ CANDIDATES = [
     (PlugIn(TemperatureScaling()), {}),
 ]
 OPTIONS = {"candidates": CANDIDATES, "n_resamples": 99, "random_state": 0}
+
+
+def draw_few(monkeypatch):
+    """Let reports, and the tests behind their verdicts, make 199 draws."""
+    for module in (joint, compare):
+        monkeypatch.setattr(module, "default_resamples", lambda n_samples: 199)
+    few = lambda sample, level, _, *more: scan_of(sample, level, 199, *more)  # noqa: E731
+    monkeypatch.setattr(findings, "scan_of", few)
+
+
+def verdict_test(y_true, y_proba, **options):
+    """The test of a verdict as users call it, of as many draws as reports make now."""
+    draws = {"n_resamples": joint.default_resamples(len(y_true)), "random_state": 0}
+    return calibration_test(y_true, y_proba, **draws, **options)
 
 
 @functools.cache

@@ -113,7 +113,7 @@ def _lines_of_gate(results, full, most) -> list[str]:
 def _find(name, predictions, notion, options, limits) -> Findings:
     how = {"n_jobs": options.n_jobs, "resolution": options.resolution, "limits": limits}
     sample = limits.sample if limits else predictions.sample(notion)
-    return Findings(**find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how))
+    return find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how)
 
 
 def _answer_as_data(findings: Findings) -> dict:

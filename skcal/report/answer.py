@@ -96,12 +96,10 @@ def _size(error: float, tolerance: float) -> tuple[str, str]:
 
 def side_of(found) -> str:
     """``Overconfident`` or ``Too high on average``, by what is significant and makes the error."""
-    test, view, positive = found.test, found.overview, found.notion.of_positive_class
-    average = abs(view.mean_confidence - view.accuracy)
-    if positive:
-        average = abs(view.mean_predictions[-1] - view.base_rates[-1])
-    if test.direction and (average >= _OF_AVERAGE * found.error.estimate or not test.spread):
-        if positive:
+    test, (mean, rate) = found.test, found.overview.averages(found.notion)
+    off_on_average = abs(mean - rate) >= _OF_AVERAGE * found.error.estimate
+    if test.direction and (off_on_average or not test.spread):
+        if found.notion.of_positive_class:
             return f"{test.direction.capitalize()} on average"
         return "Overconfident" if test.direction == "too high" else "Underconfident"
     if test.spread:
@@ -138,20 +136,8 @@ def _wrong_classes(found) -> str:
 
 def range_sentence(one, view, notion) -> str:
     """How far the predictions of a range are from what happened there."""
-    place = _place(one, view)
-    said, happened = share(one.predicted), share(one.observed)
-    cases = size_in_words(one, "cases")
-    if notion.of_positive_class:
-        return (
-            f"{place[0].upper()}{place[1:]} average {said}, but the event happened in {happened} "
-            f"({cases})."
-        )
-    place = place.replace("predictions", "confidences")
-    what = "answers" if notion.of_answers else "predictions"
-    return (
-        f"{place[0].upper()}{place[1:]} average {said}, but {happened} of the {what} are right "
-        f"({cases})."
-    )
+    gap = _gap_sentence(_place(one, view), one.predicted, one.observed, notion)
+    return f"{gap} ({size_in_words(one, 'cases')})."
 
 
 def _place(one, view) -> str:
@@ -170,14 +156,21 @@ def _place(one, view) -> str:
 
 def average_sentence(view, notion) -> str:
     """The mean prediction and the observed frequency of all samples."""
-    if notion.of_positive_class:
-        mean, rate = view.mean_predictions[-1], view.base_rates[-1]
-        return f"Predictions average {share(mean)}, but the event happened in {share(rate)}."
-    what = "answers" if notion.of_answers else "predictions"
-    return (
-        f"Confidences average {share(view.mean_confidence)}, but {share(view.accuracy)} of the "
-        f"{what} are right."
-    )
+    mean, rate = view.averages(notion)
+    return f"{_gap_sentence('predictions', mean, rate, notion)}."
+
+
+def _gap_sentence(place, predicted, observed, notion) -> str:
+    """``Predictions of 14 % or more average 31 %, but the event happened in 20 %``."""
+    happened = f"the event happened in {share(observed)}"
+    if not notion.of_positive_class:
+        place = place.replace("predictions", "confidences")
+        happened = f"{share(observed)} of the {_answers(notion)} are right"
+    return f"{place[0].upper()}{place[1:]} average {share(predicted)}, but {happened}"
+
+
+def _answers(notion) -> str:
+    return "answers" if notion.of_answers else "predictions"
 
 
 def impossible_outcomes(found) -> str:
@@ -236,8 +229,8 @@ def _samples_needed(found) -> list[str]:
 
 def worst_range(test, notion) -> str:
     """How many events a decision about a range of predictions can get wrong."""
-    what = "right predictions" if notion.of_largest and notion.single else "events"
-    what = "right answers" if notion.of_answers else what
+    right = notion.of_answers or (notion.of_largest and notion.single)
+    what = f"right {_answers(notion)}" if right else "events"
     return (
         f"acting on any range: at most {per_thousand(test.high)} {what} per 1,000 of all cases "
         f"more or fewer than predicted ({percent(test.confidence_level)} confidence)"

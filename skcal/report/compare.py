@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,44 +36,31 @@ _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 # Several labels of a sample
 
 
-class LabelPairs(NamedTuple):
-    """Samples of several labels as pairs of a sample and a label, whose labels are subgroups.
-
-    ``by_label`` and ``compare_by_label`` are the samples of both models, without those of weight 0.
-    """
-
-    y_true: np.ndarray
-    y_proba: np.ndarray
-    by: dict[str, np.ndarray]
-    sample_weight: np.ndarray | None
-    groups: np.ndarray
-    segments: Any
-    compare: np.ndarray | None
-    by_label: Sample
-    compare_by_label: Sample | None
-
-
-def pairs_of_labels(
-    y_true, y_proba, *, by, sample_weight, groups, segments, compare, labels, pos_label, from_logits
-) -> LabelPairs:
+def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dict) -> tuple:
     """Arguments of a report of which any of several labels may hold, as those of one outcome.
 
-    The pairs of a sample depend on each other, and so do those of a group.
+    They are pairs of a sample and a label, and labels are subgroups. The pairs of a sample depend
+    on each other, and so do those of a group.
+
+    Returns
+    -------
+    y_true, y_proba, by, sample_weight, groups, segments, compare
+        The arguments.
+    by_label, compare_by_label : Sample
+        The samples of both models, without those of weight 0; None if there is no second one.
     """
-    options = {"notion": "multi-label", "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "keep_weightless": True}
-    sample = read_sample(y_true, y_proba, groups=groups, **options)
+    sample = read_sample(y_true, y_proba, groups=groups, keep_weightless=True, **options)
     n, n_labels = sample.proba.shape
     rows = np.repeat(np.arange(n), n_labels)
     columns = {"label": np.tile(sample.classes.astype(str), n)}
     if by is not None:
-        named = isinstance(by, Mapping) or column_names(by) is not None
+        named = {name or "subgroup": column for name, column in _columns_of(by).items()}
         with errors_of_features("by"):
-            beside = dict(read_columns(by if named else {"subgroup": by}, n))
-        if "label" in beside:
+            given = dict(read_columns(named, n))
+        if "label" in given:
             reason = "has a column 'label', as are called the subgroups of each label."
             raise InputError("by", reason, "Give it another name.")
-        columns |= {name: column[rows] for name, column in beside.items()}
+        columns |= {name: column[rows] for name, column in given.items()}
     if segments is not None:
         with errors_of_features("segments"):
             segments = {name: column[rows] for name, column in read_columns(segments, n)}
@@ -82,13 +69,14 @@ def pairs_of_labels(
         compare = columns_of_labels(compare, "compare")
         _require_same_shape(compare, sample.proba)
         names = "y_true", "compare"
-        second = read_sample(y_true, compare, names=names, groups=groups, **options)
+        given = {"names": names, "groups": groups, "keep_weightless": True, **options}
+        second = read_sample(y_true, compare, **given)
         compare, second = second.proba.ravel(), second.take(counted)
-    return LabelPairs(
+    return (
         np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
         sample.proba.ravel(),
         columns,
-        None if sample_weight is None else sample.weight[rows],
+        None if options["sample_weight"] is None else sample.weight[rows],
         rows if groups is None else np.asarray(groups)[rows],
         segments,
         compare,
@@ -98,21 +86,19 @@ def pairs_of_labels(
 
 
 def precisions_of_labels(
-    y_true, y_proba, notion: str, *, sample_weight, compare, labels, pos_label, from_logits
+    y_true, y_proba, compare, options: dict
 ) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
     """Shares of the K first labels that hold, the precision that is promised, and their names."""
     if compare is not None:
         raise InputError(
             "compare",
-            f"is not for notion={notion!r}, where each model ranks labels of its own first, so "
-            "that outcomes differ.",
+            f"is not for notion={options['notion']!r}, where each model ranks labels of its own "
+            "first, so that outcomes differ.",
             "Make a report of each model.",
         )
-    options = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "keep_weightless": True}
-    sample = read_sample(y_true, y_proba, **options)
+    sample = read_sample(y_true, y_proba, keep_weightless=True, **options)
     [problem] = sample.problems()
-    k = int(notion.rpartition("-")[2])
+    k = int(sample.notion.rpartition("-")[2])
     held = np.rint(k * problem.outcomes[:, 0]) / k
     first = "the first label" if k == 1 else f"a label of the first {k}"
     return np.column_stack([1 - held, held]), problem.features[:, 0], (f"not {first}", first)
@@ -144,16 +130,20 @@ def heterogeneity(by, rows: Sample, sample: Sample, level: float) -> list[Hetero
     """How O/E differs between the subgroups of each column that makes at least five."""
     if not sample.notion.of_positive_class:
         return []
-    names = list(by) if isinstance(by, Mapping) else column_names(by)
-    columns = {"": by} if names is None else {name: by[name] for name in names}
     found = []
-    for name, column in columns.items():
-        parts = [part for _, part in read_subgroups(column, len(rows.weight), rows.weight)]
+    for name, column in _columns_of(by).items():
+        parts = [part for _, part in _subgroups_of(column, len(rows.weight), rows.weight)]
         if len(parts) >= _FEWEST_CENTRES:
             events = [_events(sample_of(sample, part)) for part in parts]
             observed, expected, variance = np.transpose(events)
-            found.append(heterogeneity_of_ratios(str(name), observed, expected, variance, level))
+            found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
     return found
+
+
+def _columns_of(by) -> dict[str, Any]:
+    """The columns that make subgroups by name; that of a single one is empty."""
+    names = list(by) if isinstance(by, Mapping) else column_names(by)
+    return {"": by} if names is None else {str(name): by[name] for name in names}
 
 
 def _events(sample: Sample) -> tuple[float, float, float]:
@@ -161,8 +151,7 @@ def _events(sample: Sample) -> tuple[float, float, float]:
     [problem] = sample.problems()
     weight, happened = problem.weight / problem.weight.mean(), problem.outcomes[:, 0]
     rate = np.average(happened, weights=weight)
-    terms = weight * (happened - rate)
-    variance = sample.groups.variance_of_sum(terms)
+    variance = sample.groups.variance_of_sum(weight * (happened - rate))
     return weight @ happened, weight @ problem.features[:, 0], float(variance)
 
 
@@ -171,22 +160,23 @@ def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tupl
 
     Given weights, rows are numbered among the samples of positive weight.
     """
-    names = list(by) if isinstance(by, Mapping) else column_names(by)
-    if names is not None:
-        return [
-            (f"{name} = {value}", rows)
-            for name in names
-            for value, rows in read_subgroups(by[name], n_samples, weight)
-        ]
-    groups = plain_labels(by, "by")
+    return [
+        (f"{name} = {value}" if name else value, rows)
+        for name, column in _columns_of(by).items()
+        for value, rows in _subgroups_of(column, n_samples, weight)
+    ]
+
+
+def _subgroups_of(column, n_samples, weight) -> list[tuple]:
+    groups = plain_labels(column, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")
     groups = groups if weight is None else groups[weight > 0]
     try:
-        names, codes = np.unique(groups, return_inverse=True)
+        values, codes = np.unique(groups, return_inverse=True)
     except TypeError as error:
         raise ValueError(f"by cannot be sorted ({error}). Pass strings.") from error
-    names = [str(plain_label(name)) for name in names.tolist()]
+    names = [str(plain_label(value)) for value in values.tolist()]
     parts = [(name, np.flatnonzero(codes == k)) for k, name in enumerate(names)]
     parts.sort(key=lambda part: _natural_order(part[0]))
     for label, rows in parts:
@@ -336,7 +326,8 @@ def compare_models(
         affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
         if affordable and first.groups.independent:
             tests.append(attempt(f"{notion} comparison, SKCE", _paired_test, *asked, "skce"))
-    difference = attempt("difference of calibration errors", _difference, first, second, settings)
+    both = first, second, settings.confidence_level
+    difference = attempt("difference of calibration errors", difference_of_errors, *both)
     return ModelComparison(
         others,
         difference,
@@ -344,10 +335,6 @@ def compare_models(
         _score_tests(*pairs, others.scores, settings),
         attempt.messages,
     )
-
-
-def _difference(first, second, settings) -> ErrorDifference:
-    return difference_of_errors(first, second, settings.confidence_level)
 
 
 def _paired_test(first, second, settings, notion, method) -> PairedTest:
@@ -358,7 +345,6 @@ def _paired_test(first, second, settings, notion, method) -> PairedTest:
         second.proba,
         second_y_true=None if same else second.y_true,
         notion=notion,
-        labels=first.classes,
         method=method,
         **beside(first),
     )

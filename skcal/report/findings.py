@@ -12,7 +12,6 @@ from sklearn.base import clone
 
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
-from skcal._validation import is_significant
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.rounding import step_of
@@ -52,6 +51,12 @@ class Overview:
     largest: float
     n_certain: int
     of_shares: bool
+
+    def averages(self, notion: Notion) -> tuple[float, float]:
+        """The mean prediction and the observed frequency, of events or of right predictions."""
+        if notion.of_positive_class:
+            return self.mean_predictions[-1], self.base_rates[-1]
+        return self.mean_confidence, self.accuracy
 
 
 @dataclass(frozen=True)
@@ -118,9 +123,7 @@ class Findings:
     @property
     def is_significant(self) -> bool:
         """Whether the verdict is "miscalibrated"."""
-        if self.test is None or self.error is None:
-            return False
-        return is_significant(self.test.pvalue, self.error.confidence_level)
+        return self.error is not None and self.error.is_significant
 
     @property
     def ranges(self) -> list:
@@ -184,8 +187,8 @@ def find(
     resolution: float | str | None = "auto",
     by_label: Sample | None = None,
     limits: ErrorLimits | None = None,
-) -> dict[str, Any]:
-    """Compute the fields of :class:`Findings`; the test and the error may be known already.
+) -> Findings:
+    """Compute the numbers behind the answer; the test and the error may be known already.
 
     Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
     """
@@ -193,35 +196,35 @@ def find(
     if isinstance(resolution, Real):
         step_of(whole.problems(), resolution)  # a wrong step is no lack of samples
     test = test or attempt("test", verdict_of, whole, n_jobs, resolution)
-    found: dict[str, Any] = {
-        "name": attempt.name,
-        "notion": sample.notion,
-        "overview": _overview(sample),
-        "test": test,
-        "error": None,
-        "tolerance": _tolerance(sample, max_error),
-        "usual_tolerance": _tolerance(sample, None),
-        "gate": None,
-        "gain": None,
-        "scan": None,
-        "other_side": None,
-        "doubt": doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
-    }
+    tolerance = _tolerance(sample, max_error)
+    scan = other_side = error = gate = gain = None
     if sample.notion.single:
-        found["scan"] = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
-        if found["scan"] is not None and found["scan"].ranges and test is not None:
-            found["other_side"] = _other_side(sample, found["scan"].ranges, test.spread)
+        scan = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
     if test is not None:
+        if scan is not None and scan.ranges:
+            other_side = _other_side(sample, scan.ranges, test.spread)
         limits = limits or ErrorLimits(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
-        found["error"] = error
-        if error is not None and not is_significant(test.pvalue, confidence_level):
-            known = partial(bounded, limits=limits, pvalue=test.pvalue)
-            bounds = whole, "calibration", found["tolerance"], confidence_level
-            found["gate"] = attempt("samples needed", known, *bounds)
-        elif error is not None and not of_part:
-            found["gain"] = attempt("recalibration", _gain, sample, whole, error)
-    return found
+    if error is not None and not error.is_significant:
+        known = partial(bounded, limits=limits, pvalue=test.pvalue)
+        bounds = whole, "calibration", tolerance, confidence_level
+        gate = attempt("samples needed", known, *bounds)
+    elif error is not None and not of_part:
+        gain = attempt("recalibration", _gain, sample, whole, error)
+    return Findings(
+        name=attempt.name,
+        notion=sample.notion,
+        overview=_overview(sample),
+        test=test,
+        error=error,
+        tolerance=tolerance,
+        usual_tolerance=_tolerance(sample, None),
+        gate=gate,
+        gain=gain,
+        scan=scan,
+        other_side=other_side,
+        doubt=doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
+    )
 
 
 def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
@@ -274,14 +277,14 @@ def inside(sample: Sample, test: JointTestResult | None) -> Sample:
 
 
 def _overview(sample) -> Overview:
-    rows, own = two_columns(sample.proba), weighted(sample).get("sample_weight")
+    rows, weight = two_columns(sample.proba), _weight_of(sample)
     features = [problem.features for problem in sample.problems() if len(problem.features)]
     n_groups = len(np.unique(sample.groups.units(len(rows))))
     return Overview(
         n_samples=len(rows),
         n_groups=n_groups if n_groups < len(rows) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
-        effective_size=None if own is None else float(own.sum() ** 2 / (own @ own)),
+        effective_size=None if weight is None else float(weight.sum() ** 2 / (weight @ weight)),
         base_rates=sample.frequencies.tolist(),
         mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
         accuracy=sample.accuracy,
@@ -335,22 +338,19 @@ def _gain(sample, whole, error) -> Gain:
     return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)
 
 
-def asked(sample: Sample) -> dict:
-    """The notion and the classes of the columns, for public functions."""
-    return {"notion": sample.notion, "labels": sample.classes}
-
-
-def weighted(sample) -> dict:
-    """The weights of samples where they differ, for public functions, which count votes again."""
+def _weight_of(sample) -> np.ndarray | None:
+    """The weights of samples where they differ, as they are without the numbers of votes."""
     weight = sample.weight
     if sample.votes is not None and not np.isnan(sample.votes).any():
         weight = np.divide(weight, sample.votes, out=np.zeros(len(weight)), where=weight > 0)
     counted = weight[weight > 0]
     same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
-    return {} if same else {"sample_weight": weight}
+    return None if same else weight
 
 
 def beside(sample) -> dict:
-    """Weights, and the groups of samples that depend on each other, for public functions."""
-    groups = {} if sample.groups.independent else {"groups": sample.groups.codes}
-    return {**weighted(sample), **groups}
+    """The classes of the columns, and weights and groups if there are any, for public functions."""
+    weight = _weight_of(sample)
+    options: dict[str, Any] = {"labels": sample.classes}
+    options |= {} if weight is None else {"sample_weight": weight}
+    return options | ({} if sample.groups.independent else {"groups": sample.groups.codes})

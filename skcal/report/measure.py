@@ -176,33 +176,38 @@ def measure(
     attempt, level = Attempts(name, settings.verbose), settings.confidence_level
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
     options |= {"resolution": settings.resolution, "by_label": by_label}
-    found = find(attempt, sample, level, settings.max_error, test, **options)
-    findings = Findings(**found)
+    findings = find(attempt, sample, level, settings.max_error, test, **options)
     refuted, inner = findings.is_significant, inside(sample, findings.test)
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
     scores = [attempt(score[0], _decomposed, inner, *score) for score in _asked_scores(sample)]
-    decision, at_prevalence = attempt("decision curve", _decisions, sample, settings) or (None,) * 2
-    n_curves = None if of_part else min(settings.n_resamples, _CURVES)
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
     asked = Attempts(name, settings.verbose)  # short reports, too, say which metric failed
     own = [asked(called, _own, sample, called, metric, settings) for called, metric in given]
-    searches = {
-        notion: attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
-        for notion in (_searched_notions(whole) if settings.search else [])
-    }
-    searches = {notion: search for notion, search in searches.items() if search is not None}
+    searches: dict[str, CalibrationErrorSearchCV] = {}
+    for notion in _searched_notions(whole) if settings.search else []:
+        search = attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
+        searches |= {} if search is None else {notion: search}
+    cutoff = attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level)
+    validation = curve = decision = at_prevalence = None
+    if sample.notion.of_positive_class:
+        n_curves = None if of_part else min(settings.n_resamples, _CURVES)
+        validation = attempt("validation", _validated, inner, settings, refuted, n_curves)
+        curve = attempt("calibration curve", _curve_display, name, sample, level)
+        rate, decisions = sample.frequencies[1:], ("decision curve", _decision_curve)
+        decision = attempt(*decisions, sample, level)
+        at_prevalence = attempt(*decisions, sample, level, rate)
     return Measures(
-        **found,
-        cutoff=attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level),
+        **vars(findings),
+        cutoff=cutoff,
         ece=ece,
         scores=[part for part in scores if part is not None],
         sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
-        own=[one for one in own if one is not None],
-        validation=attempt("validation", _validated, inner, settings, refuted, n_curves),
-        curve=attempt("calibration curve", _curve_display, name, sample, settings),
+        own=[metric for metric in own if metric is not None],
+        validation=validation,
+        curve=curve,
         decision=decision,
         at_prevalence=at_prevalence,
         searches=searches,
@@ -236,16 +241,17 @@ def fit_search(sample: Sample, settings: Settings, notion):
     if size < n_samples:
         rng = np.random.default_rng(settings.random_state)
         sample = sample.take(np.sort(rng.choice(n_samples, size=size, replace=False)))
+    data = beside(sample)
     return CalibrationErrorSearchCV(
         settings.candidates,
         notion,
-        labels=sample.classes,
+        labels=data.pop("labels"),
         cv=settings.cv,
         outer_cv=settings.outer_cv,
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
         random_state=settings.random_state,
-    ).fit(sample.proba, sample.y_true, **beside(sample))
+    ).fit(sample.proba, sample.y_true, **data)
 
 
 def tuned_error(search, settings: Settings, refuted: bool) -> dict:
@@ -265,19 +271,14 @@ def tuned_error(search, settings: Settings, refuted: bool) -> dict:
 # Binned errors
 
 
-def _interval(estimate, low, high, refuted) -> dict[str, float]:
-    """An interval from 0 unless calibration is refuted; noise may raise the estimate above it."""
-    low = min(max(float(low), 0.0), estimate) if refuted else 0.0
-    return {"estimate": float(estimate), "low": low, "high": float(np.clip(high, low, 1.0))}
-
-
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
     warn_of_few_events(sample)
     rule, level = BinRule.of(settings.n_bins, settings.strategy), settings.confidence_level
     of_counts, n_resamples = ece_of_counts(sample, rule), settings.n_resamples
     about = len(sample.codes), sample.groups, n_resamples, settings.random_state, settings.n_jobs
-    estimate = of_counts(np.ones(len(sample.codes), dtype=np.intp))
+    estimate = float(of_counts(np.ones(len(sample.codes), dtype=np.intp)))
     interval = interval_of_counts(estimate, of_counts, *about, level)
+    low = min(max(float(interval.low), 0.0), estimate) if refuted else 0.0  # noise may raise it
     bins = {"n_bins": settings.n_bins, "strategy": settings.strategy}
     rng, n_jobs = check_random_state(settings.random_state), settings.n_jobs
     ece = "expected_calibration_error"
@@ -287,7 +288,9 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     count = max(counts, key=lambda count: np.count_nonzero(count < 10))
     return BinnedEce(
         notion=sample.notion,
-        **_interval(interval.estimate, interval.low, interval.high, refuted),
+        estimate=estimate,
+        low=low,
+        high=float(np.clip(interval.high, low, 1.0)),
         null_mean=float(null.mean()),
         null_limit=float(np.quantile(null, level, axis=-1).mean()),  # as if labels moved together
         n_bins=len(count),
@@ -299,7 +302,7 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
 
 def _own(sample, name, metric, settings) -> OwnMetric:
     """A metric of the samples, of their notion if it takes one, with its interval."""
-    options: dict[str, Any] = {"labels": sample.classes, **beside(sample), **settings.resampling}
+    options = beside(sample) | settings.resampling
     if "notion" in signature(metric).parameters:
         options["notion"] = sample.notion
     level = settings.confidence_level
@@ -329,11 +332,10 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
 
 def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
-    sample = sample._replace(notion=notion)
     if not notion.scalar:
-        parts = parts_of(sample, score, BinRule(15, "median-variance"))
-        return Score(name, notion, parts.score)
-    parts = parts_of(sample, score)
+        bins = BinRule(15, "median-variance")
+        return Score(name, notion, parts_of(sample._replace(notion=notion), score, bins).score)
+    parts = parts_of(sample._replace(notion=notion), score)
     saved = parts.miscalibration, parts.discrimination, parts.uncertainty
     return Score(name, notion, parts.score, *saved)
 
@@ -341,9 +343,7 @@ def _decomposed(sample, name, notion, score) -> Score:
 # Predictions of one outcome, and figures
 
 
-def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None:
-    if not sample.notion.of_positive_class:
-        return None
+def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures:
     level, seed = settings.confidence_level, settings.random_state
     measures = validation_of(sample, "splines", level, n_curves, seed)
     if refuted or n_curves is None or math.isnan(measures.ici.low):
@@ -352,22 +352,15 @@ def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures | None
     return replace(measures, **distances)
 
 
-def _curve_display(name, sample, settings) -> CalibrationCurveDisplay | None:
-    """The smooth curve of predictions of one outcome with its limits and a histogram."""
-    if not sample.notion.of_positive_class:
-        return None
-    return CalibrationCurveDisplay(**parts_of_curve(sample, name, settings.confidence_level))
+def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
+    """The smooth curve with its limits and a histogram."""
+    return CalibrationCurveDisplay(**parts_of_curve(sample, name, level))
 
 
-def _decisions(sample, settings) -> tuple[DecisionCurve, DecisionCurve] | None:
-    """The decision curve of predictions of one outcome, and its limits at the prevalence."""
-    if not sample.notion.of_positive_class:
-        return None
-    rate = float(sample.frequencies[1])
-    if not 0 < rate < 1:
-        return None
-    level = settings.confidence_level
-    return decisions_of(sample, level), decisions_of(sample, level, np.array([rate]))
+def _decision_curve(sample, level, *thresholds) -> DecisionCurve | None:
+    """The decision curve, or some points of it, if both outcomes happened."""
+    both = 0 < sample.frequencies[1] < 1
+    return decisions_of(sample, level, *thresholds) if both else None
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:

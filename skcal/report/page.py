@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 from skcal._show import html_list, html_text, percent, style, style_sheet
 from skcal.displays.reliability_panel import SMOOTH
-from skcal.report.answer import answer_of
+from skcal.report import rows, words
 from skcal.report.figure import (
     draw,
     draw_curve,
@@ -17,31 +17,17 @@ from skcal.report.figure import (
     single_panels,
     svg_uri,
 )
-from skcal.report.rows import (
-    bins_table,
-    classes_table,
-    comparison_table,
-    measures_table,
-    segments_table,
-    side_by_side,
-    subgroups_table,
-)
 from skcal.report.views import title_of
-from skcal.report.words import (
-    all_warnings,
-    answer_of_comparison,
-    by_kind,
-    headings,
-    how_made,
-    name_of_parts,
-    paired_lines,
-)
 
 _POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 _READING = (
     "Points are bins of predictions with {level} intervals. They lie on the dashed line if the "
     "predictions are calibrated; by chance, 1 of {chance:.0f} intervals misses it. {line}"
     "{ranges}Below: the samples of each outcome by prediction; heights are square roots of counts."
+)
+_NO_FIGURES = (
+    "<p>This report has no figures, since matplotlib is not installed: pip install matplotlib, and "
+    "make the report again.</p>\n"
 )
 _LINE = "The line is a smooth estimate of the observed frequency. "
 _RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
@@ -77,78 +63,65 @@ def as_fragment(report) -> str:
 
 def _article(report, title, section, full) -> str:
     """One screen: answer, diagram and five rows; below caveats, evidence and folded details."""
-    try:
-        import matplotlib  # noqa: F401
-
-        figures: Any = _figures
-    except ImportError:
-        figures = _no_figures
-    models = [report.overall]
+    table = rows.measures_table(report.overall, report.settings, False).html("skcal-measures")
     if report.comparison is not None:
-        models.append(report.comparison.second)
-    table = measures_table(report.overall, report.settings, False).html("skcal-measures")
-    if report.comparison is not None:
-        table = replace(comparison_table(report, full), title="").html()
-    shown = "".join(
-        f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
-        for name, body in _evidence(report, figures, full)
-    )
-    opened = " open" if full else ""
-    folded = "".join(
-        f"<section>\n<details{opened}>\n<summary><{section}>{name}</{section}></summary>\n{body}"
-        "</details>\n</section>\n"
-        for name, body in _details(report, models, figures, full)
-    )
-    caveats = html_list(all_warnings(report, subgroups=False, full=full))
+        table = replace(rows.comparison_table(report, full), title="").html()
+    opened, first = " open" if full else "", _figures(report, words.models_of(report))
+    caveats = html_list(words.all_warnings(report, subgroups=False, full=full))
     parts = [
         _head(report, title),
-        f'<div class="skcal-first">\n{figures(report, models)}<div>{table}</div></div>\n',
+        f'<div class="skcal-first">\n{first}<div>{table}</div></div>\n',
         f"<aside>\n<{section}>Caveats</{section}>\n{caveats}</aside>\n",
-        shown,
-        folded,
-        f"<footer>{html_text(how_made(report))}</footer>\n",
+        *(
+            f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
+            for name, body in _evidence(report, full)
+        ),
+        *(
+            f"<section>\n<details{opened}>\n<summary><{section}>{name}</{section}></summary>\n{body}"
+            "</details>\n</section>\n"
+            for name, body in _details(report, full)
+        ),
+        f"<footer>{html_text(words.how_made(report))}</footer>\n",
     ]
     return f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
 
 
-def _evidence(report, figures, full):
+def _evidence(report, full):
     """Names and contents of what the verdict rests on, which is always shown and printed."""
     if report.subgroups:
-        table, caveats = subgroups_table(report).html(), html_list(by_kind(report.subgroups, full))
-        yield name_of_parts(report), table + caveats + figures(report, report.subgroups)
+        table = rows.subgroups_table(report).html()
+        table += html_list(words.by_kind(report.subgroups, full))
+        yield words.name_of_parts(report), table + _figures(report, report.subgroups)
     if report.segments is not None:
-        yield "Segments", segments_table(report.segments, report.settings).html()
+        yield "Segments", rows.segments_table(report.segments, report.settings).html()
 
 
-def _details(report, models, figures, full):
+def _details(report, full):
     """Names and contents of what is folded; the caveats of a full page have all warnings."""
     if report.comparison is not None and not full:
-        yield "Paired tests", html_list(paired_lines(report))
-    for part in models:
+        yield "Paired tests", html_list(words.paired_lines(report))
+    for part in words.models_of(report):
         name = "All numbers"
         if report.comparison is not None:
             name += f": <bdi>{html_text(part.name)}</bdi>"
         notes = "" if full else html_list(part.warnings)
-        yield name, measures_table(part, report.settings).html("skcal-measures") + notes
+        yield name, rows.measures_table(part, report.settings).html("skcal-measures") + notes
     if report.subgroups:
-        tables = side_by_side(report.subgroups, report.settings)
-        notes = "" if full else html_list(by_kind(report.subgroups))
-        yield (
-            f"All numbers of {name_of_parts(report).lower()}",
-            "".join(table.html() for table in tables) + notes,
-        )
+        tables = [table.html() for table in rows.side_by_side(report.subgroups, report.settings)]
+        notes = "" if full else html_list(words.by_kind(report.subgroups))
+        yield f"All numbers of {words.name_of_parts(report).lower()}", "".join(tables) + notes
     panel = report.overall.diagram
-    yield "Bins", "<p>none</p>\n" if panel is None else bins_table(panel).html()
+    yield "Bins", "<p>none</p>\n" if panel is None else rows.bins_table(panel).html()
     if len(report.overall.overview.classes) > 2:
-        yield "Classes", classes_table(report.overall).html()
-    curves = [part for part in models if part.curve is not None]
-    if curves and figures is _figures:
+        yield "Classes", rows.classes_table(report.overall).html()
+    curves = [part for part in words.models_of(report) if part.curve is not None]
+    if curves and _can_draw():
         yield "Curves", _curves(curves)
 
 
 def _head(report, tag) -> str:
     kind, _, names = title_of(report).partition(": ")
-    lines = [f"<p>{html_text(line)}</p>\n" for line in headings(report)]
+    lines = [f"<p>{html_text(line)}</p>\n" for line in words.headings(report)]
     return (
         f"<header>\n<p>{kind}</p>\n"
         f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n{''.join(lines)}</header>\n"
@@ -161,13 +134,11 @@ def _answers(report) -> str:
     further = f"<p>{html_text(' '.join(report.further))}</p>\n" if report.further else ""
     if report.comparison is None:
         return f'<div class="skcal-verdict">{_answer(report.answer)}</div>\n{further}'
-    models = report.overall, report.comparison.second
-    answers = report.answer, answer_of(models[1])
     parts = [
-        f"<p><b>{html_text(part.name)}:</b> {html_text(answer)}</p>\n"
-        for part, answer in zip(models, answers, strict=True)
+        f"<p><b>{html_text(name)}:</b> {html_text(answer)}</p>\n"
+        for name, answer in words.answers_of_models(report)
     ]
-    first = _answer(answer_of_comparison(report))
+    first = _answer(words.answer_of_comparison(report))
     return f'<div class="skcal-verdict">{first}</div>\n{"".join(parts)}{further}'
 
 
@@ -176,15 +147,14 @@ def _answer(answer) -> str:
     return f"{title} {html_text(' '.join(answer.sentences))}"
 
 
-def _no_figures(report, parts) -> str:
-    return (
-        "<p>This report has no figures, since matplotlib is not installed: pip install matplotlib, "
-        "and make the report again.</p>\n"
-    )
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
 
 
 def _figures(report, parts) -> str:
     """A diagram for each set of predictions, one below the other on narrow screens."""
+    if not _can_draw():
+        return _NO_FIGURES
     if all(part.diagram is None for part in parts):
         return ""
     display = reliability(parts, report.notion, report.settings)

@@ -28,6 +28,7 @@ from skcal.metrics.random_effects import Heterogeneity
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
+from skcal.report import words
 from skcal.report.answer import Answer, answer_of
 from skcal.report.compare import (
     LABEL_HOLDS,
@@ -44,20 +45,11 @@ from skcal.report.compare import (
     subgroup_tests,
 )
 from skcal.report.figure import reliability
-from skcal.report.findings import asked, beside
+from skcal.report.findings import beside
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
-from skcal.report.words import (
-    all_warnings,
-    answer_of_comparison,
-    answer_of_subgroups,
-    n_different,
-    name_of_parts,
-    subgroups_differ,
-    with_worst,
-)
 from skcal.sample import Sample, is_of_labels, read_sample
 
 _NOTIONS = ("auto", "binary", "confidence", "multi-label")
@@ -158,9 +150,9 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        differ = subgroups_differ(self.subgroups)
-        answer = answer_of(self.overall, name_of_parts(self) * differ)
-        return with_worst(answer, self.overall, self.subgroups, differ)
+        differ = words.subgroups_differ(self.subgroups)
+        answer = answer_of(self.overall, words.name_of_parts(self) * differ)
+        return words.with_worst(answer, self.overall, self.subgroups, differ)
 
     @property
     def verdict(self) -> str:
@@ -170,23 +162,21 @@ class CalibrationReport:
     @property
     def paragraphs(self) -> list[str]:
         """The parts of :attr:`verdict`: the answer, or those of two models, and what else is."""
-        texts = [str(self.answer)]
-        if self.comparison is not None:
-            second = self.comparison.second
-            texts = [f"{self.overall.name}: {texts[0]}", f"{second.name}: {answer_of(second)}"]
-            texts.insert(0, str(answer_of_comparison(self)))
-        return [*texts, *self.further]
+        if self.comparison is None:
+            return [str(self.answer), *self.further]
+        texts = [f"{name}: {answer}" for name, answer in words.answers_of_models(self)]
+        return [str(words.answer_of_comparison(self)), *texts, *self.further]
 
     @property
     def further(self) -> list[str]:
         """The sentences about subgroups, segments and a target."""
-        sentences = [answer_of_subgroups(self)] if self.subgroups else []
+        sentences = [words.answer_of_subgroups(self)] if self.subgroups else []
         level = 1 - self.settings["confidence_level"]
         if self.segments is not None and self.segments.pvalue <= level:
-            n_segments, first = len(self.segments.segments), self.segments.segments[0].name
+            different, segments = words.n_different(self.segments, level), self.segments.segments
             sentences.append(
-                f"{n_different(self.segments, level):,} of {n_segments:,} segments of features are "
-                f"off beyond all samples, first {first}."
+                f"{different:,} of {len(segments):,} segments of features are off beyond all "
+                f"samples, first {segments[0].name}."
             )
         if self.target is not None:
             sentences.append(stated(self.target.sentence()))
@@ -195,7 +185,7 @@ class CalibrationReport:
     @property
     def warnings(self) -> list[str]:
         """The caveats; those of subgroups and of the second model name them."""
-        return all_warnings(self)
+        return words.all_warnings(self)
 
     def to_dict(self) -> dict:
         """Return dicts, lists, strings and finite numbers; None for what is not known."""
@@ -235,9 +225,7 @@ class CalibrationReport:
         """
         if by and not self.subgroups:
             raise ValueError("by=True, but the report has no subgroups. Make it with by=….")
-        parts = self.subgroups if by else [self.overall]
-        if self.comparison is not None and not by:
-            parts = [self.overall, self.comparison.second]
+        parts = self.subgroups if by else words.models_of(self)
         return reliability(parts, self.notion, self.settings).plot(ax=ax)
 
     def save(self, path, detail: str = "short") -> None:
@@ -493,8 +481,8 @@ def calibration_report(
         reason = f"is {notion!r}, of which there is no report."
         listed = ", ".join(map(repr, _NOTIONS))
         raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
-    rows: Any = {"y_proba": y_proba, "y_true": y_true, "by": by, "segments": segments}
-    refuse_another_order({**rows, "compare": compare})
+    in_rows = {"y_proba": y_proba, "y_true": y_true, "by": by, "segments": segments}
+    refuse_another_order({**in_rows, "compare": compare})
     for key, metric in (metrics or {}).items():
         if not (isinstance(key, str) and callable(metric)):
             reason = f"holds {key!r}: {metric!r:.80}."
@@ -502,23 +490,18 @@ def calibration_report(
             raise InputError("metrics", reason, remedy)
     refuse_no_pairs(cv, "cv")
     refuse_no_pairs(outer_cv, "outer_cv")
-    notion_asked = notion
+    options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits}
     by_label: Sequence[Sample | None] = (None, None)
+    if notion == "multi-label":
+        pairs = pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options)
+        y_true, y_proba, by, weight, groups, segments, compare, *by_label = pairs
+        options |= {"sample_weight": weight, "labels": LABEL_HOLDS}
+    elif is_of_labels(notion):
+        y_true, y_proba, options["labels"] = precisions_of_labels(y_true, y_proba, compare, options)
     if is_of_labels(notion):
-        given = {"sample_weight": sample_weight, "compare": compare}
-        given |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
-        if notion == "multi-label":
-            pairs = pairs_of_labels(
-                y_true, y_proba, by=by, groups=groups, segments=segments, **given
-            )
-            y_true, y_proba, by, sample_weight, groups, segments, compare, *by_label = pairs
-            labels = LABEL_HOLDS
-        else:
-            y_true, y_proba, labels = precisions_of_labels(y_true, y_proba, notion, **given)
-        notion, from_logits = "binary", False
-    options = {"labels": labels, "pos_label": pos_label, "notion": notion, "at_least": 2}
-    options["from_logits"] = from_logits
-    options |= {"sample_weight": sample_weight, "groups": groups}
+        options |= {"notion": "binary", "from_logits": False}
+    options |= {"groups": groups, "at_least": 2}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
     sample = rows if rows.weight.all() else read_sample(y_true, y_proba, **options)
     second = None
@@ -547,7 +530,7 @@ def calibration_report(
         metrics=metrics,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
-    described["notion_asked"] = notion_asked
+    described["notion_asked"] = notion
     overall = measure(name, sample, settings, by_label=by_label[0])
     names, samples = [label for label, _ in parts], [sample_of(sample, rows) for _, rows in parts]
     wholes = [samples_of_pairs(by_label[0], rows) for _, rows in parts]
@@ -558,7 +541,7 @@ def calibration_report(
         for label, part, test, whole in zip(names, samples, tests, wholes, strict=True)
     ]
     centres = []
-    if by is not None and notion_asked == notion:  # labels are no draws of new ones
+    if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, confidence_level)
     comparison = None
     if second is not None:
@@ -592,14 +575,15 @@ def _seed(random_state) -> int:
 
 
 def _in_target(sample, target, settings) -> ShiftedCalibrationError:
-    options = asked(sample) | beside(sample) | {"confidence_level": settings.confidence_level}
-    return shifted_calibration_error(sample.y_true, sample.proba, target_proba=target, **options)
+    options = {"notion": sample.notion, "confidence_level": settings.confidence_level}
+    options |= {"target_proba": target, **beside(sample)}
+    return shifted_calibration_error(sample.y_true, sample.proba, **options)
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:
-    given = asked(sample) | beside(sample) | settings.resampling
+    options = {"notion": sample.notion, **beside(sample), **settings.resampling}
     with errors_of_features("segments"):
-        return segment_test(sample.y_true, sample.proba, features, relative=True, **given)
+        return segment_test(sample.y_true, sample.proba, features, relative=True, **options)
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from skcal._show import Table, format_setting, number, percent, plain_number, significant
@@ -14,6 +15,7 @@ from skcal.report.words import (
     UNADJUSTED,
     answer_of_comparison,
     how_tested,
+    models_of,
     name_of_parts,
     paired_lines,
     segment_verdict,
@@ -24,15 +26,7 @@ _NEAR_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
 _OUTCOMES = ("subgroup", "n", "events", "O/E ratio", "calibration error", "p (Holm)")
-_BINS = (
-    "samples",
-    "mean prediction",
-    "frequency",
-    "from",
-    "to",
-    "all bins at once from",
-    "to",
-)
+_BINS = ("samples", "mean prediction", "frequency", "from", "to", "all bins at once from", "to")
 _VALIDATION = {
     "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
     "ici": "mean distance of a spline curve from the prediction",
@@ -91,6 +85,15 @@ class Row:
             return f"≥ {plain_number(self.low)}, ≤ {plain_number(self.high)}"
         return f"{plain_number(self.low)} to {plain_number(self.high)}"
 
+    @property
+    def with_limits(self) -> str:
+        """The value, and the limits in brackets, as text."""
+        return f"{self.shown} ({self.limits})" if self.limits else self.shown
+
+    def cells(self, note: str) -> tuple[str, ...]:
+        """The row of a table whose last column is a note."""
+        return "  " * self.indented + self.quantity, self.shown, self.limits, note
+
 
 # One set of predictions
 
@@ -98,9 +101,7 @@ class Row:
 def measures_table(measures: Measures, settings: dict, full: bool = True) -> Table:
     """All numbers of one set of predictions but those of single classes, or five rows."""
     rows = (measure_rows if full else headline_rows)(measures, settings)
-    cells = [
-        ("  " * row.indented + row.quantity, row.shown, row.limits, row.detail) for row in rows
-    ]
+    cells = [row.cells(row.detail) for row in rows]
     return Table(_HEAD, cells, "lrlp", notes=assumption_of(measures))
 
 
@@ -113,74 +114,78 @@ def assumption_of(*parts: Measures) -> list[str]:
 
 def article_table(measures: Measures, settings: dict, full: bool = True) -> Table:
     """Numbers for an article and the kind of their limits; sentences about them stand below."""
-    level = settings["confidence_level"]
-    rows = measure_rows(measures, settings) if full else headline_rows(measures, settings)
+    rows = (measure_rows if full else headline_rows)(measures, settings)
     if not full:
         asked = MEASURE_NAMES["intercept_in_the_large"], MEASURE_NAMES["c_statistic"]
-        more = _validation_rows(measures.validation, level, measures.is_significant)
+        more = _validation_rows(measures, settings)
         rows += [row for row in more if row.quantity in asked]
-    cells = [
-        ("  " * row.indented + row.quantity, row.shown, row.limits, _kind_of_limits(row, level))
-        for row in rows
-    ]
+    level = percent(settings["confidence_level"])
+    cells = [row.cells(_kind_of_limits(row, level)) for row in rows]
     notes = [f"{row.quantity}: {row.detail}" for row in rows if row.detail]
     notes += assumption_of(measures)
     return Table(("quantity", "value", "limits", "note"), cells, "lrll", notes=notes)
 
 
-def _kind_of_limits(row: Row, level: float) -> str:
+def _kind_of_limits(row: Row, level: str) -> str:
     if row.low is None and row.high is None:
         return "" if row.pvalue is None else "p-value"
     if row.quantity == "calibration error":
-        return f"each limit {percent(level)}"
-    return f"{percent(level)} {'limit' if None in (row.low, row.high) else 'interval'}"
+        return f"each limit {level}"
+    return f"{level} {'limit' if None in (row.low, row.high) else 'interval'}"
 
 
 def headline_rows(measures: Measures, settings: dict) -> list[Row]:
-    """Five numbers: the error, the worst range, two about the average, and the Brier score."""
-    rows = [
-        *_error_rows(measures.error),
-        *_cutoff_rows(measures, settings["notion"]),
-        *_average_rows(measures, settings),
-    ]
-    rows += [
+    """Five numbers, the last of them the Brier score, and the metrics of the user."""
+    brier = [
         Row(score.name, score.score, _PHRASES[score.name], score.notion)
         for score in measures.scores[:1]
     ]
-    return rows + _own_rows(measures, settings["confidence_level"])
-
-
-def _own_rows(measures: Measures, level: float) -> list[Row]:
-    """Metrics of the user."""
-    detail = f"your metric; {percent(level)} bootstrap interval"
-    return [Row(m.name, m.estimate, detail, m.notion, m.low, m.high) for m in measures.own]
+    return [*_first_rows(measures, settings), *brier, *_own_rows(measures, settings)]
 
 
 def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     """The rows of :func:`measures_table`."""
-    level, refuted = settings["confidence_level"], measures.is_significant
-    n_last = len(measures.scores[:1]) + len(measures.own)
-    rows = headline_rows(measures, settings)
-    rows = rows[: len(rows) - n_last]
-    rows += _test_rows(measures.test)
-    rows.append(Row("samples", measures.overview.n_samples))
-    if measures.ece is not None:
-        rows += _ece_rows(measures.ece, level)
-    rows += [_score_row(score) for score in measures.scores]
-    rows += _validation_rows(measures.validation, level, refuted)
-    rows += _net_benefit_rows(measures.at_prevalence, level)
-    what = "variance of the probabilities"
+    spread = "variance of the probabilities"
     if any(score.notion.by_class for score in measures.scores):
-        what += ", summed over classes"
-    rows.append(Row("sharpness", measures.sharpness, what))
-    for facts in measures.tuned:
-        rows += tuned_rows(facts)
-    return rows + _own_rows(measures, level)
+        spread += ", summed over classes"
+    return [
+        *_first_rows(measures, settings),
+        *_test_rows(measures.test),
+        Row("samples", measures.overview.n_samples),
+        *_ece_rows(measures.ece, settings),
+        *map(_score_row, measures.scores),
+        *_validation_rows(measures, settings),
+        *_net_benefit_rows(measures.at_prevalence, settings),
+        Row("sharpness", measures.sharpness, spread),
+        *(row for facts in measures.tuned for row in tuned_rows(facts)),
+        *_own_rows(measures, settings),
+    ]
 
 
-def _error_rows(error):
-    if error is None:
-        return []
+def _own_rows(measures, settings) -> list[Row]:
+    """Metrics of the user."""
+    detail = f"your metric; {percent(settings['confidence_level'])} bootstrap interval"
+    return [Row(m.name, m.estimate, detail, m.notion, m.low, m.high) for m in measures.own]
+
+
+def _first_rows(measures, settings):
+    """The error, the worst range, and two numbers about the average."""
+    if measures.error is not None:
+        yield _error_row(measures.error)
+    test, notion = measures.cutoff, settings["notion"]
+    if test is not None:
+        detail = worst_range(test, notion) + f"; {_NOISE}" * _cutoff_is_larger(measures)
+        yield Row("cutoff error", test.estimate, detail, test.notion, None, test.high)
+    if measures.validation is not None:
+        for name in ("observed_expected_ratio", "slope"):
+            yield _validation_row(name, measures, _PHRASES[MEASURE_NAMES[name]], settings)
+    else:
+        view = measures.overview
+        for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence)):
+            yield Row(name, value, _PHRASES[name], notion)
+
+
+def _error_row(error) -> Row:
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
     detail = f"{mean} difference of probability and frequency; each limit {level}"
@@ -188,43 +193,19 @@ def _error_rows(error):
         detail += "; within noise, so it is shrunk towards 0"
     about = detail, error.notion, error.low, error.high
     kind = {"above_0": error.is_significant, "one_sided": True}
-    return [Row("calibration error", error.estimate, *about, **kind)]
-
-
-def _cutoff_rows(measures, notion):
-    test = measures.cutoff
-    if test is None:
-        return []
-    detail = worst_range(test, notion) + f"; {_NOISE}" * _cutoff_is_larger(measures)
-    return [Row("cutoff error", test.estimate, detail, test.notion, None, test.high)]
+    return Row("calibration error", error.estimate, *about, **kind)
 
 
 def _cutoff_is_larger(measures) -> bool:
     """Whether noise makes the cutoff error larger than the error that it is a part of."""
     error, test = measures.error, measures.cutoff
-    if error is None or test is None or not measures.notion.single:
-        return False
-    return _is_larger(test.estimate, error.estimate)
+    known = error is not None and test is not None and measures.notion.single
+    return known and _is_larger(test.estimate, error.estimate)
 
 
 def _is_larger(value: float, other: float) -> bool:
     """Whether a number that is shown is larger than another one."""
     return float(plain_number(value)) > float(plain_number(other))
-
-
-def _average_rows(measures, settings):
-    """Events against predictions with the slope, or accuracy against confidence."""
-    view, validation = measures.overview, measures.validation
-    if validation is not None:
-        level, refuted = settings["confidence_level"], measures.is_significant
-        return [
-            _validation_row(name, validation, _PHRASES[MEASURE_NAMES[name]], level, refuted)
-            for name in ("observed_expected_ratio", "slope")
-        ]
-    return [
-        Row(name, value, _PHRASES[name], settings["notion"])
-        for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence))
-    ]
 
 
 def _test_rows(test):
@@ -235,7 +216,7 @@ def _test_rows(test):
     return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
 
 
-def tuned_rows(facts: dict) -> list[Row]:
+def tuned_rows(facts: dict) -> Iterator[Row]:
     """The RMS error of a search, its plug-in and one-step estimate, and the lower bound."""
     notion, squared = facts["notion"], facts["squared_error"]
     [chosen] = [fact for fact in facts["candidates"] if fact["chosen"]]
@@ -251,11 +232,10 @@ def tuned_rows(facts: dict) -> list[Row]:
     if headline and _is_larger(headline["estimate"], facts["rms_calibration_error"]):
         estimate += f"; {_BELOW}"
     plug_in = root(facts["plug_in_squared_error"])
-    rows = [
-        Row(f"RMS calibration error, {notion}", facts["rms_calibration_error"], estimate, notion),
-        Row("plug-in", plug_in, how, notion, indented=True),
-    ]
-    return [*rows, *_one_step_rows(facts)]
+    yield Row(f"RMS calibration error, {notion}", facts["rms_calibration_error"], estimate, notion)
+    yield Row("plug-in", plug_in, how, notion, indented=True)
+    if facts["one_step"] is not None:
+        yield from _one_step_rows(facts["one_step"], notion, facts["n_test_samples"])
 
 
 def root(squared: float) -> float:
@@ -263,34 +243,33 @@ def root(squared: float) -> float:
     return math.sqrt(max(squared, 0.0))
 
 
-def _one_step_rows(facts: dict) -> list[Row]:
-    """The one-step estimate and the lower bound, where there are any."""
-    notion, one_step = facts["notion"], facts["one_step"]
-    if one_step is None:
+def _one_step_rows(facts: dict, notion, n_samples: int) -> Iterator[Row]:
+    """The one-step estimate, and the lower bound if it is above 0."""
+    by = f"by {facts['function']}"
+    if facts["standard_error"] is not None:
+        spread = significant(facts["standard_error"], 1)
+        square = f"{significant(facts['squared_error'])} ± {spread}"
+        by += f"; its square is {square}, on {n_samples:,} test samples"
+    yield Row("one-step estimate", root(facts["squared_error"]), by, notion, indented=True)
+    bound = facts["lower_confidence_bound"]
+    if bound is not None and bound > 0:
+        level = percent(facts["confidence_level"])
+        reading = f"the root mean square is at least this, at {level} confidence"
+        yield Row("lower bound", root(bound), reading, notion, indented=True)
+
+
+def _ece_rows(ece, settings) -> list[Row]:
+    if ece is None:
         return []
-    by = f"by {one_step['function']}"
-    if one_step["standard_error"] is not None:
-        spread = significant(one_step["standard_error"], 1)
-        square = f"{significant(one_step['squared_error'])} ± {spread}"
-        by += f"; its square is {square}, on {facts['n_test_samples']:,} test samples"
-    rows = [Row("one-step estimate", root(one_step["squared_error"]), by, notion, indented=True)]
-    bound = one_step["lower_confidence_bound"]
-    if bound is None or bound <= 0:
-        return rows
-    reading = f"the root mean square is at least this, at {percent(one_step['confidence_level'])} "
-    return [*rows, Row("lower bound", root(bound), f"{reading}confidence", notion, indented=True)]
-
-
-def _ece_rows(ece, level):
+    level = percent(settings["confidence_level"])
     name = f"binned ECE ({ece.n_bins} bins)"
     mean = "mean over the labels of the mean" if str(ece.notion) == "multi-label" else "mean"
-    interval = f"{mean} gap of {ece.strategy} bins; {percent(level)} bootstrap interval"
+    interval = f"{mean} gap of {ece.strategy} bins; {level} bootstrap interval"
     if ece.estimate > ece.high:
         interval += " of what is left without the noise in ECE, which is above it"
-    limit = f"on average; the limit holds in {percent(level)} of draws"
-    about = ece.notion, ece.low, ece.high
+    limit = f"on average; the limit holds in {level} of draws"
     return [
-        Row(name, ece.estimate, interval, *about),
+        Row(name, ece.estimate, interval, ece.notion, ece.low, ece.high),
         Row("if calibrated", ece.null_mean, limit, ece.notion, high=ece.null_limit, indented=True),
     ]
 
@@ -308,40 +287,43 @@ def _score_row(score):
     return Row(score.name, score.score, parts, score.notion)
 
 
-def _validation_rows(validation, level, refuted) -> list[Row]:
+def _validation_rows(measures, settings) -> Iterator[Row]:
     """The rows that medicine reports for one outcome."""
-    if validation is None:
-        return []
-    prevalence, low, high = validation.prevalence
-    mean = plain_number(validation.mean_prediction.estimate)
-    rows = [Row("prevalence", prevalence, f"mean prediction {mean}", "binary", low, high)]
-    return rows + [
-        _validation_row(name, validation, meaning, level, refuted)
-        for name, meaning in _VALIDATION.items()
-    ]
+    validation = measures.validation
+    if validation is not None:
+        prevalence, low, high = validation.prevalence
+        mean = plain_number(validation.mean_prediction.estimate)
+        yield Row("prevalence", prevalence, f"mean prediction {mean}", "binary", low, high)
+        for name, meaning in _VALIDATION.items():
+            yield _validation_row(name, measures, meaning, settings)
 
 
-def _validation_row(name, validation, meaning, level, refuted) -> Row:
-    measure = getattr(validation, name)
+def _validation_row(name, measures, meaning, settings) -> Row:
+    measure = getattr(measures.validation, name)
     value, low, high = (x if math.isfinite(x) else None for x in measure)
     if not math.isnan(measure.low):
-        meaning += f"; {percent(level)} interval"
-        ideal = _IDEAL.get(name)
-        if ideal is not None and not refuted and not measure.low <= ideal <= measure.high:
+        meaning += f"; {percent(settings['confidence_level'])} interval"
+        holds = measure.low <= _IDEAL.get(name, measure.low) <= measure.high
+        if not holds and not measures.is_significant:
             meaning += f", {UNADJUSTED}"
     part = name in ("e50", "e90", "emax")
     return Row(MEASURE_NAMES[name], value, meaning, "binary", low, high, indented=part)
 
 
-def _net_benefit_rows(curve, level) -> list[Row]:
-    """The net benefit at the prevalence, the only threshold of this decision curve."""
+def at_threshold(curve) -> list[float]:
+    """The only threshold of a decision curve, and its net benefit with limits."""
+    columns = curve.thresholds, curve.net_benefit, curve.low, curve.high
+    return [float(column[0]) for column in columns]
+
+
+def _net_benefit_rows(curve, settings) -> list[Row]:
+    """The net benefit at the prevalence."""
     if curve is None:
         return []
-    columns = (curve.thresholds, curve.net_benefit, curve.low, curve.high)
-    rate, value, low, high = (float(column[0]) for column in columns)
+    rate, value, low, high = at_threshold(curve)
     detail = (
         f"of treating from a prediction of {plain_number(rate)} on, in events per sample; treating "
-        f"all or none gives 0; {percent(level)} interval"
+        f"all or none gives 0; {percent(settings['confidence_level'])} interval"
     )
     return [Row("net benefit at the prevalence", value, detail, "binary", low, high)]
 
@@ -375,23 +357,19 @@ def subgroups_table(report) -> Table:
     of_events = any(part.validation is not None for part in report.subgroups)
     rows, parts = [], sorted(report.subgroups, key=lambda part: not part.is_significant)
     for part in parts:
-        view, error = part.overview, "–"
-        if part.error is not None:
-            [row] = _error_rows(part.error)
-            error = _with_limits(row)
+        view = part.overview
+        error = "–" if part.error is None else _error_row(part.error).with_limits
         cells = [plain_number(view.accuracy)]
         if of_events:
             cells = [f"{view.n_samples * view.base_rates[-1]:,.0f}", _ratio(part.validation)]
         pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}{' *' * part.is_significant}"
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
-    note = (
-        f"Each limit of an error alone holds with {level} confidence; O/E has {level} intervals. "
-        * of_events
-        + f"Each limit alone holds with {level} confidence. " * (not of_events)
-        + "p-values are adjusted for all rows."
-        + " A star marks significant miscalibration." * any(part.is_significant for part in parts)
-    )
+    note = f"Each limit alone holds with {level} confidence. p-values are adjusted for all rows."
+    if of_events:
+        more = f"of an error alone holds with {level} confidence; O/E has {level} intervals"
+        note = f"Each limit {more}. p-values are adjusted for all rows."
+    note += " A star marks significant miscalibration." * any(part.is_significant for part in parts)
     name = name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
     notes = [note, *(found.sentence() for found in report.heterogeneity)]
@@ -414,7 +392,7 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
         shown = parts[first : first + most]
         columns = [measure_rows(part, settings) for part in shown]
         names = list(dict.fromkeys(row.quantity for rows in columns for row in rows))
-        cells: list[dict] = [{row.quantity: _with_limits(row) for row in rows} for rows in columns]
+        cells: list[dict] = [{row.quantity: row.with_limits for row in rows} for rows in columns]
         lines = [(name, *(of_part.get(name, "–") for of_part in cells)) for name in names]
         head = ("", *(part.name for part in shown))
         notes = [f"Each limit (≥ or ≤) alone holds with {level} confidence; others are intervals."]
@@ -431,17 +409,17 @@ def segments_table(test, settings) -> Table:
 
 def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
-    comparison, level = report.comparison, percent(report.settings["confidence_level"])
-    first, second = report.overall, comparison.second
+    level = percent(report.settings["confidence_level"])
+    first, second = models_of(report)
     larger = any(map(_cutoff_is_larger, (first, second)))
     phrases = {
         **_PHRASES,
         "calibration error": f"each limit {level}",
         "cutoff error": _NOISE * larger,
     }
-    pairs = zip(*(headline_rows(part, report.settings) for part in (first, second)), strict=False)
+    pairs = zip(*(headline_rows(part, report.settings) for part in models_of(report)), strict=False)
     rows = [
-        (row.quantity, _with_limits(row), _with_limits(other), phrases.get(row.quantity, ""))
+        (row.quantity, row.with_limits, other.with_limits, phrases.get(row.quantity, ""))
         for row, other in pairs
         if row.quantity == other.quantity
     ]
@@ -455,10 +433,6 @@ def comparison_table(report, full: bool = True) -> Table:
         str(answer_of_comparison(report)),
         [*assumption_of(first, second), *(paired_lines(report) if full else [])],
     )
-
-
-def _with_limits(row) -> str:
-    return f"{row.shown} ({row.limits})" if row.limits else row.shown
 
 
 # All numbers in full
@@ -483,7 +457,7 @@ def records_table(report) -> Table:
         about = ("target", report.overall.name, "calibration error", found.notion)
         rows.append((*about, *numbers, f"{found.shift} shift"))
     if report.comparison is not None:
-        name = f"{report.overall.name} minus {report.comparison.second.name}"
+        name = " minus ".join(model.name for model in models_of(report))
         for test in [*report.comparison.tests, *report.comparison.score_tests]:
             numbers = (test.estimate, test.low, test.high, test.pvalue)
             about = ("paired", name, f"{test.measure}, difference", test.notion)

@@ -18,18 +18,8 @@ from skcal.hypothesis_tests.scan import ScanRange
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.metrics.validation import ValidationMeasures
+from skcal.report import rows, words
 from skcal.report.measure import Measures
-from skcal.report.rows import (
-    N_WORST,
-    article_table,
-    classes_table,
-    comparison_table,
-    measures_table,
-    segments_table,
-    side_by_side,
-    subgroups_table,
-)
-from skcal.report.words import all_warnings, headings, how_made
 
 _CLASSES = 12  # that text shows
 
@@ -43,14 +33,14 @@ def as_text(report, full: bool = False) -> str:
     if report.comparison is not None:
         parts += ["", _comparison_text(report, full)]
     if report.comparison is None or full:
-        parts += ["", measures_table(report.overall, report.settings, full).text()]
+        parts += ["", rows.measures_table(report.overall, report.settings, full).text()]
     if report.subgroups:
-        parts += ["", _short_names(subgroups_table(report), 24).text()]
+        parts += ["", _short_names(rows.subgroups_table(report), 24).text()]
         if full:
-            tables = side_by_side(report.subgroups, report.settings, 2)
+            tables = rows.side_by_side(report.subgroups, report.settings, 2)
             parts += [text for table in tables for text in ("", table.text())]
     if report.segments is not None:
-        segments = segments_table(report.segments, report.settings)
+        segments = rows.segments_table(report.segments, report.settings)
         parts += ["", _short_names(segments, 40).text()]
     if full:
         parts += ["", _classes_text(report.overall)]
@@ -59,23 +49,21 @@ def as_text(report, full: bool = False) -> str:
 
 def title_of(report, width: int | None = None) -> str:
     """The title of a report."""
-    names = report.overall.name
-    if report.comparison is not None:
-        names = f"{names} and {report.comparison.second.name}"
+    names = " and ".join(model.name for model in words.models_of(report))
     kind = "Calibration report" if report.comparison is None else "Comparison of calibration"
     return f"{kind}: {names if width is None else one_line(names, width)}"
 
 
 def _framed(report, title, parts, full) -> str:
     """The parts between what every report begins and ends with."""
-    caveats = [wrapped(text, "* ", "  ") for text in all_warnings(report, full=full)]
-    begin = [title, "=" * len(title), *headings(report), ""]
-    end = ["", "Caveats:", *caveats, "", wrapped(how_made(report))]
+    caveats = [wrapped(text, "* ", "  ") for text in words.all_warnings(report, full=full)]
+    begin = [title, "=" * len(title), *words.headings(report), ""]
+    end = ["", "Caveats:", *caveats, "", wrapped(words.how_made(report))]
     return printable("\n".join([*begin, *parts, *end]))
 
 
 def _comparison_text(report, full) -> str:
-    table = comparison_table(report, full)
+    table = rows.comparison_table(report, full)
     columns = [one_line(name, 20) for name in table.columns]
     notes = [wrapped(note, "", "  ") for note in table.notes]
     text = replace(table, columns=columns, title="", notes=()).text()
@@ -88,7 +76,7 @@ def _short_names(table, width) -> Table:
 
 
 def _classes_text(measures) -> str:
-    table = _short_names(classes_table(measures), 24)
+    table = _short_names(rows.classes_table(measures), 24)
     more = len(table.rows) - _CLASSES
     notes = [f"… and {more:,} more"] if more > 0 else []
     return replace(table, rows=table.rows[:_CLASSES], notes=notes).text()
@@ -100,16 +88,16 @@ def _classes_text(measures) -> str:
 def as_latex(report, full: bool = False) -> str:
     """A ``tabular`` of booktabs for all samples, and those of subgroups and of two models."""
     title, overall = title_of(report), report.overall
-    shown = article_table(overall, report.settings, full)
-    notes = [report.verdict, *all_warnings(report, full=full), *shown.notes]
+    shown = rows.article_table(overall, report.settings, full)
+    notes = [report.verdict, *words.all_warnings(report, full=full), *shown.notes]
     tables = [replace(shown, title=title, notes=notes)]
     if report.subgroups:
-        tables.append(replace(subgroups_table(report), title=f"{title}, subgroups"))
+        tables.append(replace(rows.subgroups_table(report), title=f"{title}, subgroups"))
         if full:
-            numbers = side_by_side(report.subgroups, report.settings)
+            numbers = rows.side_by_side(report.subgroups, report.settings)
             tables += [replace(table, title=f"{title}, numbers of subgroups") for table in numbers]
     if report.comparison is not None:
-        table = comparison_table(report)
+        table = rows.comparison_table(report)
         columns = ("quantity", *table.columns[1:])
         tables.append(replace(table, columns=columns, title=f"{title}. {table.title}"))
     return "\n".join(table.latex() for table in tables)
@@ -175,7 +163,7 @@ def _(value: SegmentTestResult):
         "pvalue": value.pvalue,
         "n_segments": len(value.segments),
         "n_left_out": value.n_left_out,
-        "worst": [as_data(segment._asdict()) for segment in value.segments[:N_WORST]],
+        "worst": [as_data(segment._asdict()) for segment in value.segments[: rows.N_WORST]],
     }
 
 
@@ -200,7 +188,5 @@ def _(value: Measures):
     names = [name for name in names if name not in ("searches", "at_prevalence")]
     data = {name: as_data(getattr(value, name)) for name in names}
     if value.at_prevalence is not None:
-        curve = value.at_prevalence
-        columns = (curve.thresholds, curve.net_benefit, curve.low, curve.high)
-        data["decision"]["at_prevalence"] = [float(column[0]) for column in columns]
+        data["decision"]["at_prevalence"] = rows.at_threshold(value.at_prevalence)
     return data

@@ -51,7 +51,7 @@ def heading(found) -> str:
     if view.of_shares or by_weight:
         happened = f"{share(rate)}{by_weight}"
     many = _how_many(view, "samples with a predicted probability")
-    return f"{many}. The event (outcome {event(view)}) happened in {happened}."
+    return f"{many}. The event (outcome {view.classes[-1]!r}) happened in {happened}."
 
 
 def _how_many(view, what) -> str:
@@ -59,11 +59,6 @@ def _how_many(view, what) -> str:
     size = view.effective_size
     weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
     return f"{view.n_samples:,} {what}{groups}{weighted}"
-
-
-def event(view) -> str:
-    """The name of the positive class."""
-    return repr(view.classes[-1])
 
 
 def how_made(report) -> str:
@@ -161,67 +156,77 @@ def subgroups_differ(parts) -> bool:
     )
 
 
+def models_of(report) -> list:
+    """The measures of all samples, and those of the second model if there is one."""
+    return [report.overall] + ([] if report.comparison is None else [report.comparison.second])
+
+
+def answers_of_models(report) -> list[tuple[str, Answer]]:
+    """The name of each model and the answer about it."""
+    first, *others = models_of(report)
+    return [(first.name, report.answer), *((other.name, answer_of(other)) for other in others)]
+
+
 def answer_of_comparison(report) -> Answer:
     """Which model is better calibrated and by how much.
 
     Tests of other errors are named only where they are significant and do not say the same.
     """
-    difference = report.comparison.error_difference
-    names = report.overall.name, report.comparison.second.name
+    difference, names = report.comparison.error_difference, [m.name for m in models_of(report)]
     if difference is None:
         return Answer("Comparison", "unknown", [paired_verdict(report)])
     sentences = [stated(difference.sentence(*names))]
-    if not difference.is_significant:
-        other = [paired_verdict(report)] if _tests_differ(report) else []
-        return Answer("No significant difference", "unknown", sentences + other)
     better = int(difference.estimate > 0)
     agree = all((test.estimate > 0) == better for test in report.comparison.tests)
-    other = [paired_verdict(report)] if _tests_differ(report) and not agree else []
-    still = (report.overall, report.comparison.second)[better].is_significant
+    if not (difference.is_significant and agree) and any(_evidence(report)):
+        sentences.append(paired_verdict(report))
+    if not difference.is_significant:
+        return Answer("No significant difference", "unknown", sentences)
+    still = models_of(report)[better].is_significant
     title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
-    return Answer(title, "moderate" if still else "good", sentences + other)
+    return Answer(title, "moderate" if still else "good", sentences)
 
 
-def _tests_differ(report) -> bool:
-    """Whether a paired test is significant after adjustment."""
-    pvalues = [test.pvalue for test in report.comparison.tests]
-    level = 1 - report.settings["confidence_level"]
-    return bool(pvalues) and bool((adjust_pvalues(pvalues) <= level).any())
+def _evidence(report) -> list[str]:
+    """The significant paired tests that show the first model, and the second, to be better."""
+    tests = report.comparison.tests
+    found: list[list[str]] = [[], []]
+    for test, p in zip(tests, _holm(tests), strict=True):
+        if p <= 1 - report.settings["confidence_level"]:
+            found[int(test.estimate > 0)].append(f"{test.notion} {test.measure}, {pvalue_text(p)}")
+    return [" and ".join(shown) for shown in found]
+
+
+def _holm(tests) -> list[float]:
+    """The p-values of tests, adjusted for all of them by Holm's method."""
+    return adjust_pvalues([test.pvalue for test in tests]).tolist() if tests else []
 
 
 def paired_verdict(report) -> str:
     """Which model is better calibrated, by the paired tests together."""
-    names, tests = (report.overall.name, report.comparison.second.name), report.comparison.tests
+    names, tests = [model.name for model in models_of(report)], report.comparison.tests
     if not tests:
         return "Which model is better calibrated was not tested."
-    level = 1 - report.settings["confidence_level"]
-    adjusted = adjust_pvalues([test.pvalue for test in tests])
     how = "a paired test"
     if len(tests) > 1:
         how = f"paired tests, adjusted by Holm's method over {len(tests)}"
-    evidence: list[list[str]] = [[], []]
-    for test, p in zip(tests, adjusted, strict=True):
-        if p <= level:
-            better = int(test.estimate > 0)
-            evidence[better].append(f"{test.notion} {test.measure}, {pvalue_text(p)}")
+    evidence = _evidence(report)
     if all(evidence):
-        by_model = "; ".join(
-            f"{name} by {' and '.join(shown)}" for name, shown in zip(names, evidence, strict=True)
-        )
+        by_model = "; ".join(f"{name} by {by}" for name, by in zip(names, evidence, strict=True))
         return f"Which model is better calibrated depends on the measure: {by_model} ({how})."
     if not any(evidence):
         return (
             "There is no evidence that either model is better calibrated: the smallest p-value is "
-            f"{adjusted.min():.2g} ({how})."
+            f"{min(_holm(tests)):.2g} ({how})."
         )
     better = int(bool(evidence[1]))
-    return f"{names[better]} is better calibrated: {' and '.join(evidence[better])} ({how})."
+    return f"{names[better]} is better calibrated: {evidence[better]} ({how})."
 
 
 def paired_lines(report) -> list[str]:
     """A line for each paired test of two models, those of scores last."""
     comparison, level = report.comparison, percent(report.settings["confidence_level"])
-    names = f"{report.overall.name} minus {comparison.second.name}"
+    names = " minus ".join(model.name for model in models_of(report))
     of_calibration = [(f"{test.notion} {test.measure}", test) for test in comparison.tests]
     of_scores = [(test.measure, test) for test in comparison.score_tests]
     return [
@@ -274,8 +279,7 @@ def all_warnings(report, subgroups: bool = True, full: bool = True) -> list[str]
     if report.comparison is None:
         warnings = shown_warnings(report.overall, full)
     else:
-        warnings = by_kind([report.overall, report.comparison.second], full)
-        warnings += report.comparison.warnings if full else []
+        warnings = by_kind(models_of(report), full) + report.comparison.warnings * full
     return [*dict.fromkeys([*warnings, *by_kind(others, full)]), STANDING]
 
 
@@ -309,12 +313,14 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
         The column of each label, or how much of each class happened.
     found : skcal.report.findings.Findings
     """
-    texts = [_few_samples(found.overview), *_rare_classes(found.overview)]
-    texts += [_ALL_RIGHT] if _is_always_right(found.overview) else []
-    texts += [] if found.is_significant else [found.doubt]  # else the answer says it
+    view = found.overview
+    texts = [*_few_samples(view), *_rare_classes(view)]
+    if max(view.base_rates) < 1 and view.n_samples >= _FEW_OUTCOMES and view.accuracy == 1:
+        texts.append(_ALL_RIGHT)
+    if found.doubt is not None and not found.is_significant:  # else the answer says it
+        texts.append(found.doubt)
     rounded = found.test is not None and found.test.n_rounded > 0 and rows.shape[1] == 2
-    texts += _extreme_predictions(rows, happened, rounded)
-    return [text for text in texts if text]
+    return [*texts, *_extreme_predictions(rows, happened, rounded)]
 
 
 def rounding(test) -> list[str]:
@@ -332,40 +338,32 @@ def rounding(test) -> list[str]:
     ]
 
 
-def _is_always_right(overview) -> bool:
-    """Whether no sample of many, of several classes, is predicted wrongly."""
-    several = max(overview.base_rates) < 1 and overview.n_samples >= _FEW_OUTCOMES
-    return several and overview.accuracy == 1
-
-
 def _few_samples(overview):
     n, rarest = overview.n_samples, min(overview.base_rates) * overview.n_samples
-    few = f"{n:,} samples are few" if n < _FEW_SAMPLES else ""
+    uncertain = "every number here is uncertain, so read its limits."
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
-        few = f"Only {rarest:.0f} of {n:,} samples have the rarer outcome"
-    return few and f"{few}: every number here is uncertain, so read its limits."
+        yield f"Only {rarest:.0f} of {n:,} samples have the rarer outcome: {uncertain}"
+    elif n < _FEW_SAMPLES:
+        yield f"{n:,} samples are few: {uncertain}"
 
 
 def _rare_classes(overview):
     count = np.rint(np.array(overview.base_rates) * overview.n_samples)
-    absent = np.flatnonzero(count == 0)
-    rare = np.flatnonzero((count > 0) & (count < _FEW_OF_A_CLASS))
-    if len(absent):
-        yield f"{_names(absent, overview)} never {_verb('occur', absent)} in y_true."
-    if len(rare) and len(count) > 2:  # of two classes, few outcomes are said already
+    labels = [repr(label) for label in overview.classes]
+    absent = [label for label, n in zip(labels, count, strict=True) if n == 0]
+    rare = [label for label, n in zip(labels, count, strict=True) if 0 < n < _FEW_OF_A_CLASS]
+    if absent:
+        yield f"{_classes_that(absent, 'never occur')} in y_true."
+    if rare and len(labels) > 2:  # of two classes, few outcomes are said already
         yield (
-            f"{_names(rare, overview)} {_verb('occur', rare)} fewer than {_FEW_OF_A_CLASS} times: "
-            "numbers of single classes are mostly noise there."
+            f"{_classes_that(rare, 'occur')} fewer than {_FEW_OF_A_CLASS} times: numbers of single "
+            "classes are mostly noise there."
         )
 
 
-def _names(which, overview):
-    names = listed([repr(overview.classes[k]) for k in which], _NAMES)
-    return f"Class{'es' if len(which) > 1 else ''} {names}"
-
-
-def _verb(verb, which):
-    return verb + "s" if len(which) == 1 else verb
+def _classes_that(labels, verb):
+    names = listed(labels, _NAMES)
+    return f"Class {names} {verb}s" if len(labels) == 1 else f"Classes {names} {verb}"
 
 
 def sparse_bins(ece) -> str | None:

@@ -1,8 +1,12 @@
-"""The figures of a page take longer than all else: those of a cached report are drawn once."""
+"""Reports make few draws and fits, and the figures of a cached report are drawn once."""
 
 import pytest
+from report_cases import draw_few
 
-from skcal.report import page
+from skcal.hypothesis_tests import joint
+from skcal.hypothesis_tests.result import default_resamples
+from skcal.hypothesis_tests.scan import scan_of
+from skcal.report import compare, findings, page
 
 DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the key
 
@@ -10,12 +14,28 @@ DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the
 def once(draw):
     def cached(*arguments):
         report, parts = [None, *arguments][-2:]
-        key = (draw.__name__, id(report), *map(id, parts))
+        key = (draw.__name__, page._can_draw(), id(report), *map(id, parts))
         if key not in DRAWN:
             DRAWN[key] = draw(*arguments), (report, *parts)
         return DRAWN[key][0]
 
     return cached
+
+
+@pytest.fixture(autouse=True, scope="package")
+def quick():
+    with pytest.MonkeyPatch.context() as patch:
+        draw_few(patch)
+        patch.setattr(findings, "_FOLDS", 2)
+        patch.setattr(compare, "_DRAWS_A_GROUP", 10)
+        yield
+
+
+@pytest.fixture
+def usual_draws(quick, monkeypatch):
+    """As many draws as users get."""
+    monkeypatch.setattr(joint, "default_resamples", default_resamples)
+    monkeypatch.setattr(findings, "scan_of", scan_of)
 
 
 @pytest.fixture(autouse=True)

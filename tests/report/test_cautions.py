@@ -10,8 +10,6 @@ from skcal.report.measure import BinnedEce
 from skcal.report.order import _other_order
 from skcal.report.rows import _ece_rows
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
 
 
@@ -80,4 +78,6 @@ def test_the_row_of_a_binned_ece_says_where_it_is_above_its_interval(high):
     ece = BinnedEce(
         resolve_notion("binary", np.zeros((1, 2))), 0.03, 0, high, 0.03, 0.05, 15, "uniform", 0, 0
     )
-    assert ("ECE, which is above it" in repr(_ece_rows(ece, 0.95)[0])) == (high == 0.02)
+    assert ("ECE, which is above it" in repr(_ece_rows(ece, {"confidence_level": 0.95})[0])) == (
+        high == 0.02
+    )

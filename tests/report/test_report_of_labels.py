@@ -6,9 +6,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from report_cases import verdict_test
 
 from skcal import calibration_report
-from skcal.hypothesis_tests import adjust_pvalues, calibration_test, compare_calibration
+from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
 from skcal.metrics import calibration_error_interval, expected_calibration_error
 from skcal.model_selection import candidates
 
@@ -40,7 +41,7 @@ def report(labelled):
 
 
 def test_verdict_and_error_are_those_of_the_labels_and_the_rest_is_of_all_pairs(report, labelled):
-    expected = calibration_test(*labelled, notion="multi-label")
+    expected = verdict_test(*labelled, notion="multi-label")
     assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
     assert report.overall.error == calibration_error_interval(*labelled, notion="multi-label")
     assert report.overall.ece.estimate == expected_calibration_error(
@@ -53,7 +54,7 @@ def test_verdict_and_error_are_those_of_the_labels_and_the_rest_is_of_all_pairs(
 def test_each_label_is_a_subgroup_that_is_tested_exactly(report, labelled):
     holds, proba = labelled
 
-    pvalues = [calibration_test(holds[:, k], proba[:, k], random_state=0).pvalue for k in range(K)]
+    pvalues = [verdict_test(holds[:, k], proba[:, k]).pvalue for k in range(K)]
     assert [part.name for part in report.subgroups] == [f"label = {name}" for name in NAMES]
     assert_array_equal([part.test.pvalue for part in report.subgroups], adjust_pvalues(pvalues))
     assert "exact level" in report.subgroups[0].test.method
@@ -67,7 +68,6 @@ def test_the_verdict_names_the_labels_that_are_off(report):
     assert "There is no evidence of miscalibration in the other 2, but" in report.verdict
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     n = 30
     holds, proba = (array[:n] for array in labelled)
@@ -107,7 +107,6 @@ def test_what_stands_beside_the_samples_is_repeated_for_their_labels(labelled):
     assert str(found.segments) == str(expected.segments)
 
 
-@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("beside", [None, "groups", "sample_weight"])
 def test_errors_of_labels_are_those_of_the_functions_in_all_samples_and_subgroups(beside):
     rng, n = np.random.default_rng(len(beside or "")), 80
@@ -132,8 +131,10 @@ def test_errors_of_labels_are_those_of_the_functions_in_all_samples_and_subgroup
 
 def assert_numbers_of_the_functions(report, labelled, **options):
     notion = options["notion"]
-    drawn = {"n_resamples": 999, "random_state": 0}
-    expected = calibration_test(*labelled, **options | drawn)
+    asked = {
+        key: value for key, value in options.items() if key not in ("n_resamples", "random_state")
+    }
+    expected = verdict_test(*labelled, **asked)
     assert report.overall.test.statistic_pvalues == expected.statistic_pvalues
     assert report.overall.test.method == expected.method.replace(notion, "binary")
     weight = options.get("sample_weight")

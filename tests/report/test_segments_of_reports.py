@@ -55,7 +55,7 @@ def test_a_model_that_is_off_everywhere_is_off_in_no_segment_beyond_that():
     y = rng.uniform(size=600) < p**2
     options = {"candidates": [Binning()], "n_resamples": 99, "random_state": 0}
     report = calibration_report(y, p, segments={"site": site}, **options)
-    assert report.overall.test.pvalue == 0.001
+    assert report.overall.test.pvalue == 0.005
     assert "segment" not in report.verdict
     assert "None of 3 overlapping segments differs significantly" in str(report)
 

@@ -18,6 +18,7 @@ from report_cases import (
     oddly_named_report,
     plain_report,
     predictions,
+    verdict_test,
 )
 from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss
@@ -26,14 +27,14 @@ from skcal import Zero
 from skcal._show import plain_number
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import calibration_test, equivalence_test, scan_test
+from skcal.hypothesis_tests import equivalence_test, scan_test
 from skcal.metrics import calibration_error, calibration_error_interval, validation_measures
 from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.report import calibration_report, page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
-from skcal.report.findings import Attempts, Findings, find
+from skcal.report.findings import Attempts, find
 from skcal.report.measure import Settings, measure
 from skcal.report.rows import headline_rows, measure_rows, records_table, subgroups_table
 from skcal.report.words import UNADJUSTED, all_warnings, answer_of_subgroups, by_kind
@@ -96,7 +97,7 @@ def contradictions_of_any_kind(y, p, options, found, verdict):
     error, shown = found.error, found.test.pvalue <= 0.05
     if ("is significant (" in verdict) != shown:
         yield "verdict"
-    if found.test.pvalue != calibration_test(y, p, **options).pvalue:
+    if found.test.pvalue != verdict_test(y, p, **options).pvalue:
         yield "another test"
     number = calibration_error_interval(y, p, **options)
     if replace(error, notion=number.notion) != number:
@@ -136,7 +137,7 @@ def contradictions(y, p, report, seed):
     verdict, text = report.verdict, " ".join(report.summary("full").split())
     if ("is significant (" in verdict) != shown:
         yield "verdict"
-    if overall.test.pvalue != calibration_test(y, p, random_state=0).pvalue:
+    if overall.test.pvalue != verdict_test(y, p).pvalue:
         yield "another test"
     ranges = overall.scan.ranges
     if any(left.high >= right.low for left, right in pairwise(ranges)):
@@ -201,7 +202,7 @@ def found_contradictions_of_any_kind(seeds):
     for seed in seeds:
         y, p, options = of_any_kind(seed)
         if options["notion"] in ("classwise", "top-label"):  # of which `evaluate` prints answers
-            findings = Findings(**find(Attempts(""), read_sample(y, p, **options), 0.95))
+            findings = find(Attempts(""), read_sample(y, p, **options), 0.95)
             answer = answer_of(findings)
         else:
             report = calibration_report(y, p, random_state=seed, **FAST, **options)
@@ -221,12 +222,14 @@ def test_no_kind_of_calibration_contradicts_itself():
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("usual_draws")
 @pytest.mark.parametrize("part", range(20))  # of 50 reports each, half a minute
 def test_nothing_that_is_printed_contradicts_the_verdict_of_many_samples(part):
     assert found_contradictions(range(5 + 50 * part, 55 + 50 * part)) == []
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("usual_draws")
 @pytest.mark.parametrize("part", range(20))
 def test_no_kind_of_calibration_contradicts_itself_in_many_samples(part):
     assert found_contradictions_of_any_kind(range(7 + 50 * part, 57 + 50 * part)) == []
@@ -235,8 +238,8 @@ def test_no_kind_of_calibration_contradicts_itself_in_many_samples(part):
 def test_parts_of_the_verdict_are_those_of_the_public_tests():
     labels, proba = predictions()
     overall = plain_report().overall
-    assert overall.test.pvalue == calibration_test(labels, proba, random_state=0).pvalue
-    assert overall.scan.ranges == scan_test(labels, proba, random_state=0).ranges
+    assert overall.test.pvalue == verdict_test(labels, proba).pvalue
+    assert overall.scan.ranges == scan_test(labels, proba, n_resamples=199, random_state=0).ranges
     assert overall.error == calibration_error_interval(labels, proba)
     test = equivalence_test(labels, proba, error="cutoff", limit=0.05)
     assert overall.cutoff.high == test.high
@@ -252,6 +255,15 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert binary_report().overall.validation.slope == found.slope
 
 
+@pytest.mark.usefixtures("usual_draws")
+def test_the_test_and_the_ranges_are_of_999_draws():
+    y, p = binary()
+    found = find(Attempts(""), read_sample(y, p), 0.95)
+    assert found.test.null_distribution.shape[-1] == 999
+    test = scan_test(y, p, n_resamples=999, random_state=0)
+    assert (found.scan.pvalue, found.scan.ranges) == (test.pvalue, test.ranges)
+
+
 def test_a_shown_error_is_said_with_side_place_and_remedy():
     report = plain_report()
     wrong, sure, remedy = report.answer.sentences
@@ -261,7 +273,7 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
         r"\(\d+ cases(, of which up to \d\d % may be calibrated)?\)\.$"
     )
     assert re.search(said, wrong)
-    assert sure == f"This is significant (p ≤ 0.001): {report.overall.error.sentence()}."
+    assert sure == f"This is significant (p ≤ 0.005): {report.overall.error.sentence()}."
     assert re.match(
         r"Temperature scaling is expected to reduce the error from 0\.\d+ to about 0\.\d+ "
         r"\(at most 0\.\d+ with 95 % confidence\)\. Fit it on a held-out set, "
@@ -356,7 +368,6 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_the_other_side_is_said_only_where_it_is_wrong_by_more_than_noise():
     """Both sides of a slope of 0.6 are; the confidences below 0.75 here differ by a rounding."""
     rng = np.random.default_rng(0)
@@ -414,12 +425,11 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
     assert said.endswith(f"may be up to {plain_number(highest.error.high)} ({highest.name}).")
 
 
-@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("off", [(0.6, 0.0), (0.8, -0.8)], ids=["one", "opposite"])
 def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samples_are_not(
     off, monkeypatch
 ):
-    monkeypatch.setattr(page, "_figures", page._no_figures)
+    monkeypatch.setattr(page, "_figures", lambda *_: "")
     rng = np.random.default_rng(0)
     by, p = np.repeat(["a", "b"], 1000), rng.uniform(0.35, 0.65, 2000)
     y = rng.random(2000) < expit(logit(p) + np.repeat(off, 1000))
@@ -434,7 +444,6 @@ def test_subgroups_that_differ_are_to_be_recalibrated_by_themselves_and_all_samp
             assert other not in text
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_subgroups_that_are_alike_are_to_be_recalibrated_together():
     rng = np.random.default_rng(0)
     by, p = np.repeat(["a", "b"], 1000), rng.uniform(0.35, 0.65, 2000)
@@ -456,7 +465,7 @@ def test_groups_of_dependent_samples_reach_the_verdict():
     y, p = binary()
     groups = np.arange(len(y)) // 8
     report = calibration_report(y, p, groups=groups, **FEW)
-    test = calibration_test(y, p, groups=groups, random_state=0)
+    test = verdict_test(y, p, groups=groups)
     assert report.overall.test.pvalue == test.pvalue
     assert "groups flipped" in report.overall.test.method
     found = validation_measures(y, p, groups=groups, n_resamples=19, random_state=0)
@@ -474,7 +483,7 @@ def test_weights_reach_the_validation():
 def test_the_same_seed_gives_the_same_ranges_in_display_and_report():
     labels, proba = predictions()
     display = ReliabilityDisplay.from_predictions(
-        labels, proba, n_resamples=999, random_state=0, plot=False
+        labels, proba, n_resamples=199, random_state=0, plot=False
     )
     [panel], shown = display.panels, plain_report().overall.diagram
     assert panel.ranges == shown.ranges == plain_report().overall.scan.ranges
@@ -500,7 +509,6 @@ def test_csv_holds_every_number_in_full_and_no_formula(tmp_path):
     assert rows[0]["name"] == HOSTILE
 
 
-@pytest.mark.usefixtures("few_draws")
 def test_latex_has_a_table_of_subgroups_and_one_of_two_models(tmp_path):
     labels, proba = predictions(200)
     softer = np.sqrt(proba) / np.sqrt(proba).sum(axis=1, keepdims=True)
@@ -564,7 +572,7 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
     assert report.overall.test.resolution == 0.05
     assert any(text.startswith("Predictions are rounded to 0.05") for text in report.warnings)
     exact = calibration_report(y, p, resolution=None, **FAST)
-    assert exact.overall.test.pvalue == calibration_test(y, p, resolution=None).pvalue
+    assert exact.overall.test.pvalue == verdict_test(y, p, resolution=None).pvalue
     assert exact.overall.test.pvalue < report.overall.test.pvalue
     np.savez(tmp_path / "p.npz", proba=p, labels=y)
     for asked, expected in (("auto", report), ("none", exact), ("0.05", report)):
