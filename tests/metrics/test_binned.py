@@ -23,6 +23,8 @@ from numpy.testing import assert_allclose
 
 from skcal.metrics import calibration_bins, expected_calibration_error, maximum_calibration_error
 
+METRICS = [expected_calibration_error, maximum_calibration_error, calibration_bins]
+P, TWO = np.array([0.1, 0.4, 0.6, 0.8]), np.array([[0.9, 0.1], [0.4, 0.6], [0.2, 0.8], [0.5, 0.5]])
 every_form = pytest.mark.parametrize(("notion", "strategy"), FORMS)
 every_kind = pytest.mark.parametrize("kind", [grid, continuous])
 BINS = {"n_bins": N_BINS, "min_samples": MIN_SAMPLES}
@@ -142,3 +144,80 @@ def test_cube_root_of_a_sum_of_weights_is_up_to_its_rounding():
     assert weight.sum() < 27
     bins = calibration_bins([0, 1, 1] * 45, [0.5] * 135, n_bins="cube_root", sample_weight=weight)
     assert len(bins) == 3
+
+
+# Weights, precision and columns
+
+
+def test_debiasing_of_weighted_samples_is_the_mean_over_pairs(rng):
+    """The mean of δ_i δ_j over pairs i ≠ j of a bin, each with weight w_i w_j."""
+    p, y, weight = rng.uniform(size=50), rng.integers(0, 2, 50), rng.uniform(0.5, 2, 50)
+    expected = 0.0
+    for left in (0, 0.5):
+        inside = (left < p) & (p <= left + 0.5)
+        w, residual = weight[inside], (y - p)[inside]
+        pairs = np.outer(w, w)
+        np.fill_diagonal(pairs, 0)
+        expected += w.sum() / weight.sum() * (residual @ pairs @ residual) / pairs.sum()
+    options = {"norm": 2, "debias": True, "root": False, "n_bins": 2}
+    squared = expected_calibration_error(y, p, sample_weight=weight, **options)
+    assert_allclose(squared, expected, rtol=1e-12)
+
+
+def test_many_float32_rows_are_summed_in_double_precision(rng):
+    p = rng.uniform(size=200_000).astype(np.float32)
+    y = (rng.uniform(size=len(p)) < p**2).astype(int)
+    single, double = (expected_calibration_error(y, x) for x in (p, p.astype(float)))
+    assert_allclose(single, double, rtol=1e-9)  # torchmetrics 1.9 is off by 3e-5
+
+
+def test_probability_of_the_positive_class_and_confidence_are_two_metrics():
+    """Each is 0 where the other is not."""
+    p, y = np.repeat([0.25, 0.75], 4), [1, 0, 0, 0, 0, 1, 1, 1]
+    two = np.column_stack([1 - p, p])
+    assert expected_calibration_error(y, p) == 0
+    assert expected_calibration_error(y, two, notion="confidence") == 0
+    y = [1, 1, 0, 0, 1, 1, 1, 1]  # 1/4 too seldom below, 1/4 too often above
+    assert expected_calibration_error(y, p) == 0.25
+    assert expected_calibration_error(y, two, notion="confidence") == 0
+    assert expected_calibration_error(y, two) == 0.25  # auto
+
+
+# Refusals
+
+
+@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize(
+    ("proba", "options", "match"),
+    [
+        (P, {"strategy": "median-variance"}, "^strategy='median-var.* fit 1 feature"),
+        (TWO, {"notion": "canonical", "strategy": "sweep"}, "^strategy='sweep' .* 2 f"),
+        (P, {"notion": "marginal"}, "^notion='marginal' is unknown. Use one of"),
+        ([], {}, "0 sample"),
+    ],
+)
+def test_errors_name_the_argument_and_the_remedy(metric, proba, options, match):
+    with pytest.raises(ValueError, match=match):
+        metric([0, 1, 0, 1][: len(proba)], proba, **options)
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"debias": True}, "^debias=True is for norm=2, the squared error, not 1"),
+        ({"debias": "labels", "norm": np.inf}, "^debias='labels' is for norm=2, .* not inf"),
+        (
+            {"debias": True, "norm": 2, "distance": "cityblock"},
+            "debias=True .*'euclidean', not 'cit",
+        ),
+        ({"norm": 51}, "^norm is 51: powers of small gaps vanish. Pass numpy.inf"),
+    ],
+)
+def test_options_that_do_not_go_together_raise(options, match):
+    with pytest.raises(ValueError, match=match):
+        expected_calibration_error([0, 1, 0, 1], TWO, notion="canonical", **options)
+
+
+def test_the_least_number_of_samples_is_at_least_1():
+    with pytest.raises(ValueError, match=r"'min_bin_samples' parameter .* Got 0"):
+        maximum_calibration_error([0, 1, 0, 1], P, min_bin_samples=0)

@@ -8,10 +8,8 @@ from numpy.testing import assert_allclose
 
 from skcal.metrics import expected_calibration_error
 
-NETWORKS = ["resnet18", "densenet121", "vgg16_bn", "googlenet"]
 
-
-@pytest.mark.parametrize("network", NETWORKS)
+@pytest.mark.parametrize("network", ["resnet18", "densenet121", "vgg16_bn", "googlenet"])
 def test_canonical_errors_are_those_published(cifar10, published, network):
     """Widmann, Lindsten & Zachariah (2019): 10 bins a class, and cells of at least 100 samples."""
     proba, labels = cifar10(network)
@@ -45,12 +43,9 @@ def test_debiased_errors_of_sparse_bins_average_zero_over_all_outcomes(notion, w
     rng = np.random.default_rng(0)
     proba = rng.dirichlet([0.5] * 3, size=5)
     weight = rng.uniform(0.5, 2, 5) if weighted else None
-    options = {"norm": 2, "debias": True, "root": False, "n_bins": 3, "labels": range(3)}
-    mean = 0.0
+    options = {"notion": notion, "sample_weight": weight, "labels": range(3), "n_bins": 3}
+    options, mean = {"norm": 2, "debias": True, "root": False, **options}, 0.0
     for codes in product(range(3), repeat=5):
         chance = np.prod(proba[np.arange(5), list(codes)])
-        value = expected_calibration_error(
-            codes, proba, notion=notion, sample_weight=weight, **options
-        )
-        mean += chance * value
+        mean += chance * expected_calibration_error(codes, proba, **options)
     assert abs(mean) < 1e-15

@@ -22,7 +22,6 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.bootstrap import resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
@@ -76,15 +75,8 @@ def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidenc
     estimate = metric(y, p)
     left_out = np.array([metric(np.delete(y, i), np.delete(p, i)) for i in rows])
     for method in ("percentile", "basic", "BCa"):
-        own = bootstrap_interval(
-            metric,
-            y,
-            p,
-            method=method,
-            confidence_level=confidence_level,
-            n_resamples=200,
-            random_state=0,
-        )
+        options = {"method": method, "confidence_level": confidence_level}
+        own = bootstrap_interval(metric, y, p, **options, n_resamples=200, random_state=0)
         quantiles = np.quantile(own.distribution, levels)
         expected = {
             "percentile": quantiles,
@@ -97,9 +89,8 @@ def test_limits_are_those_of_their_formulas_and_of_scipy(data, metric, confidenc
             lambda i: metric(y[i], p[i]),
             vectorized=False,
             n_resamples=0,
-            method=method,
-            confidence_level=confidence_level,
             bootstrap_result=SimpleNamespace(bootstrap_distribution=own.distribution),
+            **options,
         )
         assert_allclose([own.low, own.high], again.confidence_interval, rtol=1e-9)
         assert_allclose(own.estimate, estimate, rtol=1e-12)
@@ -201,16 +192,17 @@ def test_binned_errors_of_counts_are_those_of_weights(rng, name, notion):
         pytest.skip("no quantiles of vectors")
     y, proba = rng.integers(0, 3, 40), rng.dirichlet(np.ones(3), size=40)
     y, proba = (y == 1, proba[:, 1]) if notion == "binary" else (y, proba)
-    weight = rng.integers(0, 4, 40) * 0.3 if weighted else None
-    own = {"n_resamples": 8, "random_state": 0, "sample_weight": weight, "notion": notion}
+    weight = rng.integers(0, 4, 40) * 0.3 if weighted else np.ones(40)
+    options = {"n_resamples": 8, "random_state": 0, "notion": notion, **options}
     for error in (expected_calibration_error, maximum_calibration_error):
-        if error is maximum_calibration_error and not options.keys() <= {"n_bins", "strategy"}:
+        if error is maximum_calibration_error and not BINNED[name].keys() <= {"n_bins", "strategy"}:
             continue
-        counted = bootstrap_interval(error, y, proba, **own, **options)
+        given = weight if weighted else None
+        counted = bootstrap_interval(error, y, proba, sample_weight=given, **options)
         by_rows = bootstrap_interval(
             lambda *args, e=error, **kwargs: e(*args, **kwargs),
             *(y, proba),
-            **{**own, "sample_weight": np.ones(40) if weight is None else weight},
+            sample_weight=weight,
             **options,
         )
         # A root is as exact as its argument.
@@ -250,42 +242,10 @@ def test_a_users_metric_is_counted_once_it_says_how(data):
 
 def test_an_option_of_a_partial_gives_way_to_that_of_the_call(data):
     options = {"n_resamples": 10, "random_state": 0}
-    one = bootstrap_interval(
-        partial(expected_calibration_error, n_bins=3), *data, **options, n_bins=7
-    )
-    other = bootstrap_interval(expected_calibration_error, *data, **options, n_bins=7)
+    ece, options["n_bins"] = expected_calibration_error, 7
+    one = bootstrap_interval(partial(ece, n_bins=3), *data, **options)
+    other = bootstrap_interval(ece, *data, **options)
     assert_array_equal(one.distribution, other.distribution)
-
-
-@pytest.mark.parametrize("n", [50, 9_999, 10_000, 40_001])
-def test_counts_are_multinomial(n):
-    rng = np.random.default_rng(0)
-    counts = np.stack([resample_counts(rng, n) for _ in range(50)])
-    assert (counts.sum(axis=1) == n).all()
-    # Each count is binomial. Of 50 n counts the share k has a standard error of √(p_k / 50 n), or
-    # less, since they are negatively dependent.
-    k = np.arange(8)
-    expected = stats.binom.pmf(k, n, 1 / n)
-    shares = np.array([(counts == j).mean() for j in k])
-    assert (np.abs(shares - expected) < 4.5 * np.sqrt(expected / counts.size)).all()
-    # Halves of the rows share n draws: binomial with variance n/4.
-    halves = counts[:, : n // 2].sum(axis=1, dtype=float)
-    assert abs(halves.mean() - n // 2) < 4.5 * np.sqrt(n / 4 / 50)
-    # Of 50 draws, (50 - 1) s² / σ² is χ²(49): between 20 and 94 with probability 1 - 2e-4.
-    assert 20 < 50 * halves.var() / (n / 4) < 94
-
-
-def test_large_samples_by_counts_are_those_by_rows(rng):
-    p = rng.uniform(size=12_000)
-    y = (rng.uniform(size=12_000) < p).astype(int)
-    options = {"n_resamples": 4, "random_state": 0}
-    counted = bootstrap_interval(expected_calibration_error, y, p, **options)
-    for metric in (
-        lambda y, p, sample_weight: expected_calibration_error(y, p, sample_weight=sample_weight),
-        on_rows(expected_calibration_error),
-    ):
-        by_rows = bootstrap_interval(metric, y, p, **options)
-        assert_allclose(counted.distribution, by_rows.distribution, rtol=1e-11)
 
 
 def test_a_metric_of_your_own_takes_sets_of_labels(rng):
@@ -294,9 +254,7 @@ def test_a_metric_of_your_own_takes_sets_of_labels(rng):
     ece = partial(expected_calibration_error, notion="multi-label")
     options = {"n_resamples": 5, "random_state": 0}
     own = bootstrap_interval(on_rows(ece), sets, proba, **options)
-    known = bootstrap_interval(
-        expected_calibration_error, sets, proba, notion="multi-label", **options
-    )
+    known = bootstrap_interval(ece, sets, proba, **options)
     assert_allclose(own.distribution, known.distribution, rtol=1e-11)
 
 
@@ -342,9 +300,8 @@ def test_resamples_without_a_class_keep_its_column(rng, metric):
     assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-12)
     if metric is expected_calibration_error:  # scikit-learn's log_loss wants sorted columns
         turned = [2, 0, 1]
-        by_order = bootstrap_interval(
-            metric, names[y], proba[:, turned], labels=names[turned], **options
-        )
+        options["labels"] = names[turned]
+        by_order = bootstrap_interval(metric, names[y], proba[:, turned], **options)
         assert_allclose(by_order.distribution, by_code.distribution, rtol=1e-12)
 
 
@@ -352,10 +309,11 @@ def test_named_columns_of_a_data_frame_are_the_classes(data):
     pd = pytest.importorskip("pandas")
     y, p = data
     frame = pd.DataFrame({"yes": p, "no": 1 - p})
-    names = pd.Series(np.where(y == 1, "yes", "no"))
-    metric = partial(calibration_intercept, notion="binary")
-    options = {"n_resamples": 20, "random_state": 0}
-    by_name = bootstrap_interval(metric, names, frame, **options)
+    names, options = (
+        pd.Series(np.where(y == 1, "yes", "no")),
+        {"n_resamples": 20, "random_state": 0},
+    )
+    by_name = bootstrap_interval(calibration_intercept, names, frame, notion="binary", **options)
     # "no" is the second column: P(no).
     by_code = bootstrap_interval(calibration_intercept, 1 - y, 1 - p, **options)
     assert_allclose(by_name.distribution, by_code.distribution, rtol=1e-7)

@@ -45,18 +45,11 @@ def log_likelihood(coefficients, y, p, weight):
 def numerical_hessian(function, x, step=1e-3):
     """Second differences."""
     e = step * np.eye(len(x))
-    return np.array(
-        [
-            [
-                function(x + a + b)
-                - function(x + a - b)
-                - function(x - a + b)
-                + function(x - a - b)
-                for a in e
-            ]
-            for b in e
-        ]
-    ) / (4 * step**2)
+
+    def difference(a, b):
+        return function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b)
+
+    return np.array([[difference(a, b) for a in e] for b in e]) / (4 * step**2)
 
 
 @pytest.fixture(params=[False, True], ids=["", "weighted"])
@@ -243,17 +236,12 @@ def test_ends_of_intervals_are_where_the_profile_likelihood_falls_by_half_a_quan
     y, p, weight = drawn
     result = cox_recalibration(y, p, sample_weight=weight, confidence_level=0.9)
     fall = chi2.ppf(0.9, 1) / 2
-    for end in result.intercept_interval:
-        assert_allclose(
-            largest(y, p, weight, {}) - largest(y, p, weight, {0: end}), fall, rtol=1e-5
-        )
-    for end in result.slope_interval:
-        assert_allclose(
-            largest(y, p, weight, {}) - largest(y, p, weight, {1: end}), fall, rtol=1e-5
-        )
-    for end in result.intercept_in_the_large_interval:
-        at_end = largest(y, p, weight, {0: end, 1: 1.0})
-        assert_allclose(result.log_likelihood["intercept"] - at_end, fall, rtol=1e-5)
+    cases = [(largest(y, p, weight, {}), {0: end}) for end in result.intercept_interval]
+    cases += [(cases[0][0], {1: end}) for end in result.slope_interval]
+    of_large = result.log_likelihood["intercept"]
+    cases += [(of_large, {0: end, 1: 1.0}) for end in result.intercept_in_the_large_interval]
+    for most, fixed in cases:
+        assert_allclose(most - largest(y, p, weight, fixed), fall, rtol=1e-5)
 
 
 def test_intervals_hold_their_estimates_also_at_predictions_of_0_and_1():

@@ -12,15 +12,11 @@ from skcal.metrics import squared_kernel_calibration_error
 OPTIONS = {"notion": "canonical", "bandwidth": 0.5}
 
 
-def incomplete(data, **options):
-    return squared_kernel_calibration_error(
-        data.labels,
-        data.proba,
-        method="incomplete",
-        return_standard_error=True,
-        **OPTIONS,
-        **options,
-    )
+def skce(data, **options):
+    return squared_kernel_calibration_error(data.labels, data.proba, **OPTIONS | options)
+
+
+incomplete = functools.partial(skce, method="incomplete", return_standard_error=True)
 
 
 @functools.cache
@@ -34,10 +30,7 @@ def test_all_pairs_give_the_unbiased_estimate(n, weighted):
     data = draw(0, n)
     weight = np.random.default_rng(0).uniform(0.5, 2, n) if weighted else None
     value, _ = incomplete(data, n_pairs=10**9, sample_weight=weight)
-    full = squared_kernel_calibration_error(
-        data.labels, data.proba, sample_weight=weight, **OPTIONS
-    )
-    assert_allclose(value, full, rtol=1e-10)
+    assert_allclose(value, skce(data, sample_weight=weight), rtol=1e-10)
 
 
 def test_it_is_the_mean_over_cyclic_pairs_of_shuffled_samples():
@@ -82,9 +75,5 @@ def test_samples_of_weight_0_have_no_influence():
 
 @pytest.mark.parametrize("options", [{"method": "unbiased"}, {"notion": "classwise"}])
 def test_other_methods_and_several_problems_have_no_standard_error(options):
-    data = draw(4, 30)
-    options = {"method": "incomplete", "notion": "canonical", **options}
     with pytest.raises(ValueError, match="return_standard_error needs method='incomplete'"):
-        squared_kernel_calibration_error(
-            data.labels, data.proba, return_standard_error=True, **options
-        )
+        incomplete(draw(4, 30), **options)

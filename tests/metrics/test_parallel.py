@@ -18,6 +18,7 @@ from skcal.metrics import (
     squared_mean_embedding_calibration_error,
 )
 
+DATA = make_tempered(300, n_truth_draws=0, random_state=0)
 METRICS = {
     "SKCE, canonical": (squared_kernel_calibration_error, {"notion": "canonical"}),
     "SKCE, class-wise": (squared_kernel_calibration_error, {"notion": "classwise"}),
@@ -40,13 +41,12 @@ METRICS = {
 @pytest.mark.parametrize("name", METRICS)
 def test_the_number_of_jobs_changes_no_digit(name):
     metric, options = METRICS[name]
-    data = make_tempered(300, n_truth_draws=0, random_state=0)
 
     def value():
         draws = options.get("random_state")
         own = {"random_state": draws(0)} if callable(draws) else {}
         with config_context(working_memory=0.1):  # many blocks
-            return metric(data.labels, data.proba, **options | own)
+            return metric(DATA.labels, DATA.proba, **options | own)
 
     alone = value()
     with parallel_config(backend="threading", n_jobs=2):
@@ -54,7 +54,6 @@ def test_the_number_of_jobs_changes_no_digit(name):
 
 
 def test_blocks_of_pairs_run_at_the_same_time():
-    data = make_tempered(300, n_truth_draws=0, random_state=0)
     running, most = [], []
 
     def kernel(X, Z):
@@ -65,12 +64,11 @@ def test_blocks_of_pairs_run_at_the_same_time():
         return np.exp(-((X[:, None] - Z) ** 2).sum(axis=2))
 
     with config_context(working_memory=0.05), parallel_config(n_jobs=2):
-        squared_kernel_calibration_error(data.labels, data.proba, notion="canonical", kernel=kernel)
+        squared_kernel_calibration_error(DATA.labels, DATA.proba, notion="canonical", kernel=kernel)
     assert max(most) == 2
 
 
 def test_without_a_context_work_stays_in_the_calling_thread():
-    data = make_tempered(300, n_truth_draws=0, random_state=0)
     threads = set()
 
     def kernel(X, Z):
@@ -78,5 +76,5 @@ def test_without_a_context_work_stays_in_the_calling_thread():
         return np.exp(-((X[:, None] - Z) ** 2).sum(axis=2))
 
     with config_context(working_memory=0.05):
-        squared_kernel_calibration_error(data.labels, data.proba, notion="canonical", kernel=kernel)
+        squared_kernel_calibration_error(DATA.labels, DATA.proba, notion="canonical", kernel=kernel)
     assert threads == {threading.get_ident()}
