@@ -13,141 +13,94 @@ import json
 import os
 import subprocess
 import sys
-import time
 import warnings
+from functools import partial
+from importlib import import_module
 from pathlib import Path
 
 import numpy as np
+from measuring import binary, classes, seconds_of, with_peak
 
+#: Data, and a call with its labels y, predictions p and features Z.
 CASES = {
-    "ECE, 1,000": ("binary(1000)", "metrics.expected_calibration_error(y, p)"),
-    "ECE, 1,000 of ten classes": ("classes(1000, 10)", "metrics.expected_calibration_error(y, p)"),
-    "ECE, 10,000": ("binary(10_000)", "metrics.expected_calibration_error(y, p)"),
-    "ECE, 1,000,000": ("binary(10**6)", "metrics.expected_calibration_error(y, p)"),
-    "Kolmogorov-Smirnov test, 1,000,000": ("binary(10**6)", "tests.kolmogorov_smirnov_test(y, p)"),
-    "Spiegelhalter's test, 1,000,000": ("binary(10**6)", "tests.spiegelhalter_test(y, p)"),
-    "smooth ECE, 1,000,000": ("binary(10**6)", "metrics.smooth_calibration_error(y, p)"),
-    "Brier decomposition, 1,000,000": ("binary(10**6)", "metrics.score_decomposition(y, p)"),
-    "MMCE, 100,000": ("binary(10**5)", "metrics.maximum_mean_calibration_error(y, p)"),
-    "SKCE, 100,000": ("binary(10**5)", "metrics.squared_kernel_calibration_error(y, p)"),
-    "calibration slope, 100,000": ("binary(10**5)", "metrics.calibration_slope(y, p)"),
-    "Cox, intervals too, 100,000": ("binary(10**5)", "metrics.cox_recalibration(y, p)"),
-    "spline curve with its band, 100,000": (
-        "binary(10**5)",
-        "metrics.flexible_calibration_curve(y, p)",
-    ),
-    "`validation_measures`, 1,000": (
-        "binary(1000)",
-        "metrics.validation_measures(y, p, random_state=0)",
-    ),
+    "ECE, 1,000": ("binary(1000)", "expected_calibration_error(y, p)"),
+    "ECE, 1,000 of ten classes": ("classes(1000, 10)", "expected_calibration_error(y, p)"),
+    "ECE, 10,000": ("binary(10_000)", "expected_calibration_error(y, p)"),
+    "ECE, 1,000,000": ("binary(10**6)", "expected_calibration_error(y, p)"),
+    "Kolmogorov-Smirnov test, 1,000,000": ("binary(10**6)", "kolmogorov_smirnov_test(y, p)"),
+    "Spiegelhalter's test, 1,000,000": ("binary(10**6)", "spiegelhalter_test(y, p)"),
+    "smooth ECE, 1,000,000": ("binary(10**6)", "smooth_calibration_error(y, p)"),
+    "Brier decomposition, 1,000,000": ("binary(10**6)", "score_decomposition(y, p)"),
+    "MMCE, 100,000": ("binary(10**5)", "maximum_mean_calibration_error(y, p)"),
+    "SKCE, 100,000": ("binary(10**5)", "squared_kernel_calibration_error(y, p)"),
+    "calibration slope, 100,000": ("binary(10**5)", "calibration_slope(y, p)"),
+    "Cox, intervals too, 100,000": ("binary(10**5)", "cox_recalibration(y, p)"),
+    "spline curve with its band, 100,000": ("binary(10**5)", "flexible_calibration_curve(y, p)"),
+    "`validation_measures`, 1,000": ("binary(1000)", "validation_measures(y, p, random_state=0)"),
     "L1 error, cross-fitted, 100,000": (
         "binary(10**5)",
-        "metrics.cross_fitted_calibration_error(y, p, random_state=0)",
+        "cross_fitted_calibration_error(y, p, random_state=0)",
     ),
-    "`monte_carlo_test`, 100,000": (
-        "binary(10**5)",
-        "tests.monte_carlo_test(y, p, random_state=0)",
-    ),
-    "`monte_carlo_test`, 1,000,000": (
-        "binary(10**6)",
-        "tests.monte_carlo_test(y, p, random_state=0)",
-    ),
-    "`skce_test`, 10,000": ("binary(10_000)", "tests.skce_test(y, p, random_state=0)"),
-    "`skce_test`, 100,000": ("binary(10**5)", "tests.skce_test(y, p, random_state=0)"),
+    "`monte_carlo_test`, 100,000": ("binary(10**5)", "monte_carlo_test(y, p, random_state=0)"),
+    "`monte_carlo_test`, 1,000,000": ("binary(10**6)", "monte_carlo_test(y, p, random_state=0)"),
+    "`skce_test`, 10,000": ("binary(10_000)", "skce_test(y, p, random_state=0)"),
+    "`skce_test`, 100,000": ("binary(10**5)", "skce_test(y, p, random_state=0)"),
     "`skce_test`, canonical, 10,000 of ten": (
         "classes(10_000, 10)",
-        "tests.skce_test(y, p, notion='canonical', random_state=0)",
+        "skce_test(y, p, notion='canonical', random_state=0)",
     ),
     "`skce_test`, canonical, 10,000 of a hundred": (
         "classes(10_000, 100)",
-        "tests.skce_test(y, p, notion='canonical', random_state=0)",
+        "skce_test(y, p, notion='canonical', random_state=0)",
     ),
     "`segment_test`, 10,000 of 20 features": (
         "binary(10_000)",
-        "tests.segment_test(y, p, Z, random_state=0)",
+        "segment_test(y, p, Z, random_state=0)",
     ),
     "`segment_test`, 100,000 of 20 features": (
         "binary(10**5)",
-        "tests.segment_test(y, p, Z, random_state=0)",
+        "segment_test(y, p, Z, random_state=0)",
     ),
     "temperature scaling, 50,000 of 1,000": (
         "classes(50_000, 1000)",
-        "skcal.TemperatureScaling().fit(p, y)",
+        "TemperatureScaling().fit(p, y)",
     ),
-    "default recalibrator, 10,000 of ten": (
-        "classes(10_000, 10)",
-        "skcal.Recalibrator().fit(p, y)",
-    ),
+    "default recalibrator, 10,000 of ten": ("classes(10_000, 10)", "Recalibrator().fit(p, y)"),
     "search, confidence, 10,000": (
         "classes(10_000, 10)",
-        "skcal.CalibrationErrorSearchCV(notion='confidence', random_state=0).fit(p, y)",
+        "CalibrationErrorSearchCV(notion='confidence', random_state=0).fit(p, y)",
     ),
     "search, confidence, 1,000,000": (
         "classes(10**6, 10)",
-        "skcal.CalibrationErrorSearchCV(notion='confidence', random_state=0).fit(p, y)",
+        "CalibrationErrorSearchCV(notion='confidence', random_state=0).fit(p, y)",
     ),
     "search, canonical, 10,000": (
         "classes(10_000, 10)",
-        "skcal.CalibrationErrorSearchCV(notion='canonical', random_state=0).fit(p, y)",
+        "CalibrationErrorSearchCV(notion='canonical', random_state=0).fit(p, y)",
     ),
-    "report, 10,000": ("binary(10_000)", "skcal.calibration_report(y, p, random_state=0)"),
+    "report, 10,000": ("binary(10_000)", "calibration_report(y, p, random_state=0)"),
 }
-_LONG, _ROUNDS, _SHORT = 60.0, 7, 0.02  # seconds of a call, turns, seconds that a clock resolves
-
-
-def binary(n):
-    """Labels and P(positive)."""
-    rng = np.random.default_rng(0)
-    p = 1 - 0.9 * rng.beta(0.3, 3, n)
-    return (rng.random(n) < p).astype(int), p
-
-
-def classes(n, n_classes):
-    """Labels and rows of probabilities, a little overconfident."""
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.full(n_classes, 0.3), n)
-    chance = 0.9 * proba + 0.1 / n_classes
-    return (chance.cumsum(axis=1)[:, :-1] < rng.random((n, 1))).sum(axis=1), proba
+_LONG, _ROUNDS = 60.0, 7  # seconds of a call, turns
 
 
 def work():
     """Answer each case that a line names by seconds and MB of a call, or by an error."""
-    import skcal
-    import skcal.hypothesis_tests as tests
-    import skcal.metrics as metrics
-
     warnings.simplefilter("ignore")
-    made, known = None, {"skcal": skcal, "metrics": metrics, "tests": tests}
+    made, known = None, {}
+    for module in map(import_module, ("skcal", "skcal.metrics", "skcal.hypothesis_tests")):
+        known |= {name: getattr(module, name) for name in module.__all__}
     for line in sys.stdin:
         data, call = CASES[line.strip()]
         if made != data:
-            known["y"], known["p"] = eval(data)
+            known["y"], known["p"] = eval(data, {"binary": binary, "classes": classes})
             known["Z"] = np.random.default_rng(1).normal(size=(len(known["y"]), 20))
             made = data
         try:
-            answer = measured(compile(call, call, "eval"), known)
+            called = partial(eval, compile(call, call, "eval"), known)
+            answer = with_peak(partial(seconds_of, called))
         except Exception as error:
             answer = str(error)
         print(json.dumps(answer), flush=True)
-
-
-def measured(code, known):
-    """Processor seconds of a call, of which short ones are repeated, and its peak of MB."""
-    Path("/proc/self/clear_refs").write_text("5")  # the peak so far does not count
-    before, times = resident("VmRSS"), 1
-    while True:
-        start = time.process_time()
-        for _ in range(times):
-            eval(code, known)
-        seconds = time.process_time() - start
-        if seconds >= _SHORT:
-            return seconds / times, max(resident("VmHWM") - before, 0.0)
-        times *= 10
-
-
-def resident(key):
-    """A figure of this process's memory in MB."""
-    return int(Path("/proc/self/status").read_text().split(f"{key}:")[1].split()[0]) / 1024
 
 
 def started(checkout):

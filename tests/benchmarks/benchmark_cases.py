@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
+from measuring import binary
 from sklearn.base import clone
 from sklearn.model_selection import ParameterGrid
 
@@ -39,13 +40,6 @@ class Case(NamedTuple):
     sizes: tuple[int, ...]
     order: float
     prepare: Callable
-
-
-def binary(n):
-    """Labels and P(positive) of n samples."""
-    rng = np.random.default_rng(0)
-    p = 1 - 0.9 * rng.beta(0.3, 3, n)
-    return (rng.random(n) < p).astype(int), p
 
 
 def simplex(n, n_classes=10):

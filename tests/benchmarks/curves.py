@@ -13,6 +13,7 @@ import tracemalloc
 
 import numpy as np
 from benchmark_cases import CASES
+from measuring import seconds_of
 
 README = (
     "expected calibration error",
@@ -28,11 +29,7 @@ README = (
 def measure(work, rounds=3):
     """Least seconds of some rounds, and peak MB of Python's and numpy's memory in another."""
     work()
-    seconds = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        seconds.append(time.perf_counter() - start)
+    seconds = [seconds_of(work, time.perf_counter, repeat=False) for _ in range(rounds)]
     tracemalloc.start()
     work()
     _, peak = tracemalloc.get_traced_memory()

@@ -9,6 +9,7 @@ import time
 
 import numpy as np
 from benchmark_cases import simplex
+from measuring import seconds_of
 from scipy.linalg import eigh
 from scipy.spatial.distance import cdist
 
@@ -27,12 +28,7 @@ TRAIN, EVALUATION = slice(0, N_TRAIN), slice(N_TRAIN, None)
 
 def seconds(work, rounds=3):
     """Least time of some rounds."""
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        work()
-        found.append(time.perf_counter() - start)
-    return min(found)
+    return min(seconds_of(work, time.perf_counter, repeat=False) for _ in range(rounds))
 
 
 def product(n, k, m):

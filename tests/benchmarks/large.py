@@ -15,8 +15,9 @@ from pathlib import Path
 
 import joblib
 import numpy as np
-from benchmark_cases import binary, simplex
+from benchmark_cases import simplex
 from joblib.externals.loky import get_reusable_executor
+from measuring import binary, forget_peak, resident
 
 from skcal import (
     CalibrationErrorSearchCV,
@@ -143,20 +144,14 @@ CASES = {
 }
 
 
-def own_peak():
-    """Peak resident set of this process in GB, since it was last reset."""
-    status = Path("/proc/self/status").read_text()
-    return int(status.split("VmHWM:")[1].split()[0]) / 2**20
-
-
 def run(name):
     """Print the line of one case."""
     prepare, n_workers = CASES[name]
     work = prepare()
-    Path("/proc/self/clear_refs").write_text("5")  # the peak of the preparation does not count
+    forget_peak()  # of the preparation
     start = time.perf_counter()
     work()
-    seconds, peak = time.perf_counter() - start, own_peak()
+    seconds, peak = time.perf_counter() - start, resident("VmHWM") / 1024
     if n_workers:  # their memory is known once they have ended
         get_reusable_executor().shutdown(wait=True)
         peak += n_workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20

@@ -13,17 +13,17 @@ installed are left out (extra ``peers``). Linux only.
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import subprocess
 import sys
-import time
 import warnings
 from functools import partial
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
-from typing import NamedTuple
 
 import numpy as np
+from measuring import binary, classes, least_seconds, seconds_of, with_peak
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from study_tools import COLOURS, append, figure, kept, rows_of, save, write_table
@@ -31,21 +31,6 @@ from study_tools import COLOURS, append, figure, kept, rows_of, save, write_tabl
 SIZES = (1000, 10_000, 100_000, 1_000_000, 10_000_000)
 LONGEST = 2.0  # seconds of a call after which no larger size is tried
 MODULES = {"scikit-learn": "sklearn", "uncertainty-calibration": "calibration"}
-
-
-def binary(n):
-    """Labels and P(positive)."""
-    rng = np.random.default_rng(0)
-    p = 1 - 0.9 * rng.beta(0.3, 3, n)
-    return (rng.random(n) < p).astype(int), p
-
-
-def ten_classes(n):
-    """Labels and rows of ten probabilities, a little overconfident."""
-    rng = np.random.default_rng(0)
-    proba = rng.dirichlet(np.full(10, 0.3), n)
-    below = (0.9 * proba + 0.01).cumsum(axis=1)[:, :-1] < rng.random((n, 1))
-    return below.sum(axis=1), proba
 
 
 def tensors(*arrays):
@@ -56,42 +41,30 @@ def tensors(*arrays):
     return [torch.from_numpy(array) for array in arrays]
 
 
-def of_skcal(name, module="metrics", **options):
-    """A function of skcal."""
-    found = getattr(importlib.import_module(f"skcal.{module}"), name)
-    return partial(found, **options)
+def of(module, name, predictions_first=False, **options):
+    """Prepare the work of a function of a package, which is imported where it is measured."""
+
+    def prepare(y, p):
+        function = getattr(import_module(module), name)
+        return partial(function, *((p, y) if predictions_first else (y, p)), **options)
+
+    return prepare
 
 
-def of_mapie(name, **options):
-    """A function of MAPIE."""
-    from mapie.metrics import calibration
-
-    return partial(getattr(calibration, name), **options)
+def of_netcal(name, *arguments):
+    """Prepare a measure of netcal, which takes predictions first."""
+    return lambda y, p: partial(
+        getattr(import_module("netcal.metrics"), name)(*arguments).measure, p, y
+    )
 
 
 def of_torchmetrics(y, p):
     """ECE of torchmetrics, of two classes or of ten."""
-    from torchmetrics.functional import classification as metrics
-
+    metrics = import_module("torchmetrics.functional.classification")
     y, p = tensors(y, p)
     if p.ndim == 1:
         return partial(metrics.binary_calibration_error, p, y, n_bins=15)
     return partial(metrics.multiclass_calibration_error, p, y, p.shape[1], n_bins=15)
-
-
-def of_netcal(name, *arguments):
-    """A measure of netcal, which takes predictions first."""
-    from netcal import metrics
-
-    measure = getattr(metrics, name)(*arguments)
-    return lambda y, p: measure.measure(p, y)
-
-
-def of_uncertainty(name, y, p, **options):
-    """A function of uncertainty-calibration, which takes predictions first."""
-    import calibration
-
-    return partial(getattr(calibration, name), p, y, **options)
 
 
 def variational(y, p):
@@ -103,30 +76,32 @@ def variational(y, p):
     loss = ProperLpLoss(p=1, binary_as_multiclass=True)
     fitted = get_calibrator("isotonic", calibrate_with_mixture=True)
     metric = MetricsWithCalibration(loss, fitted, CVSplitter(5), random_state=0)
-    y, p = tensors(y, np.stack([1 - p, p], axis=1))
-    return lambda: metric.compute_all_from_labels_probs(y, p)
+    return partial(metric.compute_all_from_labels_probs, *tensors(y, np.stack([1 - p, p], axis=1)))
 
 
-def map_of_skcal(name, y, p, **options):
+def map_of_skcal(name, **options):
     """Fit and apply a map of skcal."""
-    kind = of_skcal(name, "recalibration").func
-    return lambda: kind(**options).fit(p, y).predict_proba(p)
+    kind = partial(getattr(import_module("skcal.recalibration"), name), **options)
+    return lambda y, p: lambda: kind().fit(p, y).predict_proba(p)
 
 
-def map_of_probmetrics(name, y, p):
+def map_of_probmetrics(name):
     """Fit and apply a map of probmetrics."""
-    from probmetrics.calibrators import get_calibrator
 
-    tensors()
-    return lambda: get_calibrator(name).fit(p, y).predict_proba(p)
+    def prepare(y, p):
+        make = import_module("probmetrics.calibrators").get_calibrator
+        tensors()
+        return lambda: make(name).fit(p, y).predict_proba(p)
+
+    return prepare
 
 
 def map_of_netcal(y, p):
     """Fit and apply netcal's temperature scaling."""
-    from netcal.scaling import TemperatureScaling
+    make = import_module("netcal.scaling").TemperatureScaling
 
     def work():
-        fitted = TemperatureScaling()
+        fitted = make()
         fitted.fit(p, y)
         return fitted.transform(p)
 
@@ -153,164 +128,110 @@ def sums_of_numpy(y, p):
     return work
 
 
-def curve_of_sklearn(y, p):
-    """The reliability curve, from which an ECE could be summed."""
-    from sklearn.calibration import calibration_curve
-
-    return partial(calibration_curve, y, p, n_bins=15)
-
-
-def relplot(name, y, p, **options):
-    """A function of relplot, which takes predictions first."""
-    import relplot as package
-
-    return partial(getattr(package.metrics, name), p, y, **options)
-
-
-def call(function, y, p):
-    """The work of a function of labels and predictions."""
-    return partial(function, y, p)
-
-
-class Case(NamedTuple):
-    """What is compared: the data of a size, and what prepares the work of each package."""
-
-    data: object
-    sides: dict
-
-
-def skcal_and(prepare, **peers):
-    """The sides of a case, skcal first."""
-    return {"skcal": prepare, **{name.replace("_", "-"): side for name, side in peers.items()}}
-
-
-def lazily(make, *arguments, **options):
-    """Import the package in the process that measures it alone."""
-    return lambda y, p: call(make(*arguments, **options), y, p)
-
-
+METRICS, TESTS, MAPIE = "skcal.metrics", "skcal.hypothesis_tests", "mapie.metrics.calibration"
+#: The data of a size, and by package what prepares its work.
 CASES = {
-    "ECE, two classes": Case(
+    "ECE, two classes": (
         binary,
-        skcal_and(
-            lazily(of_skcal, "expected_calibration_error"),
-            mapie=lazily(of_mapie, "expected_calibration_error", num_bins=15),
-            netcal=lazily(of_netcal, "ECE", 15),
-            numpy=sums_of_numpy,
-            relplot=partial(relplot, "binnedECE", nbins=15),
-            scikit_learn=curve_of_sklearn,
-            torchmetrics=of_torchmetrics,
-        ),
+        {
+            "skcal": of(METRICS, "expected_calibration_error"),
+            "mapie": of(MAPIE, "expected_calibration_error", num_bins=15),
+            "netcal": of_netcal("ECE", 15),
+            "numpy": sums_of_numpy,
+            "relplot": of("relplot.metrics", "binnedECE", True, nbins=15),
+            "scikit-learn": of("sklearn.calibration", "calibration_curve", n_bins=15),
+            "torchmetrics": of_torchmetrics,
+        },
     ),
-    "ECE, confidence of ten": Case(
-        ten_classes,
-        skcal_and(
-            lazily(of_skcal, "expected_calibration_error"),
-            mapie=lazily(of_mapie, "top_label_ece", num_bins=15),
-            netcal=lazily(of_netcal, "ECE", 15),
-            torchmetrics=of_torchmetrics,
-            uncertainty_calibration=partial(of_uncertainty, "get_ece", num_bins=15),
-        ),
+    "ECE, confidence of ten": (
+        classes,
+        {
+            "skcal": of(METRICS, "expected_calibration_error"),
+            "mapie": of(MAPIE, "top_label_ece", num_bins=15),
+            "netcal": of_netcal("ECE", 15),
+            "torchmetrics": of_torchmetrics,
+            "uncertainty-calibration": of("calibration", "get_ece", True, num_bins=15),
+        },
     ),
-    "debiased error, each of ten": Case(
-        ten_classes,
-        skcal_and(
-            lazily(
-                of_skcal,
+    "debiased error, each of ten": (
+        classes,
+        {
+            "skcal": of(
+                METRICS,
                 "expected_calibration_error",
                 notion="classwise",
                 norm=2,
                 debias=True,
                 strategy="quantile",
             ),
-            uncertainty_calibration=partial(of_uncertainty, "get_calibration_error"),
-        ),
+            "uncertainty-calibration": of("calibration", "get_calibration_error", True),
+        },
     ),
-    "smooth ECE": Case(
+    "smooth ECE": (
         binary,
-        skcal_and(lazily(of_skcal, "smooth_calibration_error"), relplot=partial(relplot, "smECE")),
+        {
+            "skcal": of(METRICS, "smooth_calibration_error"),
+            "relplot": of("relplot.metrics", "smECE", True),
+        },
     ),
-    "Kolmogorov-Smirnov test": Case(
+    "Kolmogorov-Smirnov test": (
         binary,
-        skcal_and(
-            lazily(of_skcal, "kolmogorov_smirnov_test", "hypothesis_tests"),
-            mapie=lazily(of_mapie, "kolmogorov_smirnov_p_value"),
-        ),
+        {
+            "skcal": of(TESTS, "kolmogorov_smirnov_test"),
+            "mapie": of(MAPIE, "kolmogorov_smirnov_p_value"),
+        },
     ),
-    "Spiegelhalter's test": Case(
+    "Spiegelhalter's test": (
         binary,
-        skcal_and(
-            lazily(of_skcal, "spiegelhalter_test", "hypothesis_tests"),
-            mapie=lazily(of_mapie, "spiegelhalter_p_value"),
-        ),
+        {"skcal": of(TESTS, "spiegelhalter_test"), "mapie": of(MAPIE, "spiegelhalter_p_value")},
     ),
-    "MMCE": Case(
+    "MMCE": (
         binary,
-        skcal_and(
-            lazily(of_skcal, "maximum_mean_calibration_error"), netcal=lazily(of_netcal, "MMCE")
-        ),
+        {"skcal": of(METRICS, "maximum_mean_calibration_error"), "netcal": of_netcal("MMCE")},
     ),
-    "L1 error, cross-fitted": Case(
+    "L1 error, cross-fitted": (
         binary,
-        skcal_and(
-            lazily(of_skcal, "cross_fitted_calibration_error", random_state=0),
-            probmetrics=variational,
-        ),
+        {
+            "skcal": of(METRICS, "cross_fitted_calibration_error", random_state=0),
+            "probmetrics": variational,
+        },
     ),
-    "temperature scaling of ten": Case(
-        ten_classes,
-        skcal_and(
-            partial(map_of_skcal, "TemperatureScaling"),
-            netcal=map_of_netcal,
-            probmetrics=partial(map_of_probmetrics, "temp-scaling"),
-            scikit_learn=map_of_sklearn,
-        ),
+    "temperature scaling of ten": (
+        classes,
+        {
+            "skcal": map_of_skcal("TemperatureScaling"),
+            "netcal": map_of_netcal,
+            "probmetrics": map_of_probmetrics("temp-scaling"),
+            "scikit-learn": map_of_sklearn,
+        },
     ),
-    "structured matrix scaling of ten": Case(
-        ten_classes,
-        skcal_and(
-            partial(map_of_skcal, "MatrixScaling", structured=True),
-            probmetrics=partial(map_of_probmetrics, "sms"),
-        ),
+    "structured matrix scaling of ten": (
+        classes,
+        {
+            "skcal": map_of_skcal("MatrixScaling", structured=True),
+            "probmetrics": map_of_probmetrics("sms"),
+        },
     ),
 }
 
 
-def status(key):
-    """A figure of this process's memory in MB."""
-    text = Path("/proc/self/status").read_text()
-    return int(text.split(f"{key}:")[1].split()[0]) / 1024
-
-
-def least_seconds(work, rounds=3):
-    """Least processor time of a call; calls too short for the clock are repeated."""
-    found, times = [], 1
-    while len(found) < rounds:
-        start = time.process_time()
-        for _ in range(times):
-            work()
-        seconds = time.process_time() - start
-        if seconds < 0.02 and times < 10_000:
-            found, times = [], times * 10
-        else:
-            found.append(seconds / times)
-            if seconds > LONGEST:
-                break
-    return min(found)
+def sides_of(names):
+    """Pairs of a case and a package that is installed."""
+    for what in names:
+        for package in CASES[what][1]:
+            if find_spec(MODULES.get(package, package)):
+                yield what, package
 
 
 def run(what, package):
     """Print a line for each size: seconds and MB."""
     warnings.simplefilter("ignore")
-    case = CASES[what]
-    case.sides[package](*case.data(1000))()  # imports and compilers
+    data, sides = CASES[what]
+    sides[package](*data(1000))()  # imports and compilers
     for size in SIZES:
-        work = case.sides[package](*case.data(size))
-        seconds = least_seconds(work)
-        Path("/proc/self/clear_refs").write_text("5")  # the peak so far does not count
-        before = status("VmRSS")
-        work()
-        peak = max(status("VmHWM") - before, 0)
+        work = sides[package](*data(size))
+        seconds = least_seconds(work, longest=LONGEST)
+        _, peak = with_peak(work)
         print(json.dumps([what, package, size, seconds, peak]), flush=True)
         if seconds > LONGEST:
             break
@@ -332,15 +253,7 @@ def measured(what, package):
 def study(path, names):
     """Append the lines of the packages that are missing and installed."""
     done = kept(path, 2)
-    sides = [(what, package) for what in names for package in CASES[what].sides]
-    append(
-        path,
-        (
-            measured(*side)
-            for side in sides
-            if side not in done and importlib.util.find_spec(MODULES.get(side[1], side[1]))
-        ),
-    )
+    append(path, (measured(*side) for side in sides_of(names) if side not in done))
 
 
 def write_tables(path, folder):
@@ -348,7 +261,7 @@ def write_tables(path, folder):
     lines = [(*line[:2], *map(float, line[2:])) for line in rows_of(path)]
     found = {line[:3]: line[3:] for line in lines}
     rows = []
-    for what, package in [(one, side) for one in CASES for side in CASES[one].sides]:
+    for what, package in [(what, side) for what, (_, sides) in CASES.items() for side in sides]:
         sizes = [n for n in SIZES if {(what, package, n), (what, "skcal", n)} <= found.keys()]
         if sizes and package != "skcal":
             n = sizes[-1]
@@ -401,21 +314,19 @@ def by_turns(names, rounds=7):
     """Print the quartiles of ratios of neighbouring calls, skcal's time over a peer's."""
     warnings.simplefilter("ignore")
     print("| what | peer | n | skcal, ms | peer, ms | ratio |\n|---|---|---|---|---|---|")
-    for what, package in [(one, side) for one in names for side in CASES[one].sides]:
-        if package == "skcal" or not importlib.util.find_spec(MODULES.get(package, package)):
-            continue
-        for size in SIZES[1:]:
-            data = CASES[what].data(size)
-            sides = [CASES[what].sides[one](*data) for one in ("skcal", package)]
-            found = np.array([[least_seconds(one, rounds=1) for one in sides] for _ in range(2)])
-            if found.max() <= LONGEST:
-                more = [[least_seconds(one, rounds=1) for one in sides] for _ in range(rounds)]
-                found = np.array(more)
-            low, high = np.quantile(found[:, 0] / found[:, 1], [0.25, 0.75])
-            ours, theirs = 1000 * found.min(axis=0)
+    for what, package in sides_of(names):
+        draw_data, prepared = CASES[what]
+        for size in SIZES[1:] if package != "skcal" else ():
+            data = draw_data(size)
+            works = [prepared[side](*data) for side in ("skcal", package)]
+            seconds = np.array([[seconds_of(work) for work in works] for _ in range(2)])
+            if seconds.max() <= LONGEST:
+                seconds = np.array([[seconds_of(work) for work in works] for _ in range(rounds)])
+            low, high = np.quantile(seconds[:, 0] / seconds[:, 1], [0.25, 0.75])
+            ours, theirs = 1000 * seconds.min(axis=0)
             times = f"{ours:.3g} | {theirs:.3g}"
             print(f"| {what} | {package} | {size:,} | {times} | {low:.2g}–{high:.2g} |", flush=True)
-            if found.max() > LONGEST:
+            if seconds.max() > LONGEST:
                 break
 
 

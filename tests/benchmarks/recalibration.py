@@ -3,14 +3,13 @@
 Run ``python tests/benchmarks/recalibration.py OUT [--networks FOLDER] [--tabular] [--seeds N]``;
 the methods of packages that are absent are left out. OUT is a folder: the losses of every sample
 are kept there by case and method, so that runs may be repeated and added to. FOLDER holds ``.npz``
-files with arrays ``proba`` and ``labels``. ``--table`` prints cases, ``--tables`` writes means.
+files with arrays ``proba`` and ``labels``. ``--tables`` writes means.
 """
 
 from __future__ import annotations
 
 import argparse
 import sys
-import time
 import warnings
 from collections.abc import Iterator
 from functools import partial
@@ -32,6 +31,8 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.naive_bayes import GaussianNB
+
+from skcal import Recalibrator
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "studies"))
 from study_tools import dots, figure, mean_and_error, save, write_table
@@ -132,87 +133,66 @@ def tabular_cases(seeds) -> Iterator[Case]:
                     yield Case(name, proba[:n], y_rest[:n], proba[test], y_rest[test])
 
 
-def _sklearn(method, case):
-    passing = Passing().fit(case.proba, case.labels)
-    map_ = CalibratedClassifierCV(FrozenEstimator(passing), method=method, cv=2)
-    return map_.fit(case.proba, case.labels).predict_proba(case.test_proba)
+def with_sklearn(method, P, y):
+    """A fitted method of scikit-learn."""
+    passing = FrozenEstimator(Passing().fit(P, y))
+    return CalibratedClassifierCV(passing, method=method, cv=2).fit(P, y)
 
 
-def _probmetrics(name, case):
+def with_probmetrics(name, P, y):
+    """A fitted method of probmetrics."""
     from probmetrics.calibrators import get_calibrator
 
-    map_ = get_calibrator(name, **{f"{name}_print_init_info": False})
-    return map_.fit(case.proba, case.labels).predict_proba(case.test_proba)
+    return get_calibrator(name, **{f"{name}_print_init_info": False}).fit(P, y)
 
 
-def _skcal(options, case):
-    from skcal import Recalibrator
+def with_skcal(P, y, **options):
+    """The default method of skcal, fitted."""
+    return Recalibrator(random_state=0, **options).fit(P, y)
 
-    return Recalibrator(random_state=0, **options).fit(case.proba, case.labels)
 
-
-#: What is compared: name → function of a case.
+#: What is compared: by name what fits a method to predictions and labels.
 METHODS = {
-    "raw": lambda case: case.test_proba,
-    "skcal": partial(_skcal, {}),
-    "sigmoid": partial(_sklearn, "sigmoid"),
-    "isotonic": partial(_sklearn, "isotonic"),
-    "temperature": partial(_sklearn, "temperature"),
-    "sms": partial(_probmetrics, "sms"),
-    "svs": partial(_probmetrics, "svs"),
-    "ts-mix": partial(_probmetrics, "ts-mix"),
-    "logistic-mix": partial(_probmetrics, "logistic-mix"),
+    "raw": lambda P, y: Passing().fit(P, y),
+    "skcal": with_skcal,
+    **{name: partial(with_sklearn, name) for name in ("sigmoid", "isotonic", "temperature")},
+    **{name: partial(with_probmetrics, name) for name in ("sms", "svs", "ts-mix", "logistic-mix")},
 }
 
 
 def run(cases, methods, out) -> None:
-    """Keep the losses (log, Brier) of every test sample and the time, one file each."""
+    """Keep the losses (log, Brier) of every test sample, one file each."""
     for case in cases:
         for name in methods:
             path = out / f"{case.name} {name}.npz"
             if path.exists() and name != "skcal":
                 continue
-            start = time.perf_counter()
             try:
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore")
-                    proba = METHODS[name](case)
+                    fitted = METHODS[name](case.proba, case.labels)
+                    proba = fitted.predict_proba(case.test_proba)
             except ImportError:
                 continue
             except Exception as error:  # a peer that fails on a case has no losses there
                 print(f"{case.name} {name}: {error}"[:200], flush=True)
                 continue
-            chosen = ""
-            if hasattr(proba, "predict_proba"):
-                chosen = str(proba.best_name_)
-                proba = proba.predict_proba(case.test_proba)
-            seconds = time.perf_counter() - start
             y = case.test_labels
-            rows = np.arange(len(y))
-            log = -np.log(np.maximum(proba[rows, y], FLOOR))
-            outcome = np.eye(proba.shape[1])[y]
-            brier = ((proba - outcome) ** 2).sum(axis=1)
-            np.savez(path, log=log, brier=brier, seconds=seconds, chosen=chosen)
-
-
-def read(out, loss):
-    """Return {case: {method: (losses, seconds, chosen map)}}."""
-    found: dict = {}
-    for path in sorted(Path(out).glob("*.npz")):
-        case, name = path.stem.rsplit(" ", 1)
-        with np.load(path) as data:
-            values = data[loss], float(data["seconds"]), str(data["chosen"])
-        found.setdefault(case, {})[name] = values
-    return found
+            log = -np.log(np.maximum(proba[np.arange(len(y)), y], FLOOR))
+            brier = ((proba - np.eye(proba.shape[1])[y]) ** 2).sum(axis=1)
+            np.savez(path, log=log, brier=brier)
 
 
 def by_group(out, loss):
     """Losses of the methods in the cases of each data set and size, in that order."""
     groups: dict = {}
-    for case, by_name in read(out, loss).items():
+    for path in sorted(Path(out).glob("*.npz")):
+        case, name = path.stem.rsplit(" ", 1)
         group = " ".join(case.split()[1:-1]).replace("n=", "")
-        groups.setdefault(group, []).append({k: v[0] for k, v in by_name.items()})
-    return dict(sorted(groups.items(), key=lambda item: (item[0].split()[0], len(item[0]))))
+        with np.load(path) as data:
+            groups.setdefault(group, {}).setdefault(case, {})[name] = data[loss]
+    ordered = sorted(groups.items(), key=lambda item: (item[0].split()[0], len(item[0])))
+    return {group: list(cases.values()) for group, cases in ordered}
 
 
 def row_of(group, cases, names):
@@ -253,29 +233,6 @@ def write_tables(out, folder, title) -> None:
     save(drawn, folder, title)
 
 
-def table(out, loss) -> None:
-    """Print mean losses, the best other method and the paired difference to it."""
-    found = read(out, loss)
-    names = list(METHODS)
-    print(f"{loss} loss".ljust(36), *(name.rjust(11) for name in names), " best other   z  z(raw)")
-    counts = {"worse than the best other by a s.e.": 0, "worse than raw by a s.e.": 0, "best": 0}
-    for case, by_name in found.items():
-        ours = by_name["skcal"][0]
-        others = {k: v[0].mean() for k, v in by_name.items() if k not in ("skcal", "raw")}
-        best = min(others, key=others.get)
-        gaps = [_z(ours - by_name[name][0]) for name in (best, "raw")]
-        counts["worse than the best other by a s.e."] += gaps[0] > 1
-        counts["worse than raw by a s.e."] += gaps[1] > 1
-        counts["best"] += ours.mean() < others[best]
-        cells = (f"{by_name[k][0].mean():11.5f}" if k in by_name else " " * 11 for k in names)
-        seconds, chosen = by_name["skcal"][1:]
-        print(
-            case.ljust(36), *cells, best.rjust(11), *(f"{gap:6.2f}" for gap in gaps),
-            f"{seconds:6.2f} s", chosen,
-        )  # fmt: skip
-    print(f"{len(found)} cases:", counts)
-
-
 def _z(difference) -> float:
     error = difference.std() / np.sqrt(len(difference))
     return float(difference.mean() / error) if error > 0 else 0.0
@@ -290,15 +247,12 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--tables", type=Path, help="where tables of means are written")
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
-    parser.add_argument("--table", nargs="*", choices=("log", "brier"))
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     if options.networks:
         run(network_cases(options.networks, range(options.seeds)), options.methods, options.out)
     if options.tabular:
         run(tabular_cases(range(options.seeds)), options.methods, options.out)
-    for loss in options.table or ():
-        table(options.out, loss)
     if options.tables:
         title = "maps_networks" if options.networks else "maps_tabular"
         write_tables(options.out, options.tables, title)

@@ -20,10 +20,11 @@ from contextlib import suppress
 from importlib import import_module
 
 import numpy as np
-from recalibration import Passing
+from recalibration import METHODS
 from scipy.special import log_softmax, softmax
-from sklearn.calibration import CalibratedClassifierCV
-from sklearn.frozen import FrozenEstimator
+
+from skcal import TemperatureScaling
+from skcal.recalibration import VectorScaling
 
 #: Samples, classes and whether predictions are float32 logits.
 CASES = {
@@ -45,56 +46,31 @@ def predictions(name):
     return softmax(z.astype(np.float64), axis=1), y
 
 
-def _skcal(X, y, logits, **options):
-    from skcal import Recalibrator
-
-    return Recalibrator(from_logits=logits, random_state=0, **options).fit(X, y).predict_proba(X)
-
-
-def _map(name, X, y, logits, **options):
-    from skcal import recalibration
-
-    fitted = getattr(recalibration, name)(from_logits=logits, **options).fit(X, y)
-    return fitted.predict_proba(X)
-
-
-def _sklearn(method, X, y, logits):
-    X = softmax(X, axis=1) if logits else X
-    passing = FrozenEstimator(Passing().fit(X, y))
-    return CalibratedClassifierCV(passing, method=method, cv=2).fit(X, y).predict_proba(X)
-
-
-def _probmetrics(name, X, y, logits):
-    from probmetrics.calibrators import get_calibrator
-
-    X = softmax(X, axis=1) if logits else X
-    map_ = get_calibrator(name, **{f"{name}_print_init_info": False})
-    return map_.fit(X, y).predict_proba(X)
-
-
-METHODS = {
-    "skcal": _skcal,
-    "skcal temperature": lambda *given: _map("TemperatureScaling", *given),
-    "skcal vector": lambda *given: _map("VectorScaling", *given, structured=True),
-    "sigmoid": lambda *given: _sklearn("sigmoid", *given),
-    "isotonic": lambda *given: _sklearn("isotonic", *given),
-    "temperature": lambda *given: _sklearn("temperature", *given),
-    "sms": lambda *given: _probmetrics("sms", *given),
-    "svs": lambda *given: _probmetrics("svs", *given),
-    "ts-mix": lambda *given: _probmetrics("ts-mix", *given),
+OURS = {
+    "skcal": METHODS["skcal"],
+    "skcal temperature": lambda X, y, **options: TemperatureScaling(**options).fit(X, y),
+    "skcal vector": lambda X, y, **options: VectorScaling(structured=True, **options).fit(X, y),
 }
+PEERS = {name: METHODS[name] for name in METHODS if name not in ("raw", "skcal", "logistic-mix")}
+
+
+def recalibrated(method, X, y, logits):
+    """Predictions after a fit to them; peers get probabilities."""
+    if method in OURS:
+        return OURS[method](X, y, from_logits=logits).predict_proba(X)
+    P = softmax(X, axis=1) if logits else X
+    return PEERS[method](P, y).predict_proba(P)
 
 
 def measure(case, method) -> dict:
     """Fit and predict in this process."""
     X, y = predictions(case)
     with suppress(ImportError):
-        import_module("skcal")
         import_module("probmetrics.calibrators")
     start, cpu = time.perf_counter(), time.process_time()
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        proba = METHODS[method](X, y, CASES[case][2])
+        proba = recalibrated(method, X, y, CASES[case][2])
     spent = time.perf_counter() - start, time.process_time() - cpu
     own = np.maximum(np.take_along_axis(proba, y[:, None], axis=1), np.finfo(float).tiny)
     raw = log_softmax(X, axis=1) if CASES[case][2] else np.log(np.maximum(X, 1e-300))
@@ -111,7 +87,7 @@ def main() -> None:
     """Read the arguments and run."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--cases", nargs="+", default=list(CASES), choices=CASES)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--methods", nargs="+", default=[*OURS, *PEERS], choices=[*OURS, *PEERS])
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
