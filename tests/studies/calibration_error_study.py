@@ -12,15 +12,13 @@ calibrated that test alone decides, and its level is exact. Run
     python tests/studies/calibration_error_study.py --out rows.csv --tables doc/evidence
 """
 
-import argparse
 import warnings
 from collections import defaultdict
-from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, logit
+from laws import between, inner, labels_of, nearly_certain, normal_logits, odds, same
 from scipy.stats import norm
-from study_tools import append, kept, rows_of, write_table
+from study_tools import append, command_line, kept, rows_of, write_table
 
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics import expected_calibration_error, smooth_calibration_error
@@ -32,18 +30,6 @@ NOTIONS = ("classwise", "top-label", "multi-label")
 KINDS = ("plain", "weights", "groups", "votes", *NOTIONS)
 LIKE_OTHERS = ("calibrated, uniform", "slope 0.8", "nearly certain, 0.06 too high", "2 %, x 1.5")
 SHARE, N_CLASSES = 0.3, 5  # of classes that are drawn uniformly, in place of by the predictions
-
-
-def uniform(rng, n):
-    return rng.uniform(0.002, 0.998, n)
-
-
-def normal_logits(mean, deviation):
-    return lambda rng, n: expit(rng.normal(mean, deviation, n))
-
-
-def nearly_certain(rng, n):
-    return np.clip(rng.beta(9, 0.3, n), 0.01, 1 - 1e-7)
 
 
 def levels(k):
@@ -66,30 +52,30 @@ def lobes(n_lobes, size):
 # Cells: predictions and the probability of the event. The first of the miscalibrated ones cross the
 # diagonal at most three times, so that the upper limit holds for them.
 CELLS = {
-    "calibrated, uniform": (uniform, lambda p: p),
-    "calibrated, 2 %": (normal_logits(-4.2, 1.1), lambda p: p),
-    "calibrated, nearly certain": (nearly_certain, lambda p: p),
-    "calibrated, multiples of 0.05": (levels(20), lambda p: p),
-    "calibrated, 0.5 %": (normal_logits(-5.6, 0.8), lambda p: p),
-    "shift of 0.15": (uniform, lambda p: expit(logit(p) + 0.15)),
-    "slope 0.8": (uniform, lambda p: expit(0.8 * logit(p))),
+    "calibrated, uniform": (inner, same),
+    "calibrated, 2 %": (normal_logits(-4.2, 1.1), same),
+    "calibrated, nearly certain": (nearly_certain, same),
+    "calibrated, multiples of 0.05": (levels(20), same),
+    "calibrated, 0.5 %": (normal_logits(-5.6, 0.8), same),
+    "shift of 0.15": (inner, odds(1, 0.15)),
+    "slope 0.8": (inner, odds(0.8)),
     "2 %, x 1.5": (normal_logits(-4.2, 1.1), lambda p: np.minimum(1.5 * p, 1)),
     "nearly certain, 0.06 too high": (nearly_certain, lambda p: np.where(p > 0.97, p - 0.06, p)),
     "spike": (with_spike, lambda p: np.where((p > 0.88) & (p < 0.9), 0.5, p)),
-    "plateau from 0.3 to 0.7": (uniform, lambda p: np.where((p > 0.3) & (p < 0.7), 0.5, p)),
-    "jump at 0.5": (uniform, lambda p: np.where(p > 0.5, p - 0.1, p)),
+    "plateau from 0.3 to 0.7": (inner, lambda p: np.where((p > 0.3) & (p < 0.7), 0.5, p)),
+    "jump at 0.5": (inner, lambda p: np.where(p > 0.5, p - 0.1, p)),
     "sevenths, shrunk": (levels(6), lambda p: 0.5 + 0.75 * (p - 0.5)),
-    "three crossings, sine": (uniform, sine(2, 0.2)),
-    "three crossings, jumps": (uniform, lobes(4, 0.15)),
+    "three crossings, sine": (inner, sine(2, 0.2)),
+    "three crossings, jumps": (inner, lobes(4, 0.15)),
     "three crossings, sd 2": (normal_logits(0, 2), sine(2, 0.15)),
     "three crossings, unequal": (
-        uniform,
+        inner,
         lambda p: np.clip(p + 0.2 * np.where((p < 0.1) | ((p > 0.5) & (p < 0.8)), 1, -1), 0, 1),
     ),
     "three crossings, rounded": (levels(20), sine(2, 0.15)),
-    "five crossings": (uniform, sine(3, 0.1)),
-    "nine crossings": (uniform, sine(5, 0.12)),
-    "19 crossings": (lambda rng, n: rng.uniform(0.1, 0.9, n), lobes(20, 0.1)),
+    "five crossings": (inner, sine(3, 0.1)),
+    "nine crossings": (inner, sine(5, 0.12)),
+    "19 crossings": (between(0.1, 0.9), lobes(20, 0.1)),
 }
 CROSSINGS = {"five crossings": 5, "nine crossings": 9, "19 crossings": 19}  # of others at most 3
 
@@ -112,8 +98,7 @@ def sample_of(cell, kind, n, seed):
         q = (1 - SHARE) * p + SHARE / N_CLASSES
         if kind == "multi-label":
             return (rng.random(q.shape) < q).astype(int), p, {"notion": kind}
-        y = (q.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, N_CLASSES - 1)
-        return y, p, {"notion": kind, "labels": range(N_CLASSES)}
+        return labels_of(q, rng), p, {"notion": kind, "labels": range(N_CLASSES)}
     draw, curve = CELLS[cell]
     p = draw(rng, n)
     q, options = curve(p), {"labels": [0, 1]}
@@ -127,7 +112,7 @@ def sample_of(cell, kind, n, seed):
         return (score < norm.ppf(q)).astype(int), p, {**options, "groups": groups}
     if kind == "weights":
         options["sample_weight"] = rng.lognormal(0, 0.7, n)
-    return (rng.random(n) < q).astype(int), p, options
+    return labels_of(q, rng), p, options
 
 
 def fixed_limit(y, p, crossings):
@@ -205,14 +190,12 @@ def share_of(count, total):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--out", type=Path, required=True)
+    parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=200)
     parser.add_argument("--low", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1000, 10_000])
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
     parser.add_argument("--accuracy", action="store_true")
-    parser.add_argument("--tables", type=Path)
     options = parser.parse_args()
     if options.tables:
         tables(options.out, options.tables)

@@ -11,16 +11,14 @@ where the first takes ten minutes; the second adds other sizes, concentrations a
 with ``--closed 10000 --resampled 1000 --n-resamples 199`` takes hours.
 """
 
-import argparse
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from consistency import consistency_test
 from joblib import Parallel, delayed
 from scipy.stats import binom
-from study_tools import append, dots, figure, kept, rows_of, save, write_table
+from study_tools import append, command_line, dots, figure, kept, rows_of, save, write_table
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import (
@@ -149,15 +147,12 @@ def table(path):
         rows = [(name, values) for (s, name), values in groups.items() if s == setting]
         if rows:
             model, noise, n, C, a = setting
-            print(
-                f"\n{model}{f' (π = {noise})' if model == 'M2' else ''}, n = {n}, C = {C}, Dir({a})"
-            )
+            of_model = f"{model} (π = {noise})" if model == "M2" else model
+            print(f"\n{of_model}, n = {n}, C = {C}, Dir({a})")
         for name, values in rows:
             known = values[~np.isnan(values)]
             most = binom.ppf(0.9999, len(known), 0.05) / max(len(known), 1)
-            note = (
-                f"  (calibrated: above {most:.3f} with probability 1e-4)" if model == "M1" else ""
-            )
+            note = f"  (calibrated: above {most:.3f} with probability 1e-4)" * (model == "M1")
             print(f"  {name:36s} {np.mean(known <= 0.05):.3f} of {len(known)}{note}")
 
 
@@ -220,9 +215,7 @@ def draw_errors(groups, tables):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="where p-values are kept")
-    parser.add_argument("--tables", type=Path, help="where tables are written")
+    parser = command_line(__doc__)
     parser.add_argument("--table", action="store_true", help="print, without new draws")
     parser.add_argument("--every-setting", action="store_true", help="not only the figure's")
     parser.add_argument("--closed", type=int, default=250, help="data sets of closed forms")

@@ -9,20 +9,20 @@ The truth of a draw is the mean over its predictions. Run
 
     python tests/studies/errors_study.py --out errors.csv --seeds 10      # half an hour; resumes
     python tests/studies/errors_study.py --out errors.csv --peers CatBoost temperature isotonic
-    python tests/studies/errors_study.py --out errors.csv --table --tables OUT
+    python tests/studies/errors_study.py --out errors.csv --seeds 0 --tables OUT    # what is there
 """
 
-import argparse
 import time
 import warnings
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 
 import numpy as np
-from scipy.special import expit, logit, rel_entr, softmax
+from laws import beta, between, labels_of, odds, same, uniform
+from scipy.special import rel_entr, softmax
 from study_tools import (
     append,
+    command_line,
     dots,
     figure,
     kept,
@@ -62,32 +62,24 @@ def grid(rng, n):
     return rng.binomial(10, rng.beta(0.3, 0.3, n)) / 10
 
 
-def uniform(rng, n):
-    return rng.random(n)
-
-
 def dirichlet(n_classes, rng, n):
     p = np.maximum(rng.dirichlet(np.full(n_classes, 0.5), n), 1e-12)
     return p / p.sum(axis=1, keepdims=True)
 
 
-def same(p):
-    return p
-
-
 #: (how predictions are drawn, what is true of them) by group and name.
 BINARY = {
-    "temperature .4": (uniform, lambda p: expit(0.4 * logit(p) + 0.3)),
-    "temperature 4": (uniform, lambda p: expit(4 * logit(p) + 1)),
+    "temperature .4": (uniform, odds(0.4, 0.3)),
+    "temperature 4": (uniform, odds(4, 1)),
     "shift": (uniform, lambda p: np.minimum(p + 0.02, 1)),
     "calibrated": (uniform, same),
     "wave": (uniform, lambda p: np.clip(wave(p), 0, 1)),
 }
 UNUSUAL = {
-    "rare, calibrated": (lambda rng, n: rng.beta(0.3, 29.7, n), same),
+    "rare, calibrated": (beta(0.3, 29.7), same),
     "vertices, calibrated": (near_vertices, same),
     "forest": (grid, lambda p: (10 * p + 0.3) / 10.6),
-    "steps": (lambda rng, n: rng.uniform(0.1, 0.9, n), steps),
+    "steps": (between(0.1, 0.9), steps),
 }
 VECTORS = {
     "calibrated": same,
@@ -134,10 +126,7 @@ def draw(group, name, n, seed):
     proba, truth = GROUPS[group][name]
     p = proba(rng, n)
     q = truth(p)
-    if q.ndim == 1:
-        return p, q, (rng.random(n) < q).astype(int)
-    below = q.cumsum(axis=1) < rng.random((n, 1))
-    return p, q, np.minimum(below.sum(axis=1), q.shape[1] - 1)
+    return p, q, labels_of(q, rng)
 
 
 def true_errors(p, q):
@@ -160,7 +149,7 @@ def own_estimators(p, seed):
     """(kind, name, function of labels and predictions)."""
     labels = range(p.shape[1]) if p.ndim == 2 else range(2)
     options = {"notion": "canonical" if p.ndim == 2 else "binary", "labels": labels}
-    for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log"):
+    for kind in ("l1", "l2", "log") if p.ndim == 2 else ("l1", "log", "rms"):
         fitted = partial(cross_fitted_calibration_error, kind=kind, random_state=seed, **options)
         yield kind, OWN, fitted
     density = partial(kernel_density_calibration_error, **options)
@@ -175,11 +164,6 @@ def own_estimators(p, seed):
     yield "l1", "smooth", partial(smooth_calibration_error, **options)
     # Debiasing is of squares: its truth is the root mean square.
     yield "rms", "15 bins, debiased", partial(binned, norm=2, debias=True)
-    yield (
-        "rms",
-        OWN,
-        partial(cross_fitted_calibration_error, kind="rms", random_state=seed, **options),
-    )
 
 
 def peer_estimators(p, seed, names):
@@ -263,23 +247,6 @@ def read(path):
     return gaps, seconds
 
 
-def table(path):
-    """Print mean absolute errors of groups and of their cells, and seconds an estimate."""
-    gaps, seconds = read(path)
-    above = None
-    for key in sorted(gaps):
-        if key[:3] != above:
-            above = key[:3]
-            print("\n{}, n = {:,}, {}: {}".format(*above, ", ".join(sorted(gaps[key]))))
-        means = [float(np.mean(gaps[key][name])) for name in sorted(gaps[key])]
-        each = " ".join(f"{mean:6.1f}" for mean in means)
-        draws = sum(map(len, gaps[key].values()))
-        print(
-            f"  {key[3]:26s} {np.mean(means):6.1f}   {each}   {np.median(seconds[key]):.2f} s, "
-            f"{draws} draws"
-        )
-
-
 TABLES = {
     "errors_binary": ("binary", "binary, unusual"),
     "errors_vectors": ("3 classes", "10 classes"),
@@ -296,16 +263,11 @@ def write_tables(path, folder):
     for title, groups in TABLES.items():
         rows = []
         for kind in KINDS:
-            columns = [
-                {
-                    name: gaps[group, n, kind, name]
-                    for name in names
-                    if (group, n, kind, name) in gaps
-                }
-                for group in groups
-                for n in sizes
+            columns = [(group, n, kind) for group in groups for n in sizes]
+            texts = [
+                means_of_column({name: gaps[*of, name] for name in names if (*of, name) in gaps})
+                for of in columns
             ]
-            texts = [means_of_column(column) for column in columns]
             for name in names:
                 times = [t for group in groups for t in seconds[group, sizes[1], kind, name]]
                 if any(name in text for text in texts):
@@ -336,23 +298,17 @@ def draw_errors(found, names, sizes, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="where estimates are kept")
-    parser.add_argument("--tables", type=Path, help="where tables are written")
-    parser.add_argument("--table", action="store_true", help="print, without new draws")
+    parser = command_line(__doc__)
     parser.add_argument("--peers", nargs="+", default=(), help="of probmetrics, in place of ours")
     parser.add_argument("--groups", nargs="+", default=list(GROUPS), choices=GROUPS)
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1069, 10_000])
     parser.add_argument("--seeds", type=int, default=3)
     options = parser.parse_args()
-    if options.table:
-        table(options.out)
-    else:
-        peers = partial(peer_estimators, names=options.peers)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            estimators = peers if options.peers else own_estimators
-            study(options.out, options.groups, options.sizes, options.seeds, estimators)
+    peers = partial(peer_estimators, names=options.peers)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        estimators = peers if options.peers else own_estimators
+        study(options.out, options.groups, options.sizes, options.seeds, estimators)
     if options.tables:
         write_tables(options.out, options.tables)
 

@@ -7,16 +7,14 @@ skcal's ECE without bins of the first data sets. Run
     python tests/studies/estimates_study.py --tables OUT     # three minutes; the paper drew 10,000
 """
 
-import argparse
 import itertools
 import warnings
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.spatial.distance import pdist, squareform
-from study_tools import figure, mean_and_error, save, write_table
+from study_tools import command_line, figure, mean_and_error, save, write_table
 
 from skcal.datasets import make_dirichlet
 from skcal.metrics import (
@@ -104,8 +102,7 @@ def draw(rows, tables):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--tables", type=Path, required=True, help="where tables are written")
+    parser = command_line(__doc__, out=False, required=True)
     parser.add_argument("--sets", type=int, default=250)
     parser.add_argument("--slow-sets", type=int, default=5, help="of the estimate without bins")
     parser.add_argument("--n-jobs", type=int, default=1)

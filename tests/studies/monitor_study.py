@@ -19,6 +19,7 @@ import time
 import warnings
 
 import numpy as np
+from laws import beta, labels_of, normal_logits, odds, uniform
 from scipy.special import expit, logit, softmax
 from scipy.stats import binom
 
@@ -29,19 +30,12 @@ ALPHA = 0.05
 RUN_LENGTH = 400_000  # within 20,000 samples, about as many false alarms as ALPHA
 
 
-def draw(truth, rng):
-    """Labels from rows of probabilities, or of P(1)."""
-    if truth.ndim == 1:
-        return (rng.uniform(size=len(truth)) < truth).astype(int)
-    return (truth.cumsum(axis=1)[:, :-1] < rng.uniform(size=(len(truth), 1))).sum(axis=1)
-
-
 STREAMS = {
-    "uniform": lambda n, rng: rng.uniform(size=n),
-    "1 % positives": lambda n, rng: expit(rng.normal(-5.0, 0.9, n)),
-    "C = 2": lambda n, rng: rng.dirichlet(np.full(2, 0.5), n),
-    "C = 10": lambda n, rng: rng.dirichlet(np.full(10, 0.3), n),
-    "C = 100": lambda n, rng: rng.dirichlet(np.full(100, 0.05), n),
+    "uniform": uniform,
+    "1 % positives": normal_logits(-5.0, 0.9),
+    "C = 2": lambda rng, n: rng.dirichlet(np.full(2, 0.5), n),
+    "C = 10": lambda rng, n: rng.dirichlet(np.full(10, 0.3), n),
+    "C = 100": lambda rng, n: rng.dirichlet(np.full(100, 0.05), n),
 }
 NOTIONS = {
     "uniform": ["binary"],
@@ -65,9 +59,9 @@ def false_alarm(stream, notion, seed, n_samples=10_000, largest=1000):
     rng = np.random.default_rng([seed, largest])
     monitor = CalibrationMonitor(notion, alpha=ALPHA)
     for size in sizes(n_samples, largest, rng):
-        proba = STREAMS[stream](size, rng)
+        proba = STREAMS[stream](rng, size)
         labels = None if proba.ndim == 1 else range(proba.shape[1])
-        monitor.set_params(labels=labels).update(proba, draw(proba, rng))
+        monitor.set_params(labels=labels).update(proba, labels_of(proba, rng))
         if monitor.alarm_:
             return True
     return False
@@ -146,14 +140,14 @@ def monte_carlo(y, proba, notion, labels):
 def times_to_alarm(change, stream, notion, seed, tests, before=100, after=100, size=100):
     """Batch of the first alarm of each method; infinity for none."""
     rng = np.random.default_rng([seed, 7])
-    probe = STREAMS[stream](1, rng)
+    probe = STREAMS[stream](rng, 1)
     labels = [0, 1] if probe.ndim == 1 else range(probe.shape[1])
     monitor = CalibrationMonitor(notion, labels, ALPHA)
     evidence = {"monitor": [], f"e-detector, {RUN_LENGTH:,}": []}
     pvalues = {name: [] for name in tests}
     for batch in range(before + after):
-        proba = STREAMS[stream](size, rng)
-        y = draw(proba if batch < before else change(proba, rng), rng)
+        proba = STREAMS[stream](rng, size)
+        y = labels_of(proba if batch < before else change(proba, rng), rng)
         monitor.update(proba, y)
         found = (monitor.e_value_ * ALPHA, monitor.detector_ / RUN_LENGTH)
         for values, value in zip(evidence.values(), found, strict=True):
@@ -189,29 +183,14 @@ def print_delays(n_streams, before=100, size=100):
             )
 
 
-def odds(shift):
-    """Log-odds are off by a shift."""
-    return lambda p: expit(logit(p) + shift)
-
-
-def spread(slope):
-    """Log-odds are off by a slope."""
-    return lambda p: expit(slope * logit(p))
-
-
-def beta(n, rng):
-    """Predictions of 14 % events."""
-    return rng.beta(1, 6, n)
-
-
 DRIFTS = {
-    "1 % events, odds 1.4": (STREAMS["1 % positives"], odds(np.log(1.4))),
-    "1 % events, odds 2": (STREAMS["1 % positives"], odds(np.log(2))),
-    "14 % events, odds 1.5": (beta, odds(np.log(1.5))),
-    "14 % events, odds 0.66": (beta, odds(-np.log(1.5))),
-    "14 % events, slope 0.7": (beta, spread(0.7)),
-    "uniform, odds 1.35": (STREAMS["uniform"], odds(np.log(1.35))),
-    "uniform, slope 0.77": (STREAMS["uniform"], spread(1 / 1.3)),
+    "1 % events, odds 1.4": (STREAMS["1 % positives"], odds(1, np.log(1.4))),
+    "1 % events, odds 2": (STREAMS["1 % positives"], odds(1, np.log(2))),
+    "14 % events, odds 1.5": (beta(1, 6), odds(1, np.log(1.5))),
+    "14 % events, odds 0.66": (beta(1, 6), odds(1, -np.log(1.5))),
+    "14 % events, slope 0.7": (beta(1, 6), odds(0.7)),
+    "uniform, odds 1.35": (STREAMS["uniform"], odds(1, np.log(1.35))),
+    "uniform, slope 0.77": (STREAMS["uniform"], odds(1 / 1.3)),
 }
 
 
@@ -226,7 +205,7 @@ def cusum_thresholds(draw, drift, n_streams=200):
     tops = []
     for seed in range(n_streams):
         rng = np.random.default_rng([seed, 99])
-        p = draw(100_000, rng)
+        p = draw(rng, 100_000)
         path = cusum(p, drift(p), rng.uniform(size=len(p)) < p)
         tops.append((path[:20_000].max(), path.max()))
     return np.quantile(tops, 1 - ALPHA, axis=0)
@@ -235,7 +214,7 @@ def cusum_thresholds(draw, drift, n_streams=200):
 def delays_after(draw, drift, thresholds, seed, before, size, most):
     """Samples from the drift to the alarm of e-value, e-detector and each CUSUM; most at most."""
     rng = np.random.default_rng([seed, 11])
-    p = draw(before + most, rng)
+    p = draw(rng, before + most)
     q = np.concatenate([p[:before], drift(p[before:])])
     y = rng.uniform(size=len(p)) < q
     monitor, found = CalibrationMonitor(labels=[0, 1], alpha=ALPHA), [0, 0]
@@ -266,7 +245,7 @@ def print_cusum(n_streams, before, size=200, most=20_000):
         )
         early, late = (rows <= 0).sum(axis=0), rows[(rows > 0).all(axis=1)]
         means = late.mean(axis=0)
-        p = draw(20_000, np.random.default_rng(0))
+        p = draw(np.random.default_rng(0), 20_000)
         ratio = drift(p).mean() / p.mean()
         planned = ""
         if "slope" not in name:
@@ -287,8 +266,8 @@ def print_speed():
     for stream, notions in NOTIONS.items():
         for notion in notions:
             n = 100_000 if stream == "C = 100" else 300_000
-            proba = STREAMS[stream](n, rng)
-            y = draw(proba, rng)
+            proba = STREAMS[stream](rng, n)
+            y = labels_of(proba, rng)
             labels = [0, 1] if proba.ndim == 1 else range(proba.shape[1])
             for size in (1000, 100_000):
                 monitor = CalibrationMonitor(notion, labels)

@@ -12,8 +12,9 @@ slope, Hosmer and Lemeshow's statistic, the squared kernel error and the scan. R
 import argparse
 
 import numpy as np
+from laws import beta, between, labels_of, nearly_certain, normal_logits, odds, uniform
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit
 from scipy.stats import norm, rankdata
 
 from skcal.hypothesis_tests import calibration_test
@@ -22,57 +23,29 @@ from skcal.kernels import Kernel
 from skcal.notions import make_problems
 
 LEVEL = 0.05
+RARE, CREDIT = normal_logits(-5, 0.9), normal_logits(-1.6, 1)  # 1 % and 20 % events
 
 
-def rare(n, rng):
-    """Predictions of 1 % events."""
-    return expit(rng.normal(-5, 0.9, n))
-
-
-def credit(n, rng):
-    """Predictions of 20 % events."""
-    return expit(rng.normal(-1.6, 1, n))
-
-
-def uniform(n, rng):
-    """Uniform predictions."""
-    return rng.uniform(size=n)
-
-
-def logits(mean, deviation):
-    """Predictions whose logits are normal."""
-    return lambda n, rng: expit(rng.normal(mean, deviation, n))
-
-
-def ends(n, rng):
+def ends(rng, n):
     """Nine of ten predictions near 0 or 1."""
     return np.where(rng.uniform(size=n) < 0.9, rng.choice([0.001, 0.999], n), rng.uniform(size=n))
 
 
-def slope(factor, shift=0.0):
-    """Log-odds are off by a factor and a shift."""
-    return lambda p: expit(factor * logit(p) + shift)
-
-
 CELLS = {
-    "1 % events, 1.7 times too high, n = 3,000": (rare, lambda p: p / 1.7, 3000),
-    "1 % events, 1.5 times too low, n = 4,000": (rare, lambda p: np.minimum(1, 1.5 * p), 4000),
-    "1 % events, slope 0.6, n = 3,000": (rare, slope(0.6, -1.8), 3000),
-    "20 % events, slope 1.4, n = 500": (credit, slope(1.4, 0.5), 500),
-    "20 % events, slope 0.7, n = 600": (credit, slope(0.7, -0.4), 600),
-    "20 % events, odds 1.28, n = 500": (credit, slope(1, 0.25), 500),
-    "up to 0.4, a fifth too low, n = 800": (
-        lambda n, rng: rng.uniform(0, 0.4, n),
-        lambda p: 1.2 * p,
-        800,
-    ),
+    "1 % events, 1.7 times too high, n = 3,000": (RARE, lambda p: p / 1.7, 3000),
+    "1 % events, 1.5 times too low, n = 4,000": (RARE, lambda p: np.minimum(1, 1.5 * p), 4000),
+    "1 % events, slope 0.6, n = 3,000": (RARE, odds(0.6, -1.8), 3000),
+    "20 % events, slope 1.4, n = 500": (CREDIT, odds(1.4, 0.5), 500),
+    "20 % events, slope 0.7, n = 600": (CREDIT, odds(0.7, -0.4), 600),
+    "20 % events, odds 1.28, n = 500": (CREDIT, odds(1, 0.25), 500),
+    "up to 0.4, a fifth too low, n = 800": (between(0, 0.4), lambda p: 1.2 * p, 800),
     "a twentieth off by 0.3, n = 2,000": (
-        lambda n, rng: rng.uniform(size=n),
+        uniform,
         lambda p: np.where((p > 0.6) & (p < 0.65), p - 0.3, p),
         2000,
     ),
     "a sine of ±0.07, n = 1,000": (
-        lambda n, rng: rng.uniform(0.1, 0.9, n),
+        between(0.1, 0.9),
         lambda p: p + 0.07 * np.sin(6 * np.pi * p),
         1000,
     ),
@@ -80,12 +53,16 @@ CELLS = {
 }
 #: Kept aside: looked at once, after all choices.
 ASIDE = {
-    "5 % events, odds 1.5, n = 800": (logits(-3.3, 0.9), slope(1, 0.4), 800),
-    "2 % events, 1.6 times too high, n = 2,500": (logits(-4.3, 0.9), lambda p: p / 1.6, 2500),
-    "10 % events, slope 0.65, n = 900": (logits(-2.5, 1), slope(0.65, -0.85), 900),
-    "uniform, slope 1.25, n = 900": (uniform, slope(1.25), 900),
+    "5 % events, odds 1.5, n = 800": (normal_logits(-3.3, 0.9), odds(1, 0.4), 800),
+    "2 % events, 1.6 times too high, n = 2,500": (
+        normal_logits(-4.3, 0.9),
+        lambda p: p / 1.6,
+        2500,
+    ),
+    "10 % events, slope 0.65, n = 900": (normal_logits(-2.5, 1), odds(0.65, -0.85), 900),
+    "uniform, slope 1.25, n = 900": (uniform, odds(1.25), 900),
     "sure, top ones 0.03 too high, n = 600": (
-        lambda n, rng: np.clip(rng.beta(9, 0.3, n), 0.01, 1 - 1e-7),
+        nearly_certain,
         lambda p: np.where(p > 0.95, p - 0.03, p),
         600,
     ),
@@ -95,7 +72,7 @@ ASIDE = {
         2000,
     ),
     "top decile 0.1 too high, n = 2,000": (
-        lambda n, rng: rng.beta(2, 6, n),
+        beta(2, 6),
         lambda p: np.where(p > 0.43, p - 0.1, p),
         2000,
     ),
@@ -131,7 +108,7 @@ def ranks_among(null, values):
 def rejections(draw, truth, n, seed):
     """Which of the data sets each test rejects; all share predictions and the redrawn outcomes."""
     rng = np.random.default_rng([seed, 23])
-    p = draw(n, rng)
+    p = draw(rng, n)
     [problem] = make_problems(p, np.zeros(n, dtype=int), "binary", np.ones(n))
     joint = WithKernel(problem)
     p = joint.X[:, 0]
@@ -179,7 +156,7 @@ def print_frontier(n_draws=400_000):
         print(f"power {power:.0%}: loss {', '.join(losses)} points for 1, 2, 3, 4 directions")
 
 
-def atoms(n, rng):
+def atoms(rng, n):
     """Four distinct predictions."""
     return rng.choice([0.05, 0.1, 0.3, 0.5], n)
 
@@ -194,17 +171,17 @@ def print_level(n_sets):
     """Print how often calibrated predictions are rejected."""
     cells = {
         "four predictions, n = 30": (atoms, 30, {}),
-        "1 % events, n = 500": (rare, 500, {}),
-        "uniform, lognormal weights, n = 100": (lambda n, r: r.uniform(size=n), 100, {"weights"}),
-        "uniform, votes, n = 100": (lambda n, r: r.uniform(size=n), 100, {"votes"}),
-        "uniform, pairs, n = 100": (lambda n, r: r.uniform(size=n), 100, {"pairs"}),
+        "1 % events, n = 500": (RARE, 500, {}),
+        "uniform, lognormal weights, n = 100": (uniform, 100, {"weights"}),
+        "uniform, votes, n = 100": (uniform, 100, {"votes"}),
+        "uniform, pairs, n = 100": (uniform, 100, {"pairs"}),
     }
     for name, (draw, n, kinds) in cells.items():
         rejected = 0
         for seed in range(n_sets):
             rng = np.random.default_rng([seed, 29])
-            p = draw(n, rng)
-            y = (rng.uniform(size=n) < p).astype(int)
+            p = draw(rng, n)
+            y = labels_of(p, rng)
             options = {"labels": [0, 1], "n_resamples": 99, "random_state": seed}
             if "weights" in kinds:
                 options["sample_weight"] = rng.lognormal(size=n)

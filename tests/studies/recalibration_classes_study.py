@@ -8,13 +8,12 @@ labels: error of the confidence in 15 bins, log loss and accuracy. Run
     python tests/studies/recalibration_classes_study.py --out rows.csv --tables OUT
 """
 
-import argparse
 import warnings
-from pathlib import Path
 
 import numpy as np
+from laws import labels_of
 from scipy.special import softmax, xlogy
-from study_tools import append, kept, rows_of, write_table
+from study_tools import append, command_line, kept, rows_of, write_table
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.recalibration import Identity
@@ -38,8 +37,7 @@ def network(kind):
     """Chances, predictions, and labels for a fit; no network has the form of a default map."""
     rng = np.random.default_rng([7, list(NETWORKS).index(kind)])
     chance, given = NETWORKS[kind](rng, N_FIT + N_TEST)
-    y = (chance.cumsum(axis=1) < rng.random((len(chance), 1))).sum(axis=1)
-    return chance, softmax(given, axis=1), np.minimum(y, N_CLASSES - 1)[:N_FIT]
+    return chance, softmax(given, axis=1), labels_of(chance, rng)[:N_FIT]
 
 
 def overconfident(rng, n):
@@ -133,10 +131,7 @@ def batches(done):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tables", type=Path)
-    options = parser.parse_args()
+    options = command_line(__doc__).parse_args()
     if options.tables is None:
         append(options.out, batches(kept(options.out, 2)))
         return

@@ -8,15 +8,14 @@ is also checked for whether it keeps the ranking. Run
     python tests/studies/recalibration_study.py --out rows.csv --tables OUT
 """
 
-import argparse
 import warnings
 from itertools import product
-from pathlib import Path
 
 import numpy as np
+from laws import beta, inner, labels_of, nearly_certain, normal_logits, odds, same
 from scipy.special import expit, logit, xlogy
 from scipy.stats import t as student
-from study_tools import append, kept, mean_and_error, rows_of, write_table
+from study_tools import append, command_line, kept, mean_and_error, rows_of, write_table
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.recalibration import BetaCalibration, Identity, InterceptCalibration, VectorScaling
@@ -28,19 +27,7 @@ N_SETS, N_FRESH = 20, 10_000
 # Predictions and truths
 
 
-def uniform(n, rng):
-    return rng.uniform(0.002, 0.998, n)
-
-
-def normal_logits(mean, sd):
-    return lambda n, rng: expit(mean + sd * rng.normal(size=n))
-
-
-def sure(n, rng):
-    return np.clip(rng.beta(9, 0.3, n), 0.01, 1 - 1e-7)
-
-
-def tenths(n, rng):
+def tenths(rng, n):
     return rng.integers(1, 10, n) / 10
 
 
@@ -55,26 +42,23 @@ def plateaus(p):
 
 #: Name → (draw predictions, truth of a prediction).
 TRUTHS = {
-    "base rate moved (logit + 0.5)": (uniform, lambda p: expit(logit(p) + 0.5)),
-    "slope 0.7": (uniform, lambda p: expit(0.7 * logit(p))),
-    "saturated network (slope 0.2)": (normal_logits(0, 10), lambda p: expit(0.2 * logit(p))),
-    "three steps": (uniform, lambda p: np.select([p < 1 / 3, p < 2 / 3], [1 / 6, 0.5], 5 / 6)),
-    "Beta-shaped": (uniform, lambda p: expit(1.5 * np.log(p) - 0.6 * np.log1p(-p))),
-    "calibrated, uniform": (uniform, lambda p: p),
-    "calibrated, 2 % events": (normal_logits(-4.2, 1.1), lambda p: p),
-    "calibrated, sure": (sure, lambda p: p),
-    "rare, base rate - 0.4": (normal_logits(-3, 1), lambda p: expit(logit(p) - 0.4)),
-    "slope 1.5, normal logits": (normal_logits(0.5, 1.2), lambda p: expit(1.5 * logit(p))),
-    "slope 0.8 and intercept 0.6": (
-        lambda n, rng: rng.beta(2, 5, n),
-        lambda p: expit(0.8 * logit(p) + 0.6),
-    ),
+    "base rate moved (logit + 0.5)": (inner, odds(1, 0.5)),
+    "slope 0.7": (inner, odds(0.7)),
+    "saturated network (slope 0.2)": (normal_logits(0, 10), odds(0.2)),
+    "three steps": (inner, lambda p: np.select([p < 1 / 3, p < 2 / 3], [1 / 6, 0.5], 5 / 6)),
+    "Beta-shaped": (inner, lambda p: expit(1.5 * np.log(p) - 0.6 * np.log1p(-p))),
+    "calibrated, uniform": (inner, same),
+    "calibrated, 2 % events": (normal_logits(-4.2, 1.1), same),
+    "calibrated, sure": (nearly_certain, same),
+    "rare, base rate - 0.4": (normal_logits(-3, 1), odds(1, -0.4)),
+    "slope 1.5, normal logits": (normal_logits(0.5, 1.2), odds(1.5)),
+    "slope 0.8 and intercept 0.6": (beta(2, 5), odds(0.8, 0.6)),
     "Student's link": (normal_logits(0, 2), lambda p: student.cdf(logit(p), 2)),
-    "kinked": (uniform, kinked),
+    "kinked": (inner, kinked),
     "4 % of the labels wrong": (normal_logits(0, 3), lambda p: 0.04 + 0.92 * p),
-    "four plateaus": (uniform, plateaus),
-    "tenths, base rate - 0.6": (tenths, lambda p: expit(logit(p) - 0.6)),
-    "not increasing: a sine": (uniform, lambda p: np.clip(p + 0.15 * np.sin(6 * np.pi * p), 0, 1)),
+    "four plateaus": (inner, plateaus),
+    "tenths, base rate - 0.6": (tenths, odds(1, -0.6)),
+    "not increasing: a sine": (inner, lambda p: np.clip(p + 0.15 * np.sin(6 * np.pi * p), 0, 1)),
 }
 
 
@@ -102,10 +86,10 @@ def batches(done):
     """Rows of a truth, a size and a set: each method's divergence and whether it keeps ranks."""
     grid = expit(np.linspace(-6, 6, 2001))
     for seed, n, (name, (draw, truth)) in product(range(N_SETS), SIZES, TRUTHS.items()):
-        fresh = draw(N_FRESH, np.random.default_rng(123))
+        fresh = draw(np.random.default_rng(123), N_FRESH)
         rng = np.random.default_rng([seed, n])
-        p = draw(n, rng)
-        y = (rng.random(n) < truth(p)).astype(int)
+        p = draw(rng, n)
+        y = labels_of(truth(p), rng)
         rows = []
         for method, unfitted in methods().items():
             if (name, str(n), str(seed), method) in done or y.min() == y.max():
@@ -120,10 +104,7 @@ def batches(done):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--tables", type=Path)
-    options = parser.parse_args()
+    options = command_line(__doc__).parse_args()
     if options.tables is None:
         append(options.out, batches(kept(options.out, 4)))
         return

@@ -4,6 +4,7 @@ A study writes its tables as CSV and its pictures as PNG into a folder, from whi
 them, so that nobody copies a number by hand.
 """
 
+import argparse
 import csv
 from itertools import chain
 from pathlib import Path
@@ -11,6 +12,15 @@ from pathlib import Path
 import numpy as np
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "black", "0.55")
+
+
+def command_line(doc, *, out=True, **options):
+    """A parser of --out, where rows are kept, and --tables, where tables are written."""
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    if out:
+        parser.add_argument("--out", type=Path, required=True, help="where rows are kept")
+    parser.add_argument("--tables", type=Path, help="where tables are written", **options)
+    return parser
 
 
 def kept(path, n_key):

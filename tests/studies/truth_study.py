@@ -11,12 +11,10 @@ the root of the mean squared calibration error. Run
 Other errors, as the one that ECE estimates, are those of ``errors_study.py``.
 """
 
-import argparse
 import time
 import warnings
 from collections import defaultdict
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 from errors_study import BINARY, GROUPS, UNUSUAL, draw, true_errors
@@ -24,6 +22,7 @@ from joblib import Parallel, delayed
 from sklearn.model_selection import ShuffleSplit
 from study_tools import (
     append,
+    command_line,
     dots,
     figure,
     kept,
@@ -211,9 +210,7 @@ def tables(path, folder):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--out", type=Path, required=True, help="where estimates are kept")
-    parser.add_argument("--tables", type=Path, required=True, help="where tables are written")
+    parser = command_line(__doc__, required=True)
     parser.add_argument("--peers", action="store_true", help="those of probmetrics too")
     parser.add_argument("--groups", nargs="+", default=list(CELLS), choices=CELLS)
     parser.add_argument("--sizes", nargs="+", type=int, default=[200, 1000])
