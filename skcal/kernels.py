@@ -100,11 +100,12 @@ def kernel_diagonal(X: np.ndarray, kernel: _KernelLike, parameters: _Parameters)
     """k(x, x) for each row, from small diagonal blocks."""
     if kernel in _UNIT_DIAGONAL:
         return np.ones(len(X))
-    starts = range(0, len(X), _DIAGONAL_BLOCK)
-    blocks = (X[start : start + _DIAGONAL_BLOCK] for start in starts)
-    return np.concatenate(
-        [np.diagonal(kernel_matrix(block, block, kernel, parameters)) for block in blocks]
-    )
+    return _diagonal(partial(kernel_matrix, kernel=kernel, parameters=parameters), X, X)
+
+
+def _diagonal(matrix: Callable[..., np.ndarray], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    blocks = (slice(i, i + _DIAGONAL_BLOCK) for i in range(0, len(X), _DIAGONAL_BLOCK))
+    return np.concatenate([np.diagonal(matrix(X[rows], Z[rows])) for rows in blocks])
 
 
 class Kernel(NamedTuple):
@@ -179,8 +180,7 @@ class Kernel(NamedTuple):
             return np.exp(-self.gamma * paired_manhattan_distances(X, Z))
         if self.name == "rbf":
             return np.exp(-self.gamma * paired_euclidean_distances(X, Z) ** 2)
-        blocks = (slice(i, i + _DIAGONAL_BLOCK) for i in range(0, len(X), _DIAGONAL_BLOCK))
-        return np.concatenate([np.diagonal(self.matrix(X[rows], Z[rows])) for rows in blocks])
+        return _diagonal(self.matrix, X, Z)
 
     def times(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         """K V for K = k(X, X) and V (n, m), without the n×n matrix.

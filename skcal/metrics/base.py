@@ -25,10 +25,8 @@ def estimate_problems(
     """
     problems = sample.problems()
     enough = [problem for problem in problems if len(problem.weight) >= at_least]
-    if in_order:
-        results = iter([measure(problem) for problem in enough])
-    else:
-        results = iter(over_jobs([(measure, problem) for problem in enough], prefer="threads"))
+    calls = [(measure, problem) for problem in enough]
+    results = iter(over_jobs(calls, 1 if in_order else None, prefer="threads"))
     powers = [next(results) if len(p.weight) >= at_least else np.nan for p in problems]
     for k, (power, problem) in enumerate(zip(powers, problems, strict=True)):
         if isnan(power) and len(problem.weight) >= at_least:

@@ -198,19 +198,21 @@ def binned_rms_error_interval(
 
 
 def _ends(terms: _PairTerms, tail, z) -> tuple[float, float, float]:
-    """Low, estimate, high: where (θ - θ̂)² = z² (slope θ + degenerate), as of Wilson's interval."""
-    slope, degenerate, freedom = terms.slope, terms.degenerate, terms.freedom
+    """Low, estimate, high; the degenerate part of the variance is skewed upwards."""
+    parts, freedom = (terms.estimate, terms.slope, terms.degenerate, z), terms.freedom
     skewed = max((chi2.isf(tail, freedom) - freedom) / np.sqrt(2 * freedom), z)
-    middle = terms.estimate + z**2 * slope / 2
-    square = z**2 * slope * max(terms.estimate, 0) + (z**2 * slope / 2) ** 2
-    low = middle - np.sqrt(square + skewed**2 * degenerate)
-    return max(low, 0.0), terms.estimate, _upper_end(terms.estimate, slope, degenerate, z)
+    return _end(*parts, -skewed), terms.estimate, _end(*parts, z)
 
 
-def _upper_end(estimate, slope, degenerate, z) -> float:
+def _end(estimate, slope, degenerate, z, of_noise) -> float:
+    """The θ where (θ - θ̂)² = z² slope θ + of_noise² degenerate, as of Wilson's interval.
+
+    It is below θ̂ if ``of_noise`` is negative.
+    """
     middle = estimate + z**2 * slope / 2
     square = z**2 * slope * max(estimate, 0) + (z**2 * slope / 2) ** 2
-    return max(middle + np.sqrt(square + z**2 * degenerate), 0.0)
+    width = np.sqrt(square + of_noise**2 * degenerate)
+    return max(middle + np.copysign(width, of_noise), 0.0)
 
 
 class RmsBounds(NamedTuple):
@@ -246,7 +248,7 @@ def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> Rms
         degenerate = terms.degenerate * part**2
         error = np.sqrt(terms.linear * part + degenerate)
         square = max(terms.estimate, 0.0) + norm.ppf(chance) * error
-        return float(np.sqrt(_upper_end(square, terms.slope * part, degenerate, z)))
+        return float(np.sqrt(_end(square, terms.slope * part, degenerate, z, z)))
 
     return RmsBounds(estimate, low, high, high_of)
 

@@ -197,12 +197,12 @@ def _prepare(problem, measure, others):
 
 def largest_over_ranges(problem: Problem) -> float:
     """The range of the cumulative means, with the 0 from which they start."""
-    return float(_range(_cumulative_means(problem)))
+    return _of_observed(problem, _range)
 
 
 def largest_over_thresholds(problem: Problem) -> float:
     """The largest absolute value of the cumulative means."""
-    return float(_largest(_cumulative_means(problem)))
+    return _of_observed(problem, _largest)
 
 
 def _range(paths):
@@ -213,9 +213,8 @@ def _largest(paths):
     return np.abs(paths).max(axis=-1)
 
 
-def _cumulative_means(problem: Problem) -> np.ndarray:
-    """Σ 1[x_i ≤ t] w_i δ_i / Σ w_i at the distinct predictions t."""
-    return CumulativeStatistic(problem).paths(problem.residuals[:, 0])
+def _of_observed(problem: Problem, measure) -> float:
+    return float(measure(CumulativeStatistic(problem).paths(problem.residuals[:, 0])))
 
 
 class CumulativeStatistic:

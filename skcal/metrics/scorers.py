@@ -24,6 +24,7 @@ from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibr
 from skcal.sample import is_of_labels
 
 _MEAN_OF_CLASSES = {"notion": "classwise", "average": "macro"}
+_CANONICAL, _DEBIASED = {"notion": "canonical"}, {"norm": 2, "debias": True, "root": False}
 # Name without "neg_": the metric by its defaults, or options that the name says.
 _SCORERS: dict[str, tuple[Callable, dict]] = {
     "calibration_error": (calibration_error, {}),
@@ -31,15 +32,12 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     "classwise_expected_calibration_error": (expected_calibration_error, _MEAN_OF_CLASSES),
     "top_label_expected_calibration_error": (expected_calibration_error, {"notion": "top-label"}),
     "binary_expected_calibration_error": (expected_calibration_error, {"notion": "binary"}),
-    "debiased_squared_calibration_error": (
-        expected_calibration_error,
-        {"norm": 2, "debias": True, "root": False},
-    ),
+    "debiased_squared_calibration_error": (expected_calibration_error, _DEBIASED),
     "maximum_calibration_error": (maximum_calibration_error, {}),
     "squared_kernel_calibration_error": (squared_kernel_calibration_error, {}),
     "canonical_squared_kernel_calibration_error": (
         squared_kernel_calibration_error,
-        {"notion": "canonical"},
+        _CANONICAL,
     ),
     "maximum_mean_calibration_error": (maximum_mean_calibration_error, {}),
     "smooth_calibration_error": (smooth_calibration_error, {}),
@@ -50,7 +48,7 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     "kernel_density_calibration_error": (kernel_density_calibration_error, {}),
     "canonical_kernel_density_calibration_error": (
         kernel_density_calibration_error,
-        {"notion": "canonical"},
+        _CANONICAL,
     ),
     "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"signed": True}),
     "integrated_calibration_index": (integrated_calibration_index, {}),

@@ -1,5 +1,7 @@
 """What every metric does first: who is positive, who counts, and how problems are combined."""
 
+from itertools import product
+
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
@@ -11,6 +13,10 @@ P = np.array([0.125, 0.25, 0.75, 0.875])
 TWO = np.column_stack([1 - P, P])
 THREE = np.array([[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.125, 0.75, 0.125], [0.625, 0.375, 0]])
 yes_no = np.array(["no", "yes", "no", "yes"])
+
+
+BOTH = [False, True]
+UNKNOWN = r"y_true .*positive class of a 1-D y_proba is unknown\. Pass labels="
 
 
 def happened(sample):
@@ -51,11 +57,12 @@ def test_labels_are_negative_then_positive_and_pos_label_overrules_their_order(l
         assert happened(sample) == (P.tolist(), (yes_no == pos_label).tolist())
 
 
+@pytest.mark.parametrize("notion", ["binary", "auto"])
 @pytest.mark.parametrize("pos_label", ["yes", "no"])
 @pytest.mark.parametrize("labels", [None, ["no", "yes"], ["yes", "no"]])
-def test_pos_label_chooses_the_column_of_two(labels, pos_label):
+def test_pos_label_chooses_the_column_of_two(labels, pos_label, notion):
     columns = ["no", "yes"] if labels is None else labels
-    sample = read_sample(yes_no, TWO, labels=labels, pos_label=pos_label, notion="binary")
+    sample = read_sample(yes_no, TWO, labels=labels, pos_label=pos_label, notion=notion)
     expected = TWO[:, list(columns).index(pos_label)]
     assert happened(sample) == (expected.tolist(), (yes_no == pos_label).tolist())
     [problem] = sample.problems()
@@ -72,10 +79,6 @@ def test_pos_label_is_refused_where_it_cannot_matter(notion):
     assert sample.classes.tolist() == ["yes", "no"]
 
 
-def test_pos_label_is_the_class_of_auto():
-    assert_array_equal(read_sample(yes_no, TWO, pos_label="no").problems()[0].features, TWO[:, :1])
-
-
 @pytest.mark.parametrize("pos_label", [None, "yes", "no"])
 def test_named_columns_of_a_data_frame_are_the_classes(pos_label):
     pd = pytest.importorskip("pandas")
@@ -86,25 +89,12 @@ def test_named_columns_of_a_data_frame_are_the_classes(pos_label):
 
 
 @pytest.mark.parametrize(
-    ("present", "pos_label", "happens"),
-    [
-        ("yes", "yes", True),
-        ("no", "yes", False),
-        (1, 1, True),
-        (0, 0, True),
-        (0, 1, False),
-        (1, 0, False),
-        (7, 7, True),
-        (True, True, True),
-        (False, False, True),
-        (False, True, False),
-    ],
+    ("present", "pos_label"),
+    [("yes", "yes"), ("no", "yes"), (7, 7), *product([0, 1], [0, 1]), *product([False], BOTH)],
 )
-def test_one_class_in_y_true_either_always_or_never_is_the_positive_one(
-    present, pos_label, happens
-):
+def test_one_class_in_y_true_either_always_or_never_is_the_positive_one(present, pos_label):
     sample = read_sample([present] * 4, P, pos_label=pos_label)
-    assert happened(sample) == (P.tolist(), [happens] * 4)
+    assert happened(sample) == (P.tolist(), [present == pos_label] * 4)
 
 
 @pytest.mark.parametrize(
@@ -115,19 +105,9 @@ def test_one_class_in_y_true_either_always_or_never_is_the_positive_one(
         (yes_no, TWO, {"pos_label": "maybe"}, r"^pos_label='maybe' is not one of two"),
         ([1, 2, 3, 1], P, {"pos_label": 1}, r"^pos_label=1 is not one of two .*\[1, 2, 3\]"),
         (yes_no, P, {"labels": ["no", "yes", "?"], "pos_label": "yes"}, r"^pos_label='yes' is not"),
-        (
-            [0, 1, 2, 0],
-            THREE,
-            {"pos_label": 1},
-            r"^pos_label=1 has no meaning for 3 columns\. Leav",
-        ),
-        (yes_no, P, {}, r"y_true .*positive class of a 1-D y_proba is unknown\. Pass labels="),
-        (
-            [1, 2, 1, 2],
-            P,
-            {},
-            r"y_true .*positive class of a 1-D y_proba is unknown\. Pass labels=",
-        ),
+        ([0, 1, 2, 0], THREE, {"pos_label": 1}, r"^pos_label=1 has no meaning for 3 columns\. L"),
+        (yes_no, P, {}, UNKNOWN),
+        ([1, 2, 1, 2], P, {}, UNKNOWN),
         (yes_no, P, {"labels": ["no", "on"]}, r"^y_true row 1 is 'yes', .*Pass labels="),
         (yes_no, P, {"labels": ["no", "on"], "pos_label": "on"}, r"^y_true row 1 is 'yes'"),
         (["x"] * 4, TWO, {"pos_label": "x"}, r"y_true has 1 classes .*Pass labels="),
