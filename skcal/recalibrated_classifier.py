@@ -7,7 +7,7 @@ import warnings
 from contextlib import contextmanager
 from inspect import signature
 from numbers import Integral
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from sklearn import get_config
@@ -242,9 +242,9 @@ class RecalibratedClassifierCV(
             reason = f"is {y.tolist()[row]!r}, not a class of the frozen classifier: its classes "
             reason += f"are {shortened(self.classes_)}."
             raise InputError("y", reason, "Pass labels as the classifier was trained on.", row=row)
-        weight = None if sample_weight is None else check_weight(sample_weight, len(codes))
-        together = read_groups(groups, np.ones(len(codes)) if weight is None else weight)
-        given_weight = None if weight is None else as_given(weight, X)
+        weight = check_weight(sample_weight, len(codes))
+        together = read_groups(groups, weight)
+        given_weight = None if sample_weight is None else as_given(weight, X)
         routed = self._route(estimator, given_weight, fit_params)
         splits = self._splits(X, y, codes, together, routed.splitter.split, frozen)
         rows = np.concatenate([test for _, test in splits])
@@ -285,7 +285,10 @@ class RecalibratedClassifierCV(
         if sample_weight is not None:
             if "sample_weight" in signature(estimator.fit).parameters:
                 params["sample_weight"] = sample_weight
-            elif not isinstance(estimator, FrozenEstimator) and not _is_given(fit_params):
+            elif not isinstance(estimator, FrozenEstimator) and not any(
+                name.endswith("__sample_weight")
+                for name in fit_params  # of a step of a pipeline
+            ):
                 remedy = "Pass a classifier that takes it, or no weights."
                 if hasattr(estimator, "steps"):
                     step = estimator.steps[-1][0]
@@ -322,13 +325,10 @@ class RecalibratedClassifierCV(
         elif not isinstance(recalibrator, Recalibrator):
             only = {"do_no_harm": False, "mix": False, "random_state": self.random_state}
             recalibrator = Recalibrator([recalibrator], **only)
-        places, ends = np.arange(len(rows)), np.cumsum(sizes)
-        blocks = [places[end - size : end] for end, size in zip(ends, sizes, strict=True)]
-        if len(blocks) > 1:
-            cv: Any = [(np.setdiff1d(places, block), block) for block in blocks]
-        else:
-            cv = 5
-        weight = np.ones(len(codes)) if weight is None else weight
+        places = np.arange(len(rows))
+        blocks = np.split(places, np.cumsum(sizes)[:-1])
+        splits = [(np.setdiff1d(places, block), block) for block in blocks]
+        cv = splits if len(splits) > 1 else 5
         logits = not hasattr(self.classifiers_[0], "predict_proba")
         # Column numbers are the labels: those that are tested may lack a class.
         labels = np.arange(len(self.classes_))
@@ -444,11 +444,6 @@ class RecalibratedClassifierCV(
         return tags
 
 
-def _is_given(fit_params) -> bool:
-    """Whether there are weights for a step of a pipeline."""
-    return any(name.endswith("__sample_weight") for name in fit_params)
-
-
 def _checked(X, y):
     """X as the classifier reads it, and labels."""
     y = plain_labels(y, "y")
@@ -518,27 +513,22 @@ def _aligned_predictions(classifier, X, classes):
     known = _columns_of(decoded(classifier.classes_), classes)
     has_proba = hasattr(classifier, "predict_proba")
     with naming_the_classifier(classifier, X):
-        found = (classifier.predict_proba if has_proba else classifier.decision_function)(X)
-    if has_proba:
-        proba = np.asarray(decoded(found))
-        if len(known) == len(classes):
-            return proba
-        whole = np.zeros((len(proba), len(classes)), dtype=proba.dtype)
-        whole[:, known] = proba
-        return whole
-    logits = np.asarray(decoded(found))
-    if logits.ndim == 1 and len(classes) > 2:
-        logits = np.stack([np.zeros_like(logits), logits], axis=1)
-    if logits.ndim == 2 and logits.shape[1] != len(known):
-        raise ValueError(
-            f"{type(classifier).__name__}.decision_function has {logits.shape[1]} columns for "
-            f"{len(known)} classes. Pass a classifier with a column per class, such as "
-            "SVC(decision_function_shape='ovr')."
-        )
-    if logits.ndim == 1 or len(known) == len(classes):
-        return logits
-    whole = np.repeat(logits.min(axis=1, keepdims=True) - _UNLIKELY, len(classes), axis=1)
-    whole[:, known] = logits
+        method = classifier.predict_proba if has_proba else classifier.decision_function
+        values = np.asarray(decoded(method(X)))
+    if not has_proba:
+        if values.ndim == 1 and len(classes) > 2:
+            values = np.stack([np.zeros_like(values), values], axis=1)
+        if values.ndim == 2 and values.shape[1] != len(known):
+            raise ValueError(
+                f"{type(classifier).__name__}.decision_function has {values.shape[1]} columns for "
+                f"{len(known)} classes. Pass a classifier with a column per class, such as "
+                "SVC(decision_function_shape='ovr')."
+            )
+    if values.ndim == 1 or len(known) == len(classes):
+        return values
+    absent = 0 if has_proba else values.min(axis=1, keepdims=True) - _UNLIKELY
+    whole = np.full((len(values), len(classes)), absent, dtype=values.dtype)
+    whole[:, known] = values
     return whole
 
 

@@ -6,7 +6,7 @@ import json
 import warnings
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import expit, logsumexp, softmax
@@ -78,7 +78,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
     _of_single_probability = False
     _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
-    _formula = ""  # of probabilities as a function of z and these
+    _formula: Any = ""  # of probabilities as a function of z and these; a property of a fit's own
 
     def __init__(self, from_logits=False):
         self.from_logits = from_logits
@@ -227,10 +227,6 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         """The name of the map in tables."""
         return f"{'Structured ' * getattr(self, 'structured', False)}{type(self).__name__}"
 
-    def _formula_text(self):
-        """The formula of this fit, for which the numbers of columns and classes may matter."""
-        return self._formula
-
     def _saved(self):
         """The fitted parameters by name."""
         if self._is_of_several_classes:
@@ -376,9 +372,6 @@ class Smoothed(RecalibrationMap):
     def _smooth(self, z):
         p = expit(z) if z.shape[1] == 1 else np.exp(z)
         return (p + self.strength) / (1 + self.strength * max(2, p.shape[1]))
-
-    def _map(self, z):
-        return np.log(self._proba(z))
 
     def _proba(self, z):
         return self.estimator_.predict_proba(self._smooth(z))

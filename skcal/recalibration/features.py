@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from numbers import Integral
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -65,20 +66,13 @@ def coordinates_of_logarithms(name: str, z: np.ndarray) -> np.ndarray:
     return COORDINATES[name](expit(z) if z.shape[1] == 1 else np.exp(z))
 
 
-class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Map probabilities to their logarithms, a single column to its logit.
+class _OfProbabilities(TransformerMixin, BaseEstimator):
+    """The base of transformers of probabilities, which learn nothing."""
 
-    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor, so that 0 and 1 stay finite.
+    _parameter_constraints: dict[str, list[object]] = {}
 
-    Examples
-    --------
-    >>> from skcal.recalibration import LogProbabilities
-    >>> LogProbabilities().fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
-    array([[ -1.39,  -0.29],
-           [  0.  , -36.04]])
-    """
-
-    def fit(self, X: ArrayLike, y: object = None) -> LogProbabilities:
+    @_fit_context(prefer_skip_nested_validation=True)
+    def fit(self, X: ArrayLike, y: object = None) -> Self:
         """Check the probabilities X of shape (n_samples, d); nothing is learnt.
 
         Parameters
@@ -91,6 +85,23 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         read_probabilities(self, X, y)
         return self
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "n_features_in_")
+
+
+class LogProbabilities(OneToOneFeatureMixin, _OfProbabilities):
+    """Map probabilities to their logarithms, a single column to its logit.
+
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor, so that 0 and 1 stay finite.
+
+    Examples
+    --------
+    >>> from skcal.recalibration import LogProbabilities
+    >>> LogProbabilities().fit_transform([[0.25, 0.75], [1.0, 0.0]]).round(2)
+    array([[ -1.39,  -0.29],
+           [  0.  , -36.04]])
+    """
+
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return logarithms (or logits) of shape (n_samples, d).
 
@@ -102,11 +113,8 @@ class LogProbabilities(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return log_probabilities(read_probabilities(self, X, reset=False))
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
 
-
-class ProbabilityInteractions(TransformerMixin, BaseEstimator):
+class ProbabilityInteractions(_OfProbabilities):
     """Multiply all probabilities by the predicted class or by splines of the confidence.
 
     A linear model on them is a linear map of p whose coefficients vary from predicted class to
@@ -150,20 +158,6 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
         self.by = by
         self.n_knots = n_knots
 
-    @_fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: ArrayLike, y: object = None) -> ProbabilityInteractions:
-        """Check the probabilities X of shape (n_samples, d); nothing is learnt.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples, d)
-            Probabilities in [0, 1].
-        y : None, default=None
-            Ignored; there for scikit-learn.
-        """
-        read_probabilities(self, X, y)
-        return self
-
     def transform(self, X: ArrayLike) -> np.ndarray:
         """Return the products, (n_samples, d²) or (n_samples, d (n_knots + 1)).
 
@@ -179,9 +173,6 @@ class ProbabilityInteractions(TransformerMixin, BaseEstimator):
         else:
             varying = np.eye(p.shape[1])[p.argmax(axis=1)]
         return (varying[:, :, None] * p[:, None, :]).reshape(len(p), -1)
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "n_features_in_")
 
 
 def b_splines(x: np.ndarray, knots: np.ndarray, degree: int) -> np.ndarray:

@@ -99,7 +99,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     )
     # A bound of the Hessian's diagonal is 1/4 of the features' squares.
     bound = design.mean_squares(share) / 4 + precision
-    units: _Scaled | _Whitened = _Scaled(1 / np.sqrt(bound))
+    units = _Units(np.zeros((bound.size, 1, 1)), bound)
     coefficients = np.zeros_like(precision)
     n_iter, n_more = 0, int(scaling.max_iter)
     by_class = isinstance(design, ClassByClass)
@@ -110,7 +110,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
             # Where predictions are certain the Hessian says nothing of that elsewhere.
             floor = precision + _FLOOR * (bound - precision)
             hessian = _class_hessians if by_class else _hessian
-            units = _Whitened(hessian(offset, design, coefficients, share), floor)
+            units = _Units(hessian(offset, design, coefficients, share), floor)
             n_more = min(until_whitened, int(scaling.max_iter) - n_iter)
             until_whitened *= 2
         result = _minimize(likelihood, units, coefficients, precision, n_more, scaling.tol)
@@ -128,26 +128,7 @@ def penalized_coefficients(scaling, offset, design, codes, weight, inverse_penal
     return None, n_iter
 
 
-class _Scaled:
-    """Coefficients in units of their own, in which the curvature is about 1."""
-
-    def __init__(self, scale):
-        self.scale = scale
-
-    def numbers(self, coefficients):
-        """Numbers of which these are the coefficients."""
-        return (coefficients / self.scale).ravel()
-
-    def coefficients(self, x):
-        """Coefficients of numbers of unit curvature (n_coefficients,)."""
-        return x.reshape(self.scale.shape) * self.scale
-
-    def gradient(self, gradient):
-        """Derivative in the numbers, by that in the coefficients."""
-        return (gradient * self.scale).ravel()
-
-
-class _Whitened:
+class _Units:
     """Coefficients as linear functions of numbers in which the curvature is about the identity.
 
     The Hessian (n_blocks, k, k) is that of blocks of coefficients, class after class.
@@ -213,7 +194,8 @@ def _minimize(likelihood, units, start, precision, max_iter, tol):
 
     def hessian(x):
         inner = likelihood.hessian(units.coefficients(x)) + np.diag(precision[:, 0])
-        return inner * np.outer(units.scale, units.scale)
+        scale = units.inverse.ravel()
+        return inner * np.outer(scale, scale)
 
     options = {"maxiter": max_iter, "gtol": tol}
     solver: dict = {"method": "trust-exact", "hess": hessian, "options": options}

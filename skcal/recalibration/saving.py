@@ -39,7 +39,7 @@ _REMEDY = "Pass what to_json() of a map returned."
 
 def to_text(fitted) -> str:
     """A fitted map as JSON."""
-    formula = fitted._formula_text()
+    formula = fitted._formula
     if fitted._is_of_several_classes:
         formula = "q / sum(q), q[k] the answer of estimators[k] to z[k]"
     return json.dumps(

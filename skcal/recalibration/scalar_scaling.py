@@ -70,11 +70,8 @@ class SplineScaling(PenalizedScaling):
     _formula = "σ(z / temperature + B(σ(z)) @ coef + intercept), B cubic B-splines on the knots"
 
     def __init__(self, C=1.0, n_knots=10, max_iter=1000, tol=1e-6, from_logits=False):
-        self.C = C
+        super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.n_knots = n_knots
-        self.max_iter = max_iter
-        self.tol = tol
-        self.from_logits = from_logits
 
     def _prepare(self, z, weight):
         p = expit(z)

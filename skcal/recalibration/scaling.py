@@ -49,18 +49,13 @@ class PenalizedScaling(RecalibrationMap):
 
     def _features(self, z):
         """f(p), shape (n_samples, n_features); subclasses have it, or a design of their own."""
-        raise NotImplementedError
 
-    def _features_text(self):
-        """f(p) as text, of z and p; maps of one probability have their own formula."""
-
-    def _formula_text(self):
-        if self._of_single_probability:
-            return self._formula
+    def _formula_of(self, features):
+        """The formula of a matrix on features of z and p."""
         shift = "f @ coef + intercept"
         shift = f"(0, {shift})" if self.coef_.shape[1] == 1 else shift
         p = "softmax(z)" if self.n_features_in_ == 1 else "exp(z)"
-        return f"softmax(z / temperature + {shift}), f = {self._features_text()}, p = {p}"
+        return f"softmax(z / temperature + {shift}), f = {features}, p = {p}"
 
     def _prepare(self, z, weight):
         """Learn what the features need before any is computed."""
@@ -152,7 +147,6 @@ class InterceptCalibration(PenalizedScaling):
     """
 
     _saved_parameters = ("intercept",)
-    _formula = "softmax(z + intercept), of two classes softmax(z + (0, intercept))"
 
     def __init__(self, C=1e6, max_iter=1000, tol=1e-6, from_logits=False):
         super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
@@ -166,7 +160,8 @@ class InterceptCalibration(PenalizedScaling):
     def _keep(self, coefficients):
         self.intercept_ = coefficients[-1]
 
-    def _formula_text(self):
+    @property
+    def _formula(self):
         return f"softmax(z + {'(0, intercept)' if len(self.intercept_) == 1 else 'intercept'})"
 
     def _map(self, z):
@@ -238,14 +233,8 @@ class VectorScaling(PenalizedScaling):
     _formula = "softmax(slope ⊙ z + intercept)"
 
     def __init__(self, C=1.0, structured=False, max_iter=1000, tol=1e-8, from_logits=False):
-        self.C = C
+        super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.structured = structured
-        self.max_iter = max_iter
-        self.tol = tol
-        self.from_logits = from_logits
-
-    def _formula_text(self):
-        return self._formula
 
     def _temperature(self, z, codes, weight):
         return best_temperature(z, codes, weight) if self.structured else 1.0
@@ -352,8 +341,6 @@ class MatrixScaling(PenalizedScaling):
         "C_intercept": [_POSITIVE, None],
     }
 
-    _formula = "softmax(z / temperature + f @ coef + intercept)"
-
     def __init__(
         self,
         C=1.0,
@@ -365,14 +352,11 @@ class MatrixScaling(PenalizedScaling):
         tol=1e-6,
         from_logits=False,
     ):
-        self.C = C
+        super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.structured = structured
         self.coordinates = coordinates
         self.C_off_diagonal = C_off_diagonal
         self.C_intercept = C_intercept
-        self.max_iter = max_iter
-        self.tol = tol
-        self.from_logits = from_logits
 
     @property
     def _saved_parameters(self):  # type: ignore[override]
@@ -424,17 +408,14 @@ class MatrixScaling(PenalizedScaling):
         )
         return logits
 
-    def _features_text(self):
-        return _COORDINATES_AS_TEXT[self._coordinates()][0 if self.n_features_in_ == 1 else 1]
-
-    def _formula_text(self):
+    @property
+    def _formula(self):
+        features = _COORDINATES_AS_TEXT[self._coordinates()][0 if self.n_features_in_ == 1 else 1]
+        formula = self._formula_of(features)
         if self.structured:
-            return super()._formula_text()
-        logits = "f @ coef + intercept"
-        logits = f"(0, {logits})" if len(self.present_) == 2 else logits
-        p = "softmax(z)" if self.n_features_in_ == 1 else "exp(z)"
-        of_features = f"f = {self._features_text()}, p = {p}"
-        return f"softmax({logits}) of the classes present, 0 of others, {of_features}"
+            return formula
+        of_present = formula.replace("z / temperature + ", "")
+        return of_present.replace("), f", ") of the classes present, 0 of others, f", 1)
 
 
 class DirichletCalibration(PenalizedScaling):
@@ -499,8 +480,6 @@ class DirichletCalibration(PenalizedScaling):
         "C_diagonal": [_POSITIVE],
     }
 
-    _formula = "softmax(z + z @ coef + intercept)"
-
     def __init__(
         self,
         C=1.0,
@@ -510,12 +489,9 @@ class DirichletCalibration(PenalizedScaling):
         tol=1e-6,
         from_logits=False,
     ):
-        self.C = C
+        super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.C_intercept = C_intercept
         self.C_diagonal = C_diagonal
-        self.max_iter = max_iter
-        self.tol = tol
-        self.from_logits = from_logits
 
     def _temperature(self, z, codes, weight):
         return 1.0
@@ -525,8 +501,9 @@ class DirichletCalibration(PenalizedScaling):
             return np.hstack([np.logaddexp(0, z), -np.logaddexp(0, -z)]) * [-1.0, 1.0]
         return z
 
-    def _features_text(self):
-        return "log(p)" if self.n_features_in_ == 1 else "z"
+    @property
+    def _formula(self):
+        return self._formula_of("log(p)" if self.n_features_in_ == 1 else "z")
 
     def _inverse_penalty(self, shape):
         inverse = np.full(shape, self.C)
