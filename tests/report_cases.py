@@ -8,6 +8,7 @@ from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
 from skcal.hypothesis_tests import calibration_test, joint
 from skcal.hypothesis_tests.scan import scan_of
 from skcal.report import calibration_report, compare, findings
+from skcal.sample import read_sample
 
 HOSTILE = "<script>alert('x')</script>"
 CANDIDATES = [
@@ -30,6 +31,12 @@ def verdict_test(y_true, y_proba, **options):
     """The test of a verdict as users call it, of as many draws as reports make now."""
     draws = {"n_resamples": joint.default_resamples(len(y_true)), "random_state": 0}
     return calibration_test(y_true, y_proba, **draws, **options)
+
+
+def findings_of(y_true, y_proba, max_error=None, **options):
+    """The numbers behind the answer alone, without the rest of a report."""
+    sample = read_sample(y_true, y_proba, **options)
+    return findings.find(findings.Attempts("a model"), sample, 0.95, max_error)
 
 
 @functools.cache

@@ -104,7 +104,7 @@ def precisions_of_labels(
     return np.column_stack([1 - held, held]), problem.features[:, 0], (f"not {first}", first)
 
 
-def samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
+def _samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
     """The samples whose pairs with all labels are given; None of those with one label."""
     if by_label is None:
         return None
@@ -200,6 +200,22 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
     return part if part.groups.of_shares else part._replace(groups=part.groups.of_several())
 
 
+def measure_subgroups(
+    parts: list[tuple], sample: Sample, by_label: Sample | None, settings: Settings
+) -> tuple[list[Measures], list[str]]:
+    """Measure the subgroups, of which names and rows are given, and return what to warn of."""
+    names = [name for name, _ in parts]
+    samples = [sample_of(sample, rows) for _, rows in parts]
+    wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
+    tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
+    tests, warnings = subgroup_tests(names, tested, settings)
+    measures = [
+        measure(name, part, settings, test, of_part=True, by_label=whole)
+        for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
+    ]
+    return measures, warnings
+
+
 def subgroup_tests(
     names: list[str], samples: list[Sample], settings: Settings
 ) -> tuple[list[JointTestResult | None], list[str]]:
@@ -208,11 +224,6 @@ def subgroup_tests(
     Many subgroups take more draws than ``n_resamples``, so that each of them can be shown: those
     alone whose p-value is small by ``n_resamples`` draws. The others keep that, so no p-value is
     small more often than it should be.
-
-    Returns
-    -------
-    tests : list of JointTestResult or None
-    warnings : list of str
     """
     level = 1 - settings.confidence_level
     enough = min(_DRAWS_A_GROUP * len(samples), _MOST_DRAWS) - 1

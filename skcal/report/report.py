@@ -36,13 +36,11 @@ from skcal.report.compare import (
     compare_models,
     errors_of_features,
     heterogeneity,
+    measure_subgroups,
     pairs_of_labels,
     precisions_of_labels,
     read_second,
     read_subgroups,
-    sample_of,
-    samples_of_pairs,
-    subgroup_tests,
 )
 from skcal.report.figure import reliability
 from skcal.report.findings import beside
@@ -532,14 +530,7 @@ def calibration_report(
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = notion
     overall = measure(name, sample, settings, by_label=by_label[0])
-    names, samples = [label for label, _ in parts], [sample_of(sample, rows) for _, rows in parts]
-    wholes = [samples_of_pairs(by_label[0], rows) for _, rows in parts]
-    asked_of = [whole or part for whole, part in zip(wholes, samples, strict=True)]
-    tests, warnings = subgroup_tests(names, asked_of, settings) if parts else ([], [])
-    subgroups = [
-        measure(label, part, settings, test, of_part=True, by_label=whole)
-        for label, part, test, whole in zip(names, samples, tests, wholes, strict=True)
-    ]
+    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings)
     centres = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, confidence_level)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import fields, is_dataclass, replace
-from functools import singledispatch
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -22,6 +20,17 @@ from skcal.report import rows, words
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
+_OF_A_TEST = (
+    "notion",
+    "pvalue",
+    "method",
+    "statistic_pvalues",
+    "direction",
+    "spread",
+    "n_impossible",
+    "ranges",
+    "lower_bound",
+)
 
 
 # Text
@@ -106,87 +115,52 @@ def as_latex(report, full: bool = False) -> str:
 # Plain data
 
 
-@singledispatch
 def as_data(value: Any) -> Any:
     """Dicts, lists, strings and finite numbers of a part of a report; None for what is not known.
 
     A result of another room is here what the report shows of it.
     """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return as_data(value.tolist())
+    if isinstance(value, ScanRange | ProbabilityAxis):
+        return as_data(value._asdict())
+    if isinstance(value, list | tuple):
+        return [as_data(part) for part in value]
+    if isinstance(value, dict):
+        return {name: as_data(part) for name, part in value.items()}
+    if isinstance(value, Measures):
+        return _measures_as_data(value)
     if is_dataclass(value) and not isinstance(value, type):
-        return {field.name: as_data(getattr(value, field.name)) for field in fields(value)}
+        return as_data(_shown_of(value))
     return value
 
 
-@as_data.register
-def _(value: float):
-    return value if math.isfinite(value) else None
+def _shown_of(result: Any) -> dict[str, Any]:
+    """Names and values of a result that are shown."""
+    if isinstance(result, ValidationMeasures):
+        return result.measures
+    if isinstance(result, CalibrationCurveDisplay):
+        beside = ("histogram", "histogram_edges", "axis")
+        return as_data(result.curve) | {name: getattr(result, name) for name in beside}
+    if isinstance(result, SegmentTestResult):
+        worst = [segment._asdict() for segment in result.segments[: rows.N_WORST]]
+        counts = {"n_segments": len(result.segments), "n_left_out": result.n_left_out}
+        return {"pvalue": result.pvalue, **counts, "worst": worst}
+    names = [field.name for field in fields(result)]
+    if isinstance(result, CalibrationTestResult):
+        names = [name for name in _OF_A_TEST if hasattr(result, name)]
+    if isinstance(result, ShiftedCalibrationError):
+        names.remove("weights")
+    return {name: getattr(result, name) for name in names}
 
 
-@as_data.register
-def _(value: np.ndarray):
-    return as_data(value.tolist())
-
-
-@as_data.register(list)
-@as_data.register(tuple)
-def _(value: Sequence):
-    return [as_data(part) for part in value]
-
-
-@as_data.register
-def _(value: dict):
-    return {name: as_data(part) for name, part in value.items()}
-
-
-@as_data.register
-def _(value: CalibrationTestResult):
-    names = ["notion", "pvalue", "method", "statistic_pvalues", "direction", "spread"]
-    names += ["n_impossible", "ranges", "lower_bound"]
-    return {name: as_data(getattr(value, name)) for name in names if hasattr(value, name)}
-
-
-@as_data.register
-def _(value: ShiftedCalibrationError):
-    names = [field.name for field in fields(value) if field.name != "weights"]
-    return {name: as_data(getattr(value, name)) for name in names}
-
-
-@as_data.register(ScanRange)
-@as_data.register(ProbabilityAxis)
-def _(value: NamedTuple):
-    return as_data(value._asdict())
-
-
-@as_data.register
-def _(value: SegmentTestResult):
-    return {
-        "pvalue": value.pvalue,
-        "n_segments": len(value.segments),
-        "n_left_out": value.n_left_out,
-        "worst": [as_data(segment._asdict()) for segment in value.segments[: rows.N_WORST]],
-    }
-
-
-@as_data.register
-def _(value: ValidationMeasures):
-    return as_data(value.measures)
-
-
-@as_data.register
-def _(value: CalibrationCurveDisplay):
-    return {
-        **as_data(value.curve),
-        "histogram": as_data(value.histogram),
-        "histogram_edges": as_data(value.histogram_edges),
-        "axis": as_data(value.axis),
-    }
-
-
-@as_data.register
-def _(value: Measures):
-    names = [field.name for field in fields(value)]
-    names = [name for name in names if name not in ("searches", "at_prevalence")]
-    data = {name: as_data(getattr(value, name)) for name in names}
-    if value.at_prevalence is not None:
-        data["decision"]["at_prevalence"] = rows.at_threshold(value.at_prevalence)
+def _measures_as_data(measures: Measures) -> dict[str, Any]:
+    data = _shown_of(measures)
+    at_prevalence = data.pop("at_prevalence")
+    del data["searches"]  # whose numbers are in "tuned"
+    data = as_data(data)
+    if at_prevalence is not None:
+        data["decision"]["at_prevalence"] = rows.at_threshold(at_prevalence)
     return data

@@ -2,21 +2,22 @@
 
 import numpy as np
 import pytest
+from report_cases import findings_of
 
-from skcal import Zero, calibration_report
+from skcal._matrices import two_columns
 from skcal.datasets import make_tempered
 from skcal.notions import resolve_notion
+from skcal.report.answer import answer_of
 from skcal.report.measure import BinnedEce
 from skcal.report.order import _other_order
 from skcal.report.rows import _ece_rows
-
-OPTIONS = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0, "cv": 2}
+from skcal.report.words import cautions
 
 
 def is_warned_of(y, proba):
-    report = calibration_report(y, proba, **OPTIONS)
-    doubted = any("columns may be in another order" in text for text in report.answer.sentences)
-    assert doubted == (report.overall.doubt is not None)
+    found = findings_of(y, proba)
+    doubted = "columns may be in another order" in str(answer_of(found))
+    assert doubted == (found.doubt is not None)
     return doubted
 
 
@@ -37,12 +38,11 @@ def test_predictions_without_information_are_not_suspected():
 def test_text_labels_whose_columns_are_in_another_order_are_suspected():
     data = make_tempered(400, n_classes=4, temperature=1.0, n_truth_draws=0, random_state=0)
     names = np.array(["low", "mid", "high", "top"])
-    wrong = calibration_report(names[data.labels], data.proba, **OPTIONS)
-    assert "wrong order: low, mid, high, top would fit" in wrong.answer.sentences[0]
-    assert "Recalibration does not fix this." in wrong.answer.sentences[-1]
-    assert wrong.answer.title == "Miscalibrated: large"
-    right = calibration_report(names[data.labels], data.proba, labels=names, **OPTIONS)
-    assert right.overall.doubt is None
+    wrong = answer_of(findings_of(names[data.labels], data.proba))
+    assert "wrong order: low, mid, high, top would fit" in wrong.sentences[0]
+    assert "Recalibration does not fix this." in wrong.sentences[-1]
+    assert wrong.title == "Miscalibrated: large"
+    assert findings_of(names[data.labels], data.proba, labels=names).doubt is None
 
 
 @pytest.mark.parametrize("n_classes", [4, 20, 50])
@@ -69,7 +69,7 @@ def test_predictions_that_are_always_right_look_like_those_of_training_data():
     always = np.where(y == 1, rng.uniform(0.6, 1, 200), rng.uniform(0, 0.4, 200))
     once_wrong = np.append(always[:-1], 1 - always[-1])
     for proba, warned in ((always, True), (once_wrong, False)):
-        texts = calibration_report(y, proba, **OPTIONS).warnings
+        texts = cautions(two_columns(proba), y, findings_of(y, proba))
         assert any("Every predicted class is right" in text for text in texts) == warned
 
 

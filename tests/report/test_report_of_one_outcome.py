@@ -52,6 +52,7 @@ def test_numbers_and_curves_are_those_of_the_public_functions(report, page):
 def test_groups_have_numbers_but_no_figure_of_decisions(report, page, tmp_path):
     y, p = binary()
     assert [len(part.decision.thresholds) for part in report.subgroups] == [100, 100]
+    assert [part.tuned for part in report.subgroups] == [[], []]  # without search=True
     odd = np.arange(400) % 2 == 1
     found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
     ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)

@@ -64,13 +64,3 @@ def test_segments_that_are_too_small_are_told_by_the_name_of_the_argument():
     y, p = np.tile([0, 1], 30), np.full(60, 0.5)
     with pytest.raises(ValueError, match=r"^segments make no segment of at least 20 samples"):
         calibration_report(y, p, segments={"age": np.arange(60.0)}, candidates=[Binning()], cv=2)
-
-
-def test_errors_of_subgroups_are_tuned_where_more_searches_are_asked_for():
-    y, p, by = np.tile([0, 1], 60), np.linspace(0.2, 0.8, 120), np.repeat(["a", "b"], 60)
-    options = {"by": by, "candidates": [Binning()], "n_resamples": 19, "random_state": 0}
-    [brief, _] = calibration_report(y, p, **options).subgroups
-    [more, _] = calibration_report(y, p, search=True, **options).subgroups
-    assert brief.tuned == []
-    assert len(more.tuned) == 1
-    assert brief.error == more.error
