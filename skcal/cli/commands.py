@@ -407,15 +407,16 @@ def _test_calibration(options):
 
 
 def _refuse_resamples(n_resamples, needed, n_tests, alpha) -> int:
-    if needed > MOST_RESAMPLES:
-        return _refuse(
-            f"--alpha {alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can show of "
-            f"{n_tests} tests. Pass a larger one."
-        )
-    return _refuse(
+    text = (
         f"{n_resamples} resamples are too few for {n_tests} tests to reject at --alpha {alpha:g}. "
         f"Pass --resamples {needed} or more."
     )
+    if needed > MOST_RESAMPLES:
+        text = (
+            f"--alpha {alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can show of "
+            f"{n_tests} tests. Pass a larger one."
+        )
+    return _refuse(text)
 
 
 def _facts_of_tests(results, adjusted) -> list[dict]:

@@ -136,10 +136,6 @@ def _rarest_outcome(sample) -> tuple[str, float]:
     return (names[0], share) if share <= 0.5 else (names[1], 1 - share)
 
 
-def _verdict(facts) -> str:
-    return f"{VERDICTS[facts['verdict']]} {facts['limit']:g}"
-
-
 def _level(facts) -> str:
     """The confidence of the limits, rounded down to a tenth of a percent."""
     return percent(math.floor(1000 * facts["confidence_level"] + 1e-9) / 1000)
@@ -148,9 +144,9 @@ def _level(facts) -> str:
 def _reading(name, facts) -> str:
     """Two sentences: the verdict with its bounds, and what helps to judge it."""
     first = (
-        f"{name} is {_verdict(facts)}: the estimate is {number(facts['estimate'])}, at least "
-        f"{number(facts['low'])} and at most {number(facts['high'])} (each at "
-        f"{_level(facts)} confidence)."
+        f"{name} is {VERDICTS[facts['verdict']]} {facts['limit']:g}: the estimate is "
+        f"{number(facts['estimate'])}, at least {number(facts['low'])} and at most "
+        f"{number(facts['high'])} (each at {_level(facts)} confidence)."
     )
     more = []
     if facts["verdict"] == "unknown":
@@ -162,12 +158,12 @@ def _reading(name, facts) -> str:
             f"{n:,})"
         )
     gap, share = facts["largest_gap"], percent(facts["min_share"])
-    if gap is not None and gap < 1:
+    if gap < 1:
         more.append(
             f"in a single range of predictions with {share} of the samples, observed and predicted "
             f"frequencies may still differ by up to {number(gap)}"
         )
-    elif gap is not None and facts["verdict"] != "above":
+    elif facts["verdict"] != "above":
         more.append(
             f"in a range of predictions with {share} of the samples, the gap may be of any size"
         )

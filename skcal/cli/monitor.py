@@ -217,10 +217,7 @@ def _shown(name: str, value) -> str:
 
 def _digest(predictions: Predictions) -> str:
     """What a batch is recognised by, whatever file it comes in and in whatever order."""
-    content = hashlib.sha256()
-    for row in sorted(_contents(predictions)):
-        content.update(row)
-    return content.hexdigest()[:16]
+    return hashlib.sha256(b"".join(sorted(_contents(predictions)))).hexdigest()[:16]
 
 
 def _contents(predictions: Predictions) -> list[bytes]:
@@ -234,17 +231,17 @@ def _contents(predictions: Predictions) -> list[bytes]:
 
 def _marks(predictions: Predictions, options) -> np.ndarray:
     """A number of each row: 48 bits of its id, 16 of its content; without ids 64 of its content."""
-    digest = hashlib.blake2b
-    if not options.id:
-        marks = b"".join(digest(row, digest_size=8).digest() for row in _contents(predictions))
-        return np.frombuffer(marks, "<u8")
-    names = names_of(predictions, options.id, options.file, _ONE_EACH)
-    marks = b"".join(
-        digest(name.encode() + b"\n" + row, digest_size=2).digest()
-        + digest(name.encode(), digest_size=6).digest()
-        for name, row in zip(names.tolist(), _contents(predictions), strict=True)
-    )
-    return np.frombuffer(marks, "<u8")
+    digest, rows = hashlib.blake2b, _contents(predictions)
+    if options.id:
+        names = names_of(predictions, options.id, options.file, _ONE_EACH).tolist()
+        marks = [
+            digest(name.encode() + b"\n" + row, digest_size=2).digest()
+            + digest(name.encode(), digest_size=6).digest()
+            for name, row in zip(names, rows, strict=True)
+        ]
+    else:
+        marks = [digest(row, digest_size=8).digest() for row in rows]
+    return np.frombuffer(b"".join(marks), "<u8")
 
 
 def _among(marks, known) -> np.ndarray:
@@ -315,8 +312,9 @@ def _in_order(marks) -> str:
 def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
     """The monitor of a state file, and which batches and rows it has seen."""
     if not path.is_file():
-        remedy = "Pass a FILE with predictions to begin it." if options.file is None else ""
-        remedy = remedy or "Pass the name of one, which is made if absent."
+        remedy = "Pass the name of one, which is made if absent."
+        if options.file is None:
+            remedy = "Pass a FILE with predictions to begin it."
         raise FileError(f"{path}: is no file. {remedy}")
     try:
         text = read_text(path, options.max_bytes)
