@@ -1,16 +1,34 @@
 """What the tests of commands share."""
 
+import pickle
+
 import pytest
 from report_cases import CANDIDATES
 
+from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.model_selection import candidates
+from skcal.report import calibration_report
 
 
 @pytest.fixture(autouse=True)
 def short_searches(monkeypatch):
     """What is recommended does not matter here, and takes long."""
     monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
+
+
+@pytest.fixture
+def reports_once(monkeypatch):
+    """Each report of a test is made once, however often and in whatever form it is printed."""
+    made = {}
+
+    def report(*arguments, **options):
+        key = pickle.dumps((arguments, options))
+        if key not in made:
+            made[key] = calibration_report(*arguments, **options)
+        return made[key]
+
+    monkeypatch.setattr(commands, "calibration_report", report)
 
 
 @pytest.fixture

@@ -13,7 +13,6 @@ from skcal.cli import commands
 from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
-from skcal.report import calibration_report
 from skcal.report.compare import read_subgroups
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -117,30 +116,19 @@ def models(tmp_path):
     return files
 
 
-def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys, monkeypatch):
+@pytest.mark.usefixtures("reports_once")
+def test_a_comparison_fails_only_where_the_second_is_worse(models, capsys):
     good, bad = models
-    made = {}
-
-    def made_once(y, proba, **options):
-        key = proba.tobytes() + options["compare"].tobytes()
-        if key not in made:
-            made[key] = calibration_report(y, proba, **options)
-        return made[key]
-
-    monkeypatch.setattr(commands, "calibration_report", made_once)
     options = ["--resamples", "19", "--fail-if-worse"]
     assert main(["compare", good, bad, *options, "--json"]) == 1
     printed = capsys.readouterr()
     report = json.loads(printed.out)
-    [test] = [
-        one for one in report["comparison"]["tests"] if one["method"].startswith("paired proj")
-    ]
-    assert report["gate"]["status"] == 1
-    assert report["gate"]["reading"] in printed.err
-    assert (report["gate"]["pvalue"], report["gate"]["estimate"]) == (
-        test["pvalue"],
-        test["estimate"],
-    )
+    tests = report["comparison"]["tests"]
+    [test] = [test for test in tests if test["method"].startswith("paired proj")]
+    gate = report["gate"]
+    assert gate["status"] == 1
+    assert gate["reading"] in printed.err
+    assert (gate["pvalue"], gate["estimate"]) == (test["pvalue"], test["estimate"])
     assert main(["compare", bad, good, *options]) == 0
     said = capsys.readouterr().err
     assert "The calibration error of the second is smaller than that of the first model" in said
@@ -196,12 +184,6 @@ def test_the_standard_input_and_compressed_tables_are_read_alike(table, tmp_path
         read_predictions(packed, ignore=ignored, max_bytes=len(packed.read_bytes()) + 1)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(packed.read_bytes())))
     assert read_predictions("-", ignore=ignored).proba.tolist() == plain.proba.tolist()
-    packed.write_bytes(packed.read_bytes()[:-20])
-    with pytest.raises(FileError, match=r"a damaged \.gz file"):
-        read_predictions(packed, ignore=ignored)
-    packed.write_bytes(b"no gzip at all")
-    with pytest.raises(FileError, match=r"a damaged \.gz file"):
-        read_predictions(packed, ignore=ignored)
 
 
 def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
@@ -214,15 +196,6 @@ def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
     assert found.proba.shape == (120, 2)
     with pytest.raises(FileError, match="by --ignore"):
         read_predictions(table)
-
-
-def test_parquet_tables_leave_columns_out_too(table, tmp_path):
-    pd = pytest.importorskip("pandas")
-    pytest.importorskip("pyarrow")
-    pd.read_csv(table).to_parquet(tmp_path / "p.parquet")
-    found = read_predictions(tmp_path / "p.parquet", by=["site"], ignore=("id",))
-    assert found.proba.shape == (120, 2)
-    assert found.others["site"].tolist()[:3] == ["s0", "s1", "s2"]
 
 
 def test_groups_are_in_the_order_of_their_numbers():

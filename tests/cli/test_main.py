@@ -11,7 +11,7 @@ import pytest
 from report_cases import CANDIDATES, binary
 
 from skcal import CalibrationErrorSearchCV, Zero
-from skcal.cli import evaluate
+from skcal.cli import commands, evaluate
 from skcal.cli.commands import main
 from skcal.cli.evaluate import ProgressLine, progress_in_words
 from skcal.cli.predictions import Predictions
@@ -154,7 +154,9 @@ def test_progress_is_shown_in_a_terminal_alone(npz, capsys, monkeypatch, command
     assert capsys.readouterr().out == ""
 
 
-def test_the_demonstration_answers_for_two_classifiers(capsys):
+def test_the_demonstration_answers_for_two_classifiers(capsys, monkeypatch):
+    models = list(evaluate.demonstration(0))
+    monkeypatch.setattr(commands, "demonstration", lambda seed: models)
     assert main(["--json"]) == 0
     answers = [report["answers"] for report in json.loads(capsys.readouterr().out)]
     assert [answer["title"] for [answer] in answers] == [

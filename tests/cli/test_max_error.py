@@ -8,6 +8,7 @@ from scipy.stats import binom
 
 from skcal.cli import commands
 from skcal.cli.commands import main
+from skcal.cli.evaluate import _lines_of_gate
 from skcal.cli.gates import status_of_gate
 from skcal.cli.parser import make_parser
 from skcal.hypothesis_tests import equivalence_test
@@ -35,7 +36,7 @@ def file(tmp_path):
 @pytest.fixture
 def rare(tmp_path):
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.005, 0.015, 3000)
+    p = rng.uniform(0.005, 0.015, 1500)
     return save(tmp_path / "rare.npz", p, p, rng)
 
 
@@ -65,42 +66,33 @@ def gate(capsys, file, *options, status, limit="0.05"):
 
 
 @pytest.mark.parametrize(
-    ("n", "off", "status", "told"),
+    ("n", "off", "status", "verdict", "told"),
     [
-        (5000, 0.0, 0, "is significantly below 0.05: the estimate is 0.0"),
-        (3000, 0.15, 1, "is significantly above 0.05: the estimate is 0.1"),
-        (300, 0.0, 3, "samples would show it to be below in nine of ten cases (here are 300)"),
-        (40, 0.08, 3, "no number of samples would show it to be below"),
+        (1200, 0.0, 0, "PASSED.", "is significantly below 0.1: the estimate is 0.0"),
+        (800, 0.3, 1, "FAILED: all samples.", "is significantly above 0.1: the estimate is 0.2"),
+        (150, 0.0, 3, "NOT DECIDED, too few samples: all samples.", "cases (here are 150)"),
+        (40, 0.16, 3, "NOT DECIDED, too few samples: all samples.", "no number of samples would"),
     ],
 )
-def test_each_status_with_its_sentence(file, capsys, monkeypatch, n, off, status, told):
-    path = file(n, off, seed=2)
-    assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05"]) == status
+def test_each_status_with_its_sentence(file, capsys, n, off, status, verdict, told):
+    assert main(["evaluate", file(n, off, seed=2), "--max-error", "0.1"]) == status
     printed = capsys.readouterr()
     assert printed.err == ""
     assert len(printed.out.splitlines()) <= 10
-    first = {
-        0: "PASSED.",
-        1: "FAILED: all samples.",
-        3: "NOT DECIDED, too few samples: all samples.",
-    }
-    assert printed.out.splitlines()[2] == first[status]
+    assert printed.out.splitlines()[2] == verdict
     assert "Not decided: " not in printed.out
     text = " ".join(printed.out.split())
     assert text.count(told) == 1
     p, truth, rng = predictions(n, off, 2)
-    bounds = equivalence_test((rng.random(n) < truth).astype(int), p, limit=0.05)
+    bounds = equivalence_test((rng.random(n) < truth).astype(int), p, limit=0.1)
     limits = f"at least {bounds.low:.4f} and at most {bounds.high:.4f} (each at 95 % confidence)"
     assert f"the estimate is {bounds.estimate:.4f}, {limits}." in text
-    monkeypatch.setattr(commands, "evaluate", lambda *_: {})  # the same search
-    assert main(["evaluate", path, "--cv", "3", "--max-error", "0.05", "--quiet"]) == status
-    assert capsys.readouterr() == ("", "")
 
 
 def test_json_holds_the_result_of_the_test(file, capsys, no_searches):
-    found, told = gate(capsys, file(5000), status=0)
-    p, truth, rng = predictions(5000)
-    expected = equivalence_test((rng.random(5000) < truth).astype(int), p, limit=0.05)
+    found, told = gate(capsys, file(1200), status=0, limit="0.095")
+    p, truth, rng = predictions(1200)
+    expected = equivalence_test((rng.random(1200) < truth).astype(int), p, limit=0.095)
     [result] = found["results"]
     assert found["verdict"] == result["verdict"] == "below"
     for name in ("estimate", "low", "high", "n_samples", "n_samples_needed", "largest_gap"):
@@ -176,10 +168,11 @@ def test_help_tells_each_status(capsys):
         assert words in text
 
 
-def test_forty_samples_with_an_error_of_015_never_pass(file, no_searches):
+def test_forty_samples_with_an_error_of_015_never_pass(file, capsys, no_searches):
     for seed in range(20):
         status = main(["evaluate", file(40, 0.15, seed), "--max-error", "0.05", "--quiet"])
         assert status in (1, 3)
+    assert capsys.readouterr() == ("", "")
 
 
 # The predictions and what happens at each; the limit is a bit below the true error, which is the
@@ -222,32 +215,37 @@ def with_subgroups(path, sizes, off):
 @pytest.mark.parametrize(
     ("sizes", "off", "status", "verdicts"),
     [
-        ([5000, 5000], 0.0, 0, ["below", "below", "below"]),
-        ([5000, 5000], 0.15, 1, ["above", "below", "above"]),
-        ([15_000, 5000], 0.12, 1, ["unknown", "below", "above"]),
-        ([5000, 60], 0.0, 3, ["below", "below", "unknown"]),
+        ([1000, 1000], 0.0, 0, ["below", "below", "below"]),
+        ([1000, 1000], 0.3, 1, ["above", "below", "above"]),
+        ([1500, 500], 0.24, 1, ["unknown", "below", "above"]),
+        ([1000, 60], 0.0, 3, ["below", "below", "unknown"]),
     ],
 )
 def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, status, verdicts):
     path = with_subgroups(tmp_path / "p.npz", sizes, off)
-    limit = "0.05" if off != 0.12 else "0.03"
-    found, told = gate(capsys, path, "--by", "where", status=status, limit=limit)
+    limit, options = "0.1" if off != 0.24 else "0.06", ["--by", "where", "--error", "cutoff"]
+    found, told = gate(capsys, path, *options, status=status, limit=limit)
     assert [result["subgroup"] for result in found["results"]] == ["all", "where = a", "where = b"]
     assert [result["verdict"] for result in found["results"]] == verdicts
-    assert "skcal: where = b: The calibration error is" in told
+    assert "skcal: where = b: The cutoff calibration error is" in told
     data = np.load(path)
-    own = data["where"] == "b"
+    last = data["where"] == "b"
     level = 0.95 if verdicts[2] != "above" else 1 - 0.05 / 3
-    test = equivalence_test(
-        data["labels"][own], data["proba"][own], limit=float(limit), confidence_level=level
-    )
+    more = {"limit": float(limit), "error": "cutoff", "confidence_level": level}
+    test = equivalence_test(data["labels"][last], data["proba"][last], **more)
     assert (found["results"][2]["low"], found["results"][2]["high"]) == (test.low, test.high)
 
 
-def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(tmp_path, capsys):
+def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
+    tmp_path, capsys, monkeypatch
+):
+    gates, decide = [], commands.gate_of_errors
+    monkeypatch.setattr(
+        commands, "gate_of_errors", lambda *given: gates.append(decide(*given)) or gates[0]
+    )
     path = with_subgroups(tmp_path / "p.npz", [100] * 7 + [1000], 0.15)
-    command = ["evaluate", path, "--max-error", "0.05", "--by", "where"]
-    assert main(command) == 1
+    options = ["--max-error", "0.05", "--error", "cutoff", "--by", "where"]
+    assert main(["evaluate", path, *options]) == 1
     printed = capsys.readouterr()
     lines = printed.out.splitlines()
     assert (len(lines), printed.err) == (10, "")
@@ -262,9 +260,9 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(tmp_p
     assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[7]
     assert all(line.endswith("  99.4 %") for line in above)
     assert lines[-1] == "… and 7 more rows: --details shows them"
-    assert main([*command, "--details", "--cv", "3"]) == 1
-    text = " ".join(capsys.readouterr().out.split())
-    assert all(f"where = {name}: The calibration error is" in text for name in "abcdefgh")
+    lines = _lines_of_gate(gates[0][0]["results"], full=True, most=10)  # with --details
+    text = " ".join(" ".join(lines).split())
+    assert all(f"where = {name}: The cutoff calibration error is" in text for name in "abcdefgh")
 
 
 @pytest.mark.parametrize(
@@ -295,9 +293,11 @@ def test_the_status_names_errors_of_one_part_if_their_verdicts_differ(verdicts, 
     assert status_of_gate(results) == lines
 
 
-def test_each_kind_of_calibration_has_its_question(three, capsys):
-    options = ["--notion", "classwise", "--notion", "confidence", "--max-error", "0.2"]
-    assert main(["evaluate", three, *options]) == 0
+def test_each_kind_of_calibration_has_its_question(three, tmp_path, capsys):
+    few = {name: values[:300] for name, values in np.load(three).items()}
+    np.savez(tmp_path / "few.npz", **few)
+    options = ["--notion", "classwise", "--notion", "confidence", "--error", "cutoff"]
+    assert main(["evaluate", str(tmp_path / "few.npz"), *options, "--max-error", "0.2"]) == 0
     questions = [line for line in capsys.readouterr().out.splitlines() if line.endswith("?")]
     assert [line.split(". ")[1] for line in questions] == [
         "Does each class happen as often as its probability says?",

@@ -80,8 +80,8 @@ def test_the_first_wrong_row_is_named_wherever_blocks_end(
 def test_a_damaged_archive_is_refused(tmp_path):
     path = tmp_path / "predictions.csv.gz"
     content = gzip.compress(TABLE.encode(), mtime=0)
-    for n_left in (1, 8, 9, 20):
-        path.write_bytes(content[: len(content) - n_left])
+    for damaged in (content[:-1], content[:-8], content[:-9], content[:-20], b"no gzip at all"):
+        path.write_bytes(damaged)
         with pytest.raises(FileError, match=r"a damaged \.gz file .* Compress it again"):
             read_predictions(path)
 
@@ -138,7 +138,7 @@ def test_numbers_of_text_are_held_to_the_size_that_is_allowed(tmp_path):
 
 
 def test_a_header_of_many_columns_is_refused(tmp_path):
-    names = [f"c{k}" for k in range(100_000)]  # minutes if each were looked up in all
+    names = [f"c{k}" for k in range(40_000)]  # minutes if each were looked up in all
     path = tmp_path / "predictions.csv"
     path.write_text(",".join([*names, "c7", "label"]) + "\n")
     with pytest.raises(FileError, match="names column 'c7' twice"):
