@@ -22,7 +22,6 @@ from skcal.cli.evaluate import (
     demonstration,
     evaluate,
     shown_progress,
-    verdict_test,
 )
 from skcal.cli.gates import (
     PASSED,
@@ -50,7 +49,7 @@ from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
 from skcal.displays.files import save_figure
-from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import resolve_notion
@@ -238,7 +237,7 @@ def _demonstrate(options):
 def _evaluate_file(options):
     predictions, asked = _predictions_of(options), options.max_error is not None
     # What the gate refuses is said before the search.
-    gate, limits = gate_of_errors(predictions, options) if asked else (None, {})
+    gate, limits = gate_of_errors(predictions, options) if asked else (None, None)
     report = evaluate(_shown_name(options.file), predictions, options, gate, limits)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
@@ -390,7 +389,19 @@ def _test_calibration(options):
     needed = resamples_needed(n_tests, level)
     default = default_resamples(len(predictions.labels))  # as those of a report
     n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
-    results = [verdict_test(predictions, notion, options, n_resamples) for notion in notions]
+    results = [
+        calibration_test(
+            predictions.labels,
+            predictions.proba,
+            notion=notion,
+            **predictions.beside,
+            n_resamples=n_resamples,
+            random_state=options.seed,
+            resolution=options.resolution,
+            n_jobs=options.n_jobs,
+        )
+        for notion in notions
+    ]
     adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
     if options.json:
         options.print(as_json(_facts_of_tests(results, adjusted)))

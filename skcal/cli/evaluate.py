@@ -8,7 +8,6 @@ import shutil
 import sys
 import time
 from contextlib import contextmanager, redirect_stdout, suppress
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -28,8 +27,6 @@ from skcal.cli.gates import (
     table_of_gate,
 )
 from skcal.cli.predictions import Predictions
-from skcal.hypothesis_tests import calibration_test
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.report.answer import answer_of
@@ -52,7 +49,7 @@ def demonstration(seed):
         yield name, Predictions(proba, y, np.arange(10))
 
 
-def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({})) -> dict:
+def evaluate(name, predictions, options, gate=None, limits=None) -> dict:
     """Print the answer for each notion unless JSON is wanted, and return all numbers.
 
     Searches run with ``--details``, for an error that they estimate, and for vectors. What a gate
@@ -68,7 +65,7 @@ def evaluate(name, predictions, options, gate=None, limits=MappingProxyType({}))
         texts += [one_line(line, 100) for line in status_of_gate(gate["results"])]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
-            findings = _find(name, predictions, notion, options, limits.get(notion))
+            findings = _find(name, predictions, notion, options, (limits or {}).get(notion))
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
             sentences = wrapped(" ".join(answer.sentences))
@@ -126,20 +123,6 @@ def _answer_as_data(findings: Findings) -> dict:
         **as_data({"overview": findings.overview, "test": findings.test, "error": findings.error}),
         **as_data({"gate": findings.gate, "gain": findings.gain, "ranges": findings.ranges}),
     }
-
-
-def verdict_test(predictions, notion, options, n_resamples=None):
-    """The test that decides the verdict of reports, too; by default of as many resamples."""
-    return calibration_test(
-        predictions.labels,
-        predictions.proba,
-        notion=notion,
-        **predictions.beside,
-        n_resamples=n_resamples or default_resamples(len(predictions.labels)),
-        random_state=options.seed,
-        resolution=options.resolution,
-        n_jobs=options.n_jobs,
-    )
 
 
 def _search(predictions, notion, options) -> CalibrationErrorSearchCV:

@@ -200,8 +200,11 @@ def table_of_gate(results, n_shown: int) -> list[str]:
     """The first results as rows below their names; columns of equal names are left out."""
     names = "", "kind", "kind of error", "error", "O/E", "verdict", "at least", "at most"
     rows = [_row_of_gate(facts) for facts in results]
-    shown = [k for k in range(len(rows[0])) if k > 2 or len({row[k] for row in rows}) > 1]
-    shown = [k for k in shown if any(row[k] for row in rows)]
+    shown = [
+        k
+        for k, column in enumerate(zip(*rows, strict=True))
+        if any(column) and (k > 2 or len(set(column)) > 1)
+    ]
     cells = [[one_line(row[k], _WIDEST) for k in shown] for row in rows[:n_shown]]
     columns = [(*names, "confidence of each")[k] for k in shown]
     return Table(columns, cells, "".join("lllrrlrrl"[k] for k in shown)).lines()
@@ -213,10 +216,12 @@ def noise_of_gate(results) -> list[str]:
     for facts in results:
         if facts["notion"] not in ("classwise", "top-label"):  # whose cutoff error is the largest
             errors.setdefault((facts["subgroup"], facts["notion"]), {})[facts["error"]] = facts
-    pairs = [(one.get("cutoff"), one.get("calibration")) for one in errors.values()]
-    if not any(a and b and round(a["estimate"] - b["estimate"], 4) > 0 for a, b in pairs):
-        return []
-    return ["A cutoff error is larger than the calibration error only by noise."]
+    for kinds in errors.values():
+        if {"cutoff", "calibration"} <= kinds.keys():
+            cutoff, calibration = (kinds[name]["estimate"] for name in ("cutoff", "calibration"))
+            if round(cutoff - calibration, 4) > 0:
+                return ["A cutoff error is larger than the calibration error only by noise."]
+    return []
 
 
 def _row_of_gate(facts) -> tuple[str, ...]:
@@ -287,21 +292,9 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         notion=notion,
         **first.beside,
     )
-    difference = None
-    if test.error_difference is not None:
-        other = first._replace(proba=second.proba, labels=second.labels)
-        both = [model.sample(notion) for model in (first, other)]
-        difference = difference_of_errors(both[0], both[1], 1 - alpha)
-        worse = difference.is_significant and difference.estimate < 0
-        reading = stated(difference.sentence("the first model", "the second"))
-    else:
-        worse = test.estimate < 0 and test.pvalue <= alpha
-        shown = "is larger" if worse else "is not significantly larger"
-        reading = (
-            f"The calibration error of the second model {shown} at --alpha {alpha:g}: the squared "
-            f"error of the first minus that of the second is {number(test.estimate)} "
-            f"(p = {test.pvalue:.2g}, notion {test.notion})."
-        )
+    other = first._replace(proba=second.proba, labels=second.labels)
+    difference = difference_of_errors(first.sample(notion), other.sample(notion), 1 - alpha)
+    worse = difference.is_significant and difference.estimate < 0
     return {
         "status": FAILED if worse else PASSED,
         "alpha": alpha,
@@ -309,5 +302,5 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         "estimate": test.estimate,
         "pvalue": test.pvalue,
         "error_difference": as_data(difference),
-        "reading": reading,
+        "reading": stated(difference.sentence("the first model", "the second")),
     }

@@ -316,11 +316,9 @@ def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
         if options.file is None:
             remedy = "Pass a FILE with predictions to begin it."
         raise FileError(f"{path}: is no file. {remedy}")
+    text = read_text(path, options.max_bytes)
     try:
-        text = read_text(path, options.max_bytes)
         monitor = CalibrationMonitor.from_json(text)
-    except FileError:
-        raise
     except ValueError as error:
         reason = str(error).removeprefix("text ")
         raise FileError(f"{path}: {reason} The order is STATE, then FILE.") from error

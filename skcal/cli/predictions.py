@@ -131,17 +131,17 @@ def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
 
 def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str, np.ndarray]:
     """Columns of numbers, as far as they hold nothing else, or of names; None is missing."""
-    features = {}
+    features, dialect = {}, dialect._replace(missing=True)
     for column in columns:
         values = others[column]
         if values.dtype.kind == "U":
             names, codes = np.unique(values, return_inverse=True)
-            known = [None if is_missing(name) else name for name in names.tolist()]
-            numeric = all(name is None or dialect.is_number(name) for name in known)
-            parsed = [
-                None if name is None else dialect.parse(name) if numeric else name for name in known
-            ]
-            values = np.array(parsed, dtype=np.float64 if numeric else object)[codes]
+            try:
+                known = np.array([dialect.parse(name) for name in names.tolist()])
+            except ValueError:
+                known = names.astype(object)
+                known[[is_missing(name) for name in names.tolist()]] = None
+            values = known[codes]
         features[column] = values
     return features
 
@@ -239,19 +239,17 @@ def _divided_by(scale: float, table: FileTable) -> FileTable:
 
 def _read_weights(values, name, options) -> np.ndarray:
     """Weights (n_samples,) of at least 0, not all of them 0."""
-    dialect = dialect_of(options.file, options)
-    distinct, codes = np.unique(values, return_inverse=True)
-    texts = [str(value) for value in distinct.tolist()]
-    if values.dtype.kind != "U":
-        dialect = Dialect()
-    numbers = np.array([dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts])
-    wrong = np.flatnonzero(~((numbers >= 0) & (numbers < np.inf)))
-    if len(wrong) or not numbers.any():
-        shown = repr(texts[wrong[0]]) if len(wrong) else "0 alone"
+    dialect = dialect_of(options.file, options) if values.dtype.kind == "U" else Dialect()
+    texts, codes = np.unique(values.astype(str), return_inverse=True)
+    numbers = [dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts.tolist()]
+    weights = np.array(numbers)
+    wrong = texts[~((weights >= 0) & (weights < np.inf))]
+    if len(wrong) or not weights.any():
+        shown = repr(str(wrong[0])) if len(wrong) else "0 alone"
         raise FileError(
             f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
         )
-    return numbers[codes]
+    return weights[codes]
 
 
 def read_unlabelled(

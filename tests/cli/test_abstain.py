@@ -4,7 +4,9 @@ import json
 
 import numpy as np
 import pytest
+from read_files import write_table
 
+from skcal.cli.commands import main
 from skcal.metrics import coverage_at_risk
 
 N = 600
@@ -55,20 +57,11 @@ def test_of_a_classifier_it_asks_whether_the_most_probable_class_is_right(tmp_pa
     rng = np.random.default_rng(1)
     proba = rng.dirichlet([0.3] * 3, N)
     y = (proba.cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
-    for columns, name in (
-        (proba, "three.csv"),
-        (proba[:, :2] / proba[:, :2].sum(1)[:, None], "two.csv"),
-    ):
+    two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
+    for columns, name in ((proba, "three.csv"), (two, "two.csv")):
         labels = np.minimum(y, columns.shape[1] - 1)
-        head = ",".join([*map(str, range(columns.shape[1])), "label"])
-        np.savetxt(
-            tmp_path / name,
-            np.column_stack([columns, labels]),
-            "%.17g",
-            ",",
-            header=head,
-            comments="",
-        )
+        cells = {str(k): column for k, column in enumerate(columns.T)} | {"label": labels}
+        write_table(tmp_path / name, cells)
         right = columns.argmax(axis=1) == labels
         expected = coverage_at_risk(right, columns.max(axis=1), 0.6)
         assert run("abstain", tmp_path / name, "--max-risk", 0.6).strip() == str(expected)
@@ -76,8 +69,6 @@ def test_of_a_classifier_it_asks_whether_the_most_probable_class_is_right(tmp_pa
 
 @pytest.mark.parametrize("risk", ["0", "1", "x"])
 def test_risks_outside_of_0_and_1_are_refused(file, risk, capsys):
-    from skcal.cli.commands import main
-
     with pytest.raises(SystemExit):
         main(["abstain", str(file), *ANSWERS, "--max-risk", risk])
     assert "--max-risk" in capsys.readouterr().err

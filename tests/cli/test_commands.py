@@ -5,6 +5,7 @@ import sys
 
 import numpy as np
 import pytest
+from read_files import write_table
 from report_cases import binary, predictions
 
 from skcal.cli import commands
@@ -74,10 +75,9 @@ def patients(tmp_path):
     columns["age"][:30] = np.nan
     cells = {"label": labels, **dict(zip("012", proba.T, strict=True))}
     for name, more in (("a.csv", columns), ("b.csv", {"id": columns["id"]}), ("c.csv", columns)):
-        every = cells | more
-        table = [["" if x != x else str(x) for x in own.tolist()] for own in every.values()]
-        rows = [",".join(row) for row in [list(every), *zip(*table, strict=True)]]
-        (tmp_path / name).write_text("\n".join(rows) + "\n")
+        write_table(tmp_path / name, cells | more)
+        text = (tmp_path / name).read_text().replace(",nan,", ",,")
+        (tmp_path / name).write_text(text)
     return tmp_path, labels, proba, columns
 
 

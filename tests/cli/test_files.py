@@ -7,7 +7,7 @@ from unittest import mock
 import numpy as np
 import pytest
 from numpy.testing import assert_array_equal
-from read_files import read_predictions
+from read_files import read_predictions, write_table
 from scipy.special import softmax
 
 from skcal.cli import table
@@ -408,8 +408,8 @@ def test_logits_are_read_by_every_command(command, run, tmp_path):
     proba = softmax(z, axis=1)
     y = (proba.cumsum(axis=1) < rng.uniform(size=(60, 1))).sum(axis=1)
     for name, numbers in (("z", z), ("p", proba)):
-        table = np.column_stack([numbers, y])
-        np.savetxt(tmp_path / f"{name}.csv", table, "%.17g", ",", header="0,1,2,label", comments="")
+        cells = {str(k): column for k, column in enumerate(numbers.T)} | {"label": y}
+        write_table(tmp_path / f"{name}.csv", cells)
     more = ["--max-risk", "0.9"] if command == "abstain" else []
     said = [
         run(command, tmp_path / name, *more, *option)

@@ -4,19 +4,16 @@ import io
 import json
 import sys
 from contextlib import redirect_stdout
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES, binary
+from report_cases import CANDIDATES
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import commands, evaluate
 from skcal.cli.commands import main
 from skcal.cli.evaluate import ProgressLine, progress_in_words
-from skcal.cli.predictions import Predictions
 from skcal.hypothesis_tests import calibration_test
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import calibration_error
 from skcal.model_selection import candidates
 from skcal.report import calibration_report
@@ -79,17 +76,6 @@ def test_the_answer_is_that_of_the_report_and_needs_no_search(report, tempered, 
     assert " ".join(" ".join(said.sentences).split()) in shown
     assert f"{answer['title']}. {' '.join(answer['sentences'])}" == str(answer_of(overall))
     assert len(printed.rstrip().splitlines()) <= 10
-
-
-def test_the_answer_about_two_columns_is_that_of_one(tmp_path, capsys):
-    labels, proba = binary()
-    np.savez(tmp_path / "1.npz", proba=proba, labels=labels)
-    np.savez(tmp_path / "2.npz", proba=np.column_stack([1 - proba, proba]), labels=labels)
-    results = []
-    for file in ("1.npz", "2.npz"):
-        assert main(["evaluate", str(tmp_path / file), "--notion", "binary", "--json"]) == 0
-        results.append(json.loads(capsys.readouterr().out)[0]["answers"])
-    assert results[0] == results[1]
 
 
 def test_notions_are_auto_unless_asked_and_vectors_are_searched(report, three_candidates):
@@ -195,12 +181,3 @@ def test_an_interrupt_is_one_line_and_a_status_that_no_gate_returns(npz, capsys,
     monkeypatch.setattr("skcal.cli.commands.evaluate", interrupted)
     assert main(["evaluate", str(npz), "--max-error", "0.1"]) == 130
     assert capsys.readouterr().err == "skcal: interrupted\n"
-
-
-@pytest.mark.parametrize(("n", "n_resamples"), [(100_000, 999), (100_001, 199)])
-def test_the_verdict_draws_as_many_resamples_as_that_of_a_report(n, n_resamples, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(evaluate, "calibration_test", lambda *_, **more: drawn.append(more))
-    options = SimpleNamespace(groups=None, weight=None, seed=0, n_jobs=None, resolution="auto")
-    evaluate.verdict_test(Predictions(np.full(n, 0.5), np.zeros(n), [0, 1]), "binary", options)
-    assert drawn[0]["n_resamples"] == n_resamples == default_resamples(n)

@@ -1,6 +1,5 @@
 """The command ``monitor``: its state is the monitor's, its exit status the alarm."""
 
-import gzip
 import json
 import os
 import shlex
@@ -8,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
 import pytest
+from read_files import write_table
 
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
@@ -23,13 +23,7 @@ def batch(seed, temperature=1.0, n_samples=150):
 
 
 def write(path, proba, labels, order=(0, 1, 2)):
-    header = ",".join(["label", *NAMES[list(order)]])
-    rows = [
-        ",".join([name, *map(repr, row)])
-        for name, row in zip(labels, proba[:, order].tolist(), strict=True)
-    ]
-    path.write_text("\n".join([header, *rows, ""]))
-    return str(path)
+    return str(write_table(path, {"label": labels, **{NAMES[k]: proba[:, k] for k in order}}))
 
 
 @pytest.fixture
@@ -147,14 +141,6 @@ def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys
     assert run(files[1]).startswith("No alarm after 450 samples")
 
 
-def test_a_batch_is_recognised_in_another_file(run, tmp_path):
-    file = write(tmp_path / "batch.csv", *batch(0))
-    printed = run(file)
-    with gzip.open(tmp_path / "again.csv.gz", "wt") as packed:
-        packed.write((tmp_path / "batch.csv").read_text())
-    assert run(tmp_path / "again.csv.gz") == printed
-
-
 def test_a_batch_of_text_labels_may_lack_the_event(run, tmp_path):
     (tmp_path / "a.csv").write_text("label,p\nok,.2\nfraud,.7\n")
     (tmp_path / "b.csv").write_text("label,p\nok,.01\nok,.02\n")
@@ -192,19 +178,6 @@ def test_a_state_that_cannot_be_written_is_an_error(tmp_path, capsys):
     file = write(tmp_path / "batch.csv", *batch(0))
     assert main(["monitor", str(tmp_path / "no" / "state.json"), file]) == 2
     assert "No such file or directory" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("option", "message"),
-    [
-        (["--alpha", "2"], "alpha"),
-        (["--alpha", "1e-320"], "'alpha' parameter"),  # it has no inverse
-        (["--notion", "no"], "no"),
-    ],
-)
-def test_bad_options_make_no_state(run, tmp_path, option, message):
-    assert message in run(write(tmp_path / "batch.csv", *batch(0)), *option, status=2)
-    assert not run.state.exists()
 
 
 def test_monitors_of_one_state_wait_for_each_other(tmp_path):

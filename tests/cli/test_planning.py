@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from read_files import write_table
 from scipy.special import expit
 
 from skcal.cli.commands import main
@@ -23,18 +24,12 @@ def cases(age, seed):
     return columns, (rng.random(N) < expit(z)).astype(int)
 
 
-def write(path, columns):
-    cells = [[str(cell) for cell in column.tolist()] for column in columns.values()]
-    rows = [",".join(row) for row in [list(columns), *zip(*cells, strict=True)]]
-    path.write_text("\n".join(rows) + "\n")
-
-
 @pytest.fixture
 def files(tmp_path):
     """A file with labels, and one without, whose columns are in another order."""
     (here, y), (there, _) = cases(0, 0), cases(0.7, 1)
-    write(tmp_path / "here.csv", {**here, "label": y})
-    write(tmp_path / "there.csv", {name: there[name] for name in ("sex", "p", "age")})
+    write_table(tmp_path / "here.csv", {**here, "label": y})
+    write_table(tmp_path / "there.csv", {name: there[name] for name in ("sex", "p", "age")})
     return tmp_path, here, y, there
 
 
@@ -56,7 +51,7 @@ def test_shift_is_shifted_calibration_error_of_two_files(files, run):
         groups=here["clinic"].astype(str),
         sample_weight=here["age"] + 9,
     )
-    write(folder / "here.csv", {**here, "label": y, "w": here["age"] + 9})
+    write_table(folder / "here.csv", {**here, "label": y, "w": here["age"] + 9})
     found = json.loads(run(*command, "--groups", "clinic", "--weight", "w", "--json"))
     assert {name: found[name] for name in as_dict(expected)} == as_dict(expected)
     assert "weights" not in found
@@ -85,11 +80,11 @@ def test_features_of_both_files_make_it_a_covariate_shift(files, run):
 def test_features_that_are_missing_are_named(files, run):
     folder, _, _, there = files
     command = ["shift", folder / "here.csv", folder / "there.csv", "--score", "p", "--feature"]
-    write(folder / "there.csv", {"p": there["p"]})
+    write_table(folder / "there.csv", {"p": there["p"]})
     assert "there.csv: line 1 has no column 'age'" in run(*command, "age", status=2)
     there["age"] = there["age"].astype(str)
     there["age"][7] = ""
-    write(folder / "there.csv", there)
+    write_table(folder / "there.csv", there)
     message = "Column 'age' has missing numbers. Fill them in both files."
     assert message in run(*command, "age", status=2)
 

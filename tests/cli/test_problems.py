@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 import pytest
-from read_files import read_predictions
+from read_files import read_predictions, write_table
 
 from skcal.cli import predictions
 from skcal.cli.commands import main
@@ -32,12 +32,6 @@ def samples():
         "label": [str(value) for value in outcome],
         "sex": ["FM"[k % 2] for k in range(N)],
     }
-
-
-def write(path, columns, sep=",", encoding="utf-8", header=None):
-    rows = zip(*columns.values(), strict=True)
-    lines = [sep.join(header or columns), *(sep.join(row) for row in rows)]
-    path.write_bytes("\n".join([*lines, ""]).encode(encoding))
 
 
 def percentages(columns):
@@ -79,9 +73,10 @@ def test_the_command_that_is_shown_reads_what_is_left_of_the_file(n_distortions,
         gone |= {90} if "third label" in names else set()
         kept = [k for k in range(N) if k not in gone]
         if "," in names:
-            write(tmp_path / "a.csv", columns, ";", "cp1252", ["name", "risk", "y", "sex"])
+            columns = {"y" if name == "label" else name: c for name, c in columns.items()}
+            write_table(tmp_path / "a.csv", columns, ";", "cp1252")
         else:
-            write(tmp_path / "a.csv", columns)
+            write_table(tmp_path / "a.csv", columns)
         assert main(["test", str(tmp_path / "a.csv"), "--ignore", "sex", *FEW, "--json"]) == 2
         command, problems = commands_and_problems(capsys)
         told = " ".join(problems)
@@ -100,7 +95,7 @@ def test_a_report_says_what_was_left_out_in_total_and_by_subgroup(tmp_path, run)
     columns = samples()
     gaps(columns)
     third_labels(columns)
-    write(tmp_path / "a.csv", columns)
+    write_table(tmp_path / "a.csv", columns)
     options = ["--by", "sex", "--ignore", "name", "--drop-missing", "--drop-label", "unknown", *FEW]
     line = (
         "5 of 120 samples (4.2 %) are left out: 3 without a prediction, 1 without a label, 1 "
@@ -113,7 +108,7 @@ def test_a_report_says_what_was_left_out_in_total_and_by_subgroup(tmp_path, run)
     facts = json.loads(run("report", tmp_path / "a.csv", *options, "--json"))
     assert facts["overall"]["overview"]["n_samples"] == 115
     assert facts["overall"]["cautions"][0] == line
-    write(tmp_path / "a.csv", samples())
+    write_table(tmp_path / "a.csv", samples())
     options = {"by": ["sex"], "ignore": ["name"], "drop_missing": True}
     found = read_predictions(tmp_path / "a.csv", **options)
     assert str(found.left_out) == "No sample is left out."
@@ -125,8 +120,8 @@ def test_samples_that_one_of_two_models_lacks_are_left_out_of_both(named, tmp_pa
     first["risk"][5] = ""
     second["risk"][8] = second["risk"][9] = "nan"
     order = np.random.default_rng(1).permutation(N) if named else np.arange(N)
-    write(tmp_path / "a.csv", first)
-    write(tmp_path / "b.csv", {k: [v[i] for i in order] for k, v in second.items()})
+    write_table(tmp_path / "a.csv", first)
+    write_table(tmp_path / "b.csv", {k: [v[i] for i in order] for k, v in second.items()})
     options = ["--id" if named else "--ignore", "name", *FEW, "--json"]
     files = [tmp_path / "a.csv", tmp_path / "b.csv"]
     found = json.loads(run("compare", *files, *options, "--by", "sex", "--drop-missing"))
@@ -196,8 +191,8 @@ def test_a_scale_is_what_stands_for_certainty(tmp_path):
 
 
 def test_options_that_two_files_need_differently_have_no_command(tmp_path, capsys):
-    write(tmp_path / "a.csv", {k: samples()[k] for k in ("risk", "label")})
-    write(tmp_path / "b.csv", {k: samples()[k] for k in ("risk", "label")}, sep=";")
+    write_table(tmp_path / "a.csv", {k: samples()[k] for k in ("risk", "label")})
+    write_table(tmp_path / "b.csv", {k: samples()[k] for k in ("risk", "label")}, sep=";")
     assert main(["compare", str(tmp_path / "a.csv"), str(tmp_path / "b.csv")]) == 2
     told = capsys.readouterr().err.splitlines()
     assert len(told) == 2
@@ -223,7 +218,7 @@ def records(columns):
 
 @pytest.mark.parametrize("source", ["a.jsonl", "a.jsonl.gz", "-"])
 def test_objects_of_json_are_read_as_tables_are(source, tmp_path, run, monkeypatch):
-    write(tmp_path / "a.csv", {k: samples()[k] for k in ("risk", "label", "sex")})
+    write_table(tmp_path / "a.csv", {k: samples()[k] for k in ("risk", "label", "sex")})
     lines = "\n".join(json.dumps(record) for record in records(samples())) + "\n"
     if source == "-":
         monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(lines.encode())))

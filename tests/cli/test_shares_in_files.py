@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from read_files import write_table
 
 from skcal import Recalibrator
 from skcal.displays import ReliabilityDisplay
@@ -33,10 +34,7 @@ def save(path, votes, proba, order=(0, 1, 2)):
     columns = {CLASSES[k]: proba[:, k] for k in order}
     columns |= {f"votes_{CLASSES[k]}": votes[:, k] for k in (2, 0, 1)}
     columns |= {"label": ["kept"] * len(votes), "site": np.arange(len(votes)) % 2}
-    rows = [",".join(columns)]
-    rows += [",".join(map(str, row)) for row in zip(*columns.values(), strict=True)]
-    path.write_text("\n".join(rows) + "\n")
-    return str(path)
+    return write_table(path, columns)
 
 
 @pytest.fixture
@@ -161,10 +159,7 @@ def test_a_single_column_takes_its_class_from_its_name_or_an_option(run, tmp_pat
     yes = rng.binomial(3, p**2)
 
     def file(name):
-        path = tmp_path / f"{name}.csv"
-        rows = [f"{name},v_yes,v_no", *(f"{a},{b},{3 - b}" for a, b in zip(p, yes, strict=True))]
-        path.write_text("\n".join(rows))
-        return path
+        return write_table(tmp_path / f"{name}.csv", {name: p, "v_yes": yes, "v_no": 3 - yes})
 
     options = {"notion": "binary", "n_resamples": 99, "random_state": 0}
     expected = calibration_test(np.column_stack([3 - yes, yes]), p, **options).pvalue

@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from read_files import write_table
 
 from skcal import CalibrationErrorSearchCV, Recalibrator
 from skcal.cli.commands import main
@@ -26,9 +27,7 @@ def sample():
 def table(sample, tmp_path):
     y, p, weight, groups = sample
     for name, q in (("a.csv", p), ("b.csv", p**1.2)):
-        with (tmp_path / name).open("w", newline="") as file:
-            csv.writer(file).writerow(["label", "p", "w", "g"])
-            csv.writer(file).writerows(zip(y, q.tolist(), weight, groups, strict=True))
+        write_table(tmp_path / name, {"label": y, "p": q, "w": weight, "g": groups})
     return tmp_path / "a.csv"
 
 
