@@ -1,11 +1,10 @@
 """Samples and bounds that tests of the hypothesis tests share."""
 
 import numpy as np
-from scipy.stats import binom
 
 from skcal.sample import read_sample
 
-FALSE_ALARM = 1e-4
+FALSE_ALARM = 1e-4  # of a test about levels
 
 
 def superclass(proba):
@@ -40,8 +39,3 @@ def single_problem(y, proba, notion, weight=None):
     """The one problem of a notion."""
     [problem] = read_sample(y, proba, notion=notion, sample_weight=weight).problems()
     return problem
-
-
-def most_rejections(n_sets, level=0.05):
-    """The number that a test of this level passes with probability below FALSE_ALARM."""
-    return int(binom.isf(FALSE_ALARM, n_sets, level))

@@ -2,7 +2,6 @@
 
 import numpy as np
 import pytest
-from calibrated_samples import most_rejections
 from numpy.testing import assert_allclose
 from scipy.integrate import quad
 from scipy.stats import norm
@@ -75,15 +74,3 @@ def test_certain_predictions_are_right_or_have_no_limit():
     assert kolmogorov_smirnov_test([0, 1, 1], [0.0, 1.0, 1.0]).pvalue == 1
     with pytest.raises(ValueError, match=r"a label contradicts them. Use monte_carlo_test"):
         kolmogorov_smirnov_test([0, 1, 0], [0.0, 1.0, 1.0])
-
-
-@pytest.mark.parametrize(("statistic", "p"), [*zip(TAILS, [0.5, 0.02], strict=True)])
-def test_rejections_of_calibrated_predictions_are_at_most_nominal(statistic, p):
-    rejections = 0
-    for seed in range(400):
-        rng = np.random.default_rng(seed)
-        x = np.clip(rng.uniform(0, 2 * p, 400), 0, 1)
-        y = (rng.uniform(size=400) < x).astype(int)
-        test = kolmogorov_smirnov_test(y, x, statistic=statistic, labels=[0, 1])
-        rejections += test.pvalue <= 0.05
-    assert rejections <= most_rejections(400)

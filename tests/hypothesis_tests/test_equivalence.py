@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
-from skcal.hypothesis_tests import equivalence_test
+from skcal.hypothesis_tests import equivalence, equivalence_test
 from skcal.hypothesis_tests.equivalence import (
     _asymptotic_rise,
     _exact_rise,
@@ -30,6 +30,13 @@ def draw(seed, n, slope=1.0):
     p = rng.uniform(0.001, 0.999, n)
     truth = expit(slope * logit(p))
     return (rng.uniform(size=n) < truth).astype(int), p, truth
+
+
+@pytest.fixture
+def bounds_alone(monkeypatch):
+    """Leave out how many samples would be needed, which takes most of the time."""
+    monkeypatch.setattr(equivalence, "needed_for_calibration_error", lambda *_: np.nan)
+    monkeypatch.setattr(equivalence, "needed_for_cutoff_error", lambda *_: (np.nan, np.nan))
 
 
 def terms_of(y, p):
@@ -122,21 +129,19 @@ def test_estimates_are_those_of_the_metrics(notion):
     )
 
 
-def cutoff_error(p, gap):
-    path = np.cumsum(gap[np.argsort(p)]) / len(p)
-    return max(path.max(), 0) - min(path.min(), 0)
-
-
 @pytest.mark.parametrize(
-    ("slope", "method"), [(1.0, "asymptotic"), pytest.param(0.7, "exact", marks=pytest.mark.slow)]
+    ("slope", "method"),
+    [(1.0, "asymptotic"), (0.6, "asymptotic"), pytest.param(0.7, "exact", marks=pytest.mark.slow)],
 )
-def test_bounds_cover_the_error_given_the_predictions(slope, method):
-    misses = np.zeros(2)
+def test_bounds_cover_the_errors_given_the_predictions(slope, method, bounds_alone):
+    misses = np.zeros(3)
     for seed in range(200):
         y, p, truth = draw(seed, 200, slope)
         result = equivalence_test(y, p, limit=0.05, method=method, error="cutoff")
-        error = cutoff_error(p, truth - p)
-        misses += [result.low > error, result.high < error]
+        path, order = np.append(0, np.cumsum((truth - p)[np.argsort(p)])), np.arange(200)
+        error = np.ptp(path) / 200
+        gap = max(np.abs(path[k:] - path[:-k]).max() / k for k in order[20:])
+        misses += [result.low > error, result.high < error, result.largest_gap < gap]
         assert result.low <= result.estimate <= result.high
     # At level 5 %, more than this number of misses have probability 3e-4.
     assert misses.max() <= binom.isf(3e-4, 200, 0.05)
@@ -148,7 +153,7 @@ def test_small_samples_show_nothing_and_large_ones_one_side():
     assert few.verdict == "unknown"
     assert 300 < few.n_samples_needed < 5000
     assert "about" in str(few)
-    y, p, _ = draw(1, 20_000)
+    y, p, _ = draw(1, 6000)
     assert equivalence_test(y, p, limit=0.05).verdict == "below"
     above = equivalence_test(y, p**2, limit=0.05)
     assert above.verdict == "above"
@@ -179,18 +184,15 @@ def test_samples_that_are_needed_suffice_in_nine_of_ten_cases(error, slope, limi
     assert passed >= binom.ppf(6e-4, 60, 0.9)
 
 
-def test_the_calibration_error_has_the_limits_that_it_has_everywhere(rng):
+def test_the_calibration_error_has_the_limits_that_it_has_everywhere(rng, bounds_alone):
     y, p, _ = draw(0, 400, slope=0.5)
     interval = calibration_error_interval(y, p)
     limits = {"below": interval.high * 1.01, "above": interval.low * 0.99}
     for verdict, limit in {**limits, "unknown": interval.estimate}.items():
         result = equivalence_test(y, p, limit=limit)
         assert result.verdict == verdict
-        assert (result.estimate, result.low, result.high) == (
-            interval.estimate,
-            interval.low,
-            interval.high,
-        )
+        numbers = interval.estimate, interval.low, interval.high
+        assert (result.estimate, result.low, result.high) == numbers
     y, p, _ = draw(2, 200)
     assert equivalence_test(y, p, limit=0.1).low == 0
     proba = rng.dirichlet([1, 1, 1], 200)
@@ -240,16 +242,6 @@ def test_largest_gap_is_the_largest_mean_of_a_range_plus_its_half_width(rng, gro
                 variance = max(variance, present / (present - 1) * np.sum(sums**2))
             naive = max(naive, (abs(own.sum()) + z * np.sqrt(variance) + np.log(20)) / n)
     assert result.largest_gap == pytest.approx(min(naive, 1))
-
-
-def test_largest_gap_covers_the_truth():
-    misses = 0
-    for seed in range(100):
-        y, p, truth = draw(seed, 400, 0.6)
-        path, order = np.append(0, np.cumsum((truth - p)[np.argsort(p)])), np.arange(400)
-        largest = max(np.abs(path[k:] - path[:-k]).max() / k for k in order[40:])
-        misses += equivalence_test(y, p, limit=0.9, error="ece").largest_gap < largest
-    assert misses <= binom.isf(3e-4, 100, 0.05)
 
 
 def test_the_largest_of_all_classes_is_bounded(rng):

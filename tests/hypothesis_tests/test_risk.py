@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from calibrated_samples import awkward, draw, most_rejections, sample, superclass
+from calibrated_samples import sample, superclass
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import ShuffleSplit
@@ -105,19 +105,6 @@ def test_the_default_is_a_recalibration_map_that_is_shrunk_for_vectors(notion, C
     # One computes a softmax of (0, logit), the other the logistic function.
     assert_allclose(result.null_distribution, same.null_distribution, rtol=1e-12, atol=1e-15)
     assert result.pvalue == same.pvalue
-
-
-def test_calibrated_predictions_are_rejected_at_most_as_often_as_nominal():
-    rejected = 0
-    for seed in range(100):
-        rng = np.random.default_rng(seed)
-        proba = awkward(rng, 50, 10)
-        y = draw(rng, proba)
-        options = {"notion": "confidence", "n_resamples": 19, "random_state": seed}
-        function = Binning(5, debias=True)
-        rejected += risk_test(y, proba, function, **options).pvalue <= 0.05
-    # The number that a level of 5 % passes with probability below 1e-4.
-    assert rejected <= most_rejections(100)
 
 
 def test_miscalibrated_predictions_are_rejected():

@@ -81,14 +81,8 @@ def test_distribution_free_pvalues_follow_their_bounds(notion, estimator):
         for size in [2, 7, None] if estimator == "block" else [None]:
             options = {"notion": notion, "block_size": size, "class_kernel": class_kernel}
             error = squared_kernel_calibration_error(y, proba, method=estimator, **options)
-            result = skce_test(
-                y,
-                proba,
-                method="distribution-free",
-                estimator=estimator,
-                kernel_bound=kernel_bound,
-                **options,
-            )
+            options |= {"method": "distribution-free", "kernel_bound": kernel_bound}
+            result = skce_test(y, proba, estimator=estimator, **options)
             bound = (1 if scalar else 2) * (1 if class_kernel is None else m) * (kernel_bound or 1)
             assert_allclose(result.estimate, error, rtol=1e-12)
             expected = bound_pvalue(error, 61, bound, estimator, size or 7)
@@ -100,13 +94,8 @@ def test_negative_estimates_are_no_evidence(estimator):
     found = 0
     for seed in range(20):
         data = make_dirichlet(50, n_classes=3, random_state=seed)
-        result = skce_test(
-            data.labels,
-            data.proba,
-            notion="canonical",
-            method="distribution-free",
-            estimator=estimator,
-        )
+        options = {"notion": "canonical", "method": "distribution-free", "estimator": estimator}
+        result = skce_test(data.labels, data.proba, **options)
         found += result.estimate <= 0
         assert (result.pvalue == 1) == (result.estimate <= 0)
     assert 0 < found < 20
@@ -142,6 +131,7 @@ def check_linear(y, proba, width, figures):
     assert norm.sf(z) == pytest.approx(expected, abs=1e-8, rel=0)
     assert result.pvalue != pytest.approx(expected, abs=1e-6, rel=0)
     check_bound(y, proba, width, "block", "SKCEul_median", figures)
+    return result
 
 
 def check_bound(y, proba, width, estimator, name, figures):
@@ -157,12 +147,8 @@ def check_bound(y, proba, width, estimator, name, figures):
 
 def test_linear_pvalues_of_resnet18_are_the_published_ones(cifar10, published):
     proba, y = cifar10("resnet18")
-    check_linear(y, proba, RESNET18_WIDTH, published["resnet18"])
-    options = {"notion": "canonical", "bandwidth": RESNET18_WIDTH, "block_size": 2}
-    options["variance"] = "sample"
-    assert skce_test(y, proba, method="block", **options).pvalue == pytest.approx(
-        0.1834767, abs=5e-8
-    )
+    result = check_linear(y, proba, RESNET18_WIDTH, published["resnet18"])
+    assert result.pvalue == pytest.approx(0.1834767, abs=5e-8)
 
 
 @pytest.mark.slow
@@ -267,7 +253,9 @@ def test_certain_and_right_predictions_have_p_1(method):
 
 @pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
 @pytest.mark.parametrize("size", [2, 5, None])
-def test_block_test_by_the_variance_of_the_sample_is_a_z_test_of_block_means(notion, size):
+def test_block_means_have_a_normal_limit_and_by_their_variance_under_h0_a_chi_square_one(
+    notion, size
+):
     y, proba = sample(notion, 43)
     H, b = h_matrix(y, proba, notion), size or 6
     values = []
@@ -285,6 +273,12 @@ def test_block_test_by_the_variance_of_the_sample_is_a_z_test_of_block_means(not
     assert_allclose(result.estimate, np.mean(values), rtol=1e-8)
     low, high = result.confidence_interval(0.9)
     assert_allclose([low, high], np.mean(values) + norm.ppf([0.05, 0.95]) * error, rtol=1e-8)
+    [(X, *_)] = make_problems(proba, y, notion)
+    kernel, count = Kernel.of("laplacian", 0.3, X), len(values)
+    squares = null_squares_of_blocks(X, kernel, np.eye(X.shape[1]), b)
+    z = known.estimate / (np.sqrt(2 * squares) / (count * b * (b - 1)))
+    assert_allclose(known.statistic, z)
+    assert_allclose(known.pvalue, chi2.sf(max(count + z * np.sqrt(2 * count), 0), count))
 
 
 @pytest.mark.parametrize("class_kernel", [None, np.diag([1.0, 2, 0.5]) + 0.1])
@@ -321,23 +315,6 @@ def test_the_variance_under_h0_does_not_depend_on_how_it_is_summed(kernel, monke
     assert_allclose(one, by_hand.sum() - np.trace(by_hand), rtol=1e-9)
     blocks = null_squares_of_blocks(x, k, np.eye(1), 20)
     assert_allclose(blocks, sum(null_squares(x[i : i + 20], k, np.eye(1)) for i in (0, 20, 40)))
-
-
-@pytest.mark.parametrize("notion", SINGLE_PROBLEMS)
-@pytest.mark.parametrize("size", [2, None])
-def test_blocks_by_the_variance_under_h0_have_a_chi_square_limit(notion, size):
-    y, proba = sample(notion, 43)
-    [(X, *_)] = make_problems(proba, y, notion)
-    b = size or 6
-    n_blocks = 43 // b
-    options = {"notion": notion, "method": "block", "block_size": size, "bandwidth": 0.3}
-    result = skce_test(y, proba, **options)
-    kernel = Kernel.of("laplacian", 0.3, X)
-    squares = null_squares_of_blocks(X, kernel, np.eye(X.shape[1]), b)
-    z = result.estimate / (np.sqrt(2 * squares) / (n_blocks * b * (b - 1)))
-    assert_allclose(result.statistic, z)
-    expected = chi2.sf(max(n_blocks + z * np.sqrt(2 * n_blocks), 0), n_blocks)
-    assert_allclose(result.pvalue, expected)
 
 
 def test_blocks_that_agree_on_an_error_have_no_normal_limit():
@@ -396,39 +373,15 @@ def test_a_width_whose_error_rounding_hides_does_not_decide():
     assert result.null_distribution.mean() < 2  # in standard deviations
 
 
-def test_several_widths_are_for_monte_carlo_and_positive():
-    y, proba = sample("canonical")
-    with pytest.raises(ValueError, match=r"takes one bandwidth\. Use method='monte-carlo'"):
-        skce_test(y, proba, method="block", bandwidth=[0.1, 1])
-    for wrong in ([0.1, 0], [], [[0.1]], [np.nan]):
-        with pytest.raises(ValueError, match="must hold positive numbers"):
-            skce_test(y, proba, bandwidth=wrong)
-
-
-def test_too_few_blocks_are_refused():
-    y, proba = sample("canonical", 11)
-    options = {"notion": "canonical", "block_size": 6}
-    with pytest.raises(ValueError, match=r"11 samples, 1 block\(s\) of 6; at least 2"):
-        skce_test(y, proba, method="block", **options)
-    options |= {"method": "distribution-free", "estimator": "block"}
-    assert 0 < skce_test(y, proba, **options).pvalue <= 1
-
-
-@pytest.mark.parametrize("size", [12, 17])
-def test_blocks_larger_than_the_sample_are_refused(size):
-    y, proba = sample("canonical", 11)
-    for options in ({"method": "distribution-free", "estimator": "block"}, {"method": "block"}):
-        with pytest.raises(ValueError, match=rf"11 samples, 0 block\(s\) of {size}; at least"):
-            skce_test(y, proba, notion="canonical", block_size=size, **options)
-
-
 # Dispatch
 
 
 @pytest.mark.parametrize("estimator", ["unbiased", "biased"])
 def test_monte_carlo_is_the_default(estimator):
     y, proba = sample("top-label")
+    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
     options = {"kernel": "rbf", "bandwidth": 0.2, "notion": "top-label", "random_state": 3}
+    options["sample_weight"] = weight
     result = skce_test(y, proba, estimator=estimator, n_resamples=39, **options)
     name = "squared_kernel_calibration_error"
     expected = monte_carlo_test(y, proba, name, method=estimator, n_resamples=39, **options)
@@ -436,12 +389,30 @@ def test_monte_carlo_is_the_default(estimator):
     assert (result.null_distribution == expected.null_distribution).all()
 
 
-def test_weights_of_one_width_are_those_of_the_monte_carlo_test():
-    y, proba = sample("canonical")
-    weight = np.random.default_rng(0).uniform(0.5, 2, len(y))
-    options = {"notion": "canonical", "n_resamples": 39, "random_state": 0, "sample_weight": weight}
-    weighted = monte_carlo_test(y, proba, "squared_kernel_calibration_error", **options)
-    assert weighted.pvalue == skce_test(y, proba, bandwidth="median", **options).pvalue
+BLOCKS = {"method": "distribution-free", "estimator": "block"}
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"method": "asymptotic", "block_size": 2}, "block_size=2 is not used by .*'asymptotic'"),
+        ({"block_size": 2}, "block_size=2 is not used by method='monte-carlo'"),
+        ({"method": "asymptotic", "estimator": "block"}, "estimator='block' is not used .*'block'"),
+        ({"method": "block", "estimator": "biased"}, "estimator='biased' is not used"),
+        ({"class_kernel": np.eye(4)}, "takes no class_kernel and no estimator='block'"),
+        ({"estimator": "block"}, "takes no class_kernel and no estimator='block'"),
+        ({"method": "block", "bandwidth": [0.1, 1]}, "takes one bandwidth.*method='monte-carlo'"),
+        *(({"bandwidth": wrong}, "positive") for wrong in ([0.1, 0], [], [[0.1]], [np.nan])),
+        ({"method": "block", "block_size": 6}, r"11 samples, 1 block\(s\) of 6; at least 2"),
+        ({"method": "block", "block_size": 12}, r"11 samples, 0 block\(s\) of 12; at least 2"),
+        ({**BLOCKS, "block_size": 17}, r"11 samples, 0 block\(s\) of 17; at least 1"),
+    ],
+)
+def test_what_a_method_does_not_take_is_refused(options, match):
+    y, proba = sample("canonical", 11)
+    with pytest.raises(ValueError, match=match):
+        skce_test(y, proba, notion="canonical", **options)
+    assert 0 < skce_test(y, proba, notion="canonical", block_size=6, **BLOCKS).pvalue <= 1
 
 
 @pytest.mark.parametrize("method", ["distribution-free", "asymptotic", "spectral", "block"])
@@ -453,26 +424,6 @@ def test_limits_refuse_weights_that_differ(method):
     weight = np.append(np.ones(len(y) - 1), 2.0)
     with pytest.raises(ValueError, match=r"sample_weight is not for method=.* Use method='monte"):
         skce_test(y, proba, sample_weight=weight, **options)
-
-
-@pytest.mark.parametrize("options", [{"class_kernel": np.eye(4)}, {"estimator": "block"}])
-def test_monte_carlo_refuses_what_it_does_not_heed(options):
-    with pytest.raises(ValueError, match="takes no class_kernel and no estimator='block'"):
-        skce_test(*sample("canonical"), notion="canonical", **options)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"method": "asymptotic", "block_size": 2}, "block_size=2 is not used by .*'asymptotic'"),
-        ({"block_size": 2}, "block_size=2 is not used by method='monte-carlo'"),
-        ({"method": "asymptotic", "estimator": "block"}, "estimator='block' is not used .*'block'"),
-        ({"method": "block", "estimator": "biased"}, "estimator='biased' is not used"),
-    ],
-)
-def test_options_that_the_method_does_not_use_are_refused(options, match):
-    with pytest.raises(ValueError, match=match):
-        skce_test([0, 1, 1, 0], [0.2, 0.7, 0.6, 0.3], **options)
 
 
 @pytest.mark.parametrize(
