@@ -55,14 +55,6 @@ def test_classes_are_tested_one_by_one_and_adjusted(test, notion):
     assert "Holm over 3 classes" in result.method
 
 
-@pytest.mark.parametrize("test", [spiegelhalter_test, kolmogorov_smirnov_test])
-def test_a_class_that_is_never_predicted_is_left_out(test):
-    y, p = binary()
-    result = test(y, np.column_stack([1 - p, p, 0 * p]), notion="top-label", labels=[0, 1, 2])
-    assert np.isnan(result.class_pvalues[2])
-    assert "Holm over 2 classes" in result.method
-
-
 def test_spiegelhalter_takes_a_class_of_one_sample():
     proba = np.array([[0.7, 0.3, 0.0]] * 40 + [[0.3, 0.7, 0.0]] * 40 + [[0.2, 0.2, 0.6]])
     y = np.append([0] * 30 + [1] * 40 + [0] * 10, 2)
@@ -71,11 +63,33 @@ def test_spiegelhalter_takes_a_class_of_one_sample():
     assert np.isfinite(result.class_pvalues).all()
 
 
-def test_a_class_that_has_no_test_is_named():
+@pytest.mark.parametrize("test", [spiegelhalter_test, kolmogorov_smirnov_test])
+def test_classes_without_a_test_are_left_out_or_named(test):
     y, p = binary()
+    result = test(y, np.column_stack([1 - p, p, 0 * p]), notion="top-label", labels=[0, 1, 2])
+    assert np.isnan(result.class_pvalues[2])
+    assert "Holm over 2 classes" in result.method
     proba = np.column_stack([1 - p, p / 2, p / 2])
     with pytest.raises(ValueError, match=r"Of class 2: y_true shows one outcome only"):
         cox_test(y, proba, notion="classwise", labels=[0, 1, 2])
+
+
+@pytest.mark.parametrize(
+    ("test", "y", "p", "match"),
+    [
+        (cox_test, [1, 1, 1], [0.2, 0.4, 0.6], "one outcome only"),
+        (cox_test, [0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8], "separates the outcomes"),
+        (
+            hosmer_lemeshow_test,
+            np.arange(300) < 0,
+            np.linspace(0.001, 0.02, 300),
+            r"expects 3\.15 positives among 300 samples.*min_expected=5.*Use monte_carlo_test",
+        ),
+    ],
+)
+def test_too_few_events_or_too_clear_ones_are_refused(test, y, p, match):
+    with pytest.raises(ValueError, match=match):
+        test(np.asarray(y, dtype=int), p, labels=[0, 1])
 
 
 # Spiegelhalter
@@ -195,13 +209,6 @@ def test_bins_are_merged_until_five_of_either_outcome_are_expected():
     assert "with 5 degrees" in hosmer_lemeshow_test(y, p, min_expected=0).method
 
 
-def test_too_few_events_for_one_bin_are_refused():
-    y, p = np.zeros(300, int), np.linspace(0.001, 0.02, 300)
-    match = r"expects 3\.15 positives among 300 samples.*min_expected=5.*Use monte_carlo_test"
-    with pytest.raises(ValueError, match=match):
-        hosmer_lemeshow_test(y, p, labels=[0, 1])
-
-
 @pytest.mark.parametrize("test", TESTS)
 def test_p_values_are_never_zero(test):
     rng = np.random.default_rng(0)
@@ -258,13 +265,6 @@ def test_cox_compares_maximised_likelihoods(hypothesis, slope, intercept):
         error = np.sqrt(np.linalg.inv(information[np.ix_(full, full)])[-1, -1])
         interval = estimates[-1] + norm.ppf([0.05, 0.95]) * error
         assert_allclose(result.confidence_interval(0.9), interval, atol=1e-5)
-
-
-def test_a_fit_needs_both_outcomes_that_overlap():
-    with pytest.raises(ValueError, match="one outcome only"):
-        cox_test([1, 1, 1], [0.2, 0.4, 0.6])
-    with pytest.raises(ValueError, match="separates the outcomes"):
-        cox_test([0, 0, 1, 1], [0.1, 0.2, 0.7, 0.8])
 
 
 @pytest.mark.parametrize(

@@ -32,6 +32,18 @@ def pair(notion, n=60):
     return y, a, (a + 2 * b) / 3
 
 
+def with_nan(proba):
+    wrong = proba.copy()
+    wrong[3] = np.nan
+    return wrong
+
+
+@pytest.fixture
+def pairs_alone(monkeypatch):
+    """Leave out the difference of the errors, which takes most of the time."""
+    monkeypatch.setattr(comparison, "difference_of_errors", lambda *_: None)
+
+
 def check(result, estimate, error):
     assert_allclose(result.estimate, estimate, rtol=1e-8)
     assert_allclose(result.standard_error, error, rtol=1e-8)
@@ -87,21 +99,24 @@ def test_projection_is_the_mean_over_pairs_and_its_variance_has_two_parts(notion
 
 def test_of_many_columns_a_residual_sees_the_polynomials_of_its_own_probability(monkeypatch):
     y, a, b = pair("canonical")
-    monkeypatch.setattr(comparison, "_SHARED_CLASSES", 3)
-    found = compare_calibration(y, a, b, notion="canonical", degree=2)
-    expected = compare_calibration(y, a, b, notion="classwise", degree=2)
-    assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
-    monkeypatch.setattr(comparison, "_MANY_CLASSES", 3)
-    expected = compare_calibration(y, a, b, notion="classwise", degree=1)
-    found = compare_calibration(y, a, b, notion="canonical", degree=2)
-    assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
+    for limit, degree in (("_SHARED_CLASSES", 2), ("_MANY_CLASSES", 1)):
+        monkeypatch.setattr(comparison, limit, 3)
+        found = compare_calibration(y, a, b, notion="canonical", degree=2)
+        expected = compare_calibration(y, a, b, notion="classwise", degree=degree)
+        assert_allclose(found.statistic, expected.statistic, rtol=1e-9)
 
 
-def test_sums_do_not_depend_on_blocks(monkeypatch):
+def test_sums_do_not_depend_on_blocks_and_squares_hardly_on_which_are_averaged(monkeypatch):
     y, a, b = pair("canonical")
     one = compare_calibration(y, a, b, notion="canonical")
     monkeypatch.setattr(comparison, "_BLOCK_BYTES", 2000)
     assert_allclose(compare_calibration(y, a, b, notion="canonical").statistic, one.statistic)
+    y, a, b = pair("binary", 400)
+    full = compare_calibration(y, a, b, method="skce")
+    monkeypatch.setattr(comparison, "_SQUARED_ROWS", 200)
+    part = compare_calibration(y, a, b, method="skce")
+    assert_allclose(part.estimate, full.estimate, rtol=1e-12)
+    assert_allclose(part.standard_error, full.standard_error, rtol=0.2)
 
 
 @pytest.mark.parametrize("kernel", ["laplacian", "rbf"])
@@ -117,15 +132,6 @@ def test_skce_is_the_difference_of_the_metric_with_the_error_of_its_pairs(notion
     check(result, *moments_of_pairs(H))
     one, other = (squared_kernel_calibration_error(y, p, **options) for p in (a, b))
     assert_allclose(result.estimate, one - other, rtol=1e-8)
-
-
-def test_squares_of_many_samples_are_averaged_over_some(monkeypatch):
-    y, a, b = pair("binary", 400)
-    full = compare_calibration(y, a, b, method="skce")
-    monkeypatch.setattr(comparison, "_SQUARED_ROWS", 200)
-    part = compare_calibration(y, a, b, method="skce")
-    assert_allclose(part.estimate, full.estimate, rtol=1e-12)
-    assert_allclose(part.standard_error, full.standard_error, rtol=0.2)
 
 
 @pytest.mark.parametrize("notion", ["binary", "canonical"])
@@ -159,7 +165,9 @@ def test_a_difference_without_spread_has_no_standard_error(method):
 
 
 @pytest.mark.parametrize("method", METHODS)
-def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(method):
+def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(
+    method, pairs_alone
+):
     """Two views of rare events; tests/battery compares other predictions."""
     rejections, estimates = 0, []
     for seed in range(20):
@@ -179,32 +187,41 @@ def test_of_two_calibrated_classifiers_neither_is_named_more_often_than_nominal(
 # Refusals
 
 
-def test_classifiers_predict_the_same_classes_for_the_same_samples():
-    y, a, b = pair("canonical")
-    wider = np.column_stack([b, np.zeros(len(b))])
-    with pytest.raises(ValueError, match=r"y_proba_a has shape \(60, 4\), y_proba_b \(60, 5\)"):
-        compare_calibration(y, a, wider)
-    with pytest.raises(ValueError, match=r"y_proba_a has shape \(60, 4\), y_proba_b \(59, 4\)"):
-        compare_calibration(y, a, b[1:])
-    with pytest.raises(ValueError, match=r"shape \(60,\), y_proba_b \(60, 2\)"):
-        compare_calibration(y // 2, a[:, 0], np.column_stack([1 - a[:, 0], a[:, 0]]))
+A, B = (pair("canonical")[k] for k in (1, 2))
+BINARY = pair("binary")[0]
+VOTES = np.column_stack([np.ones(60, int), np.arange(60) % 3 + 1])
 
 
-@pytest.mark.parametrize("which", ["a", "b"])
-def test_errors_name_the_classifier_whose_predictions_are_wrong(which):
-    y, a, b = pair("canonical")
-    {"a": a, "b": b}[which][3] = np.nan
-    with pytest.raises(ValueError, match=f"y_proba_{which} contains NaN: y_proba_{which} row 3"):
-        compare_calibration(y, a, b)
+@pytest.mark.parametrize(
+    ("arguments", "second", "match"),
+    [
+        ((BINARY, A, np.column_stack([B, 0 * BINARY])), None, r"\(60, 4\), y_proba_b \(60, 5\)"),
+        ((BINARY, A, B[1:]), None, r"y_proba_a has shape \(60, 4\), y_proba_b \(59, 4\)"),
+        ((BINARY, A[:, 0], A[:, :2]), None, r"shape \(60,\), y_proba_b \(60, 2\)"),
+        ((BINARY, with_nan(A), B), None, "y_proba_a contains NaN: y_proba_a row 3"),
+        ((BINARY, A, with_nan(B)), None, "y_proba_b contains NaN: y_proba_b row 3"),
+        ((BINARY, A[:, 0], B[:, 0]), BINARY[1:], "second_y_true"),
+        ((BINARY, A[:, 0], B[:, 0]), 2 * BINARY, "second_y_true"),
+        ((VOTES, A[:, 0], B[:, 0]), 2 * VOTES, "second_y_true holds other numbers of votes"),
+    ],
+)
+def test_errors_name_what_is_wrong(arguments, second, match):
+    with pytest.raises(ValueError, match=match):
+        compare_calibration(*arguments, second_y_true=second)
 
 
-def test_a_few_events_are_warned_of():
+def test_few_events_or_few_of_much_weight_are_warned_of():
     y, p = np.zeros(200, int), np.linspace(0.001, 0.02, 200)
     y[:3] = 1
     with pytest.warns(UserWarning, match="Too few outcomes are uncertain for the comparison"):
         compare_calibration(y, p, np.full(200, 0.01))
     y[:6] = 1
     compare_calibration(y, p, np.full(200, 0.01))
+    p = np.random.default_rng(0).uniform(0.05, 0.1, 400)
+    y, weight = np.arange(400) % 13 == 0, np.where(np.arange(400) < 2, 1000.0, 1.0)
+    compare_calibration(y, p, p**1.1)
+    with pytest.warns(UserWarning, match=r"effective number of events is 0\.94"):
+        compare_calibration(y, p, p**1.1, sample_weight=weight)
 
 
 @pytest.mark.slow
@@ -222,8 +239,8 @@ def test_errors_that_follow_the_probabilities_more_than_their_ranks_are_seen():
 # Outcomes of their own
 
 
-@pytest.mark.parametrize(("notion", "method"), COMPARABLE)
-def test_each_model_may_have_outcomes_of_its_own(notion, method):
+@every_comparison
+def test_each_model_may_have_outcomes_of_its_own(notion, method, pairs_alone):
     y, a, b = pair(notion)
     second = np.random.default_rng(7).permutation(y)
     options = {"notion": notion, "method": method}
@@ -236,9 +253,8 @@ def test_each_model_may_have_outcomes_of_its_own(notion, method):
         H = pair_matrix(a, y, notion, 3) - pair_matrix(b, second, notion, 3)
         check(one, *moments_of_pairs(H))
         rows = np.random.default_rng(8).permutation(len(y))
-        moved = compare_calibration(
-            y[rows], a[rows], b[rows], second_y_true=second[rows], **options
-        )
+        options["second_y_true"] = second[rows]
+        moved = compare_calibration(y[rows], a[rows], b[rows], **options)
         assert_allclose(moved.statistic, one.statistic, rtol=1e-8)
 
 
@@ -254,7 +270,9 @@ def answers_to_the_same_questions(seed, n=300, per_question=1, gap=0.0):
 
 
 @pytest.mark.parametrize("per_question", [1, 5])
-def test_of_two_equally_calibrated_models_none_is_named_and_a_worse_one_is(per_question):
+def test_of_two_equally_calibrated_models_none_is_named_and_a_worse_one_is(
+    per_question, pairs_alone
+):
     level, power = 0, 0
     for seed in range(40):
         (y, second), (a, b), groups = answers_to_the_same_questions(seed, 300, per_question)
@@ -283,19 +301,8 @@ def test_one_model_may_be_always_right():
     )
 
 
-def test_errors_name_the_second_outcomes():
-    y, a, b = pair("binary")
-    with pytest.raises(ValueError, match="second_y_true"):
-        compare_calibration(y, a, b, second_y_true=y[1:])
-    with pytest.raises(ValueError, match="second_y_true"):
-        compare_calibration(y, a, b, second_y_true=np.where(y == 1, 2, 0))
-    votes = np.column_stack([np.full(60, 1), np.arange(60) % 3 + 1])
-    with pytest.raises(ValueError, match="second_y_true holds other numbers of votes"):
-        compare_calibration(votes, a, b, second_y_true=2 * votes)
-
-
 @pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain")
-def test_weights_of_rare_events_do_not_tell_errors_of_equal_size_apart():
+def test_weights_of_rare_events_do_not_tell_errors_of_equal_size_apart(pairs_alone):
     """1 % events and lognormal weights: a sample without a heavy event shows no variance."""
     found = []
     for seed in range(40):
@@ -304,15 +311,6 @@ def test_weights_of_rare_events_do_not_tell_errors_of_equal_size_apart():
         y, e = (rng.random(1500) < p).astype(int), 0.35 * p * (1 - p)
         found.append(compare_calibration(y, p + e, p - e, sample_weight=weight).pvalue <= 0.05)
     assert sum(found) <= 6  # at 5 %, more have a probability of 0.3 %
-
-
-def test_few_events_of_much_weight_are_warned_of():
-    rng = np.random.default_rng(0)
-    p = rng.uniform(0.05, 0.1, 400)
-    y, weight = np.arange(400) % 13 == 0, np.where(np.arange(400) < 2, 1000.0, 1.0)
-    compare_calibration(y, p, p**1.1)
-    with pytest.warns(UserWarning, match=r"effective number of events is 0\.94"):
-        compare_calibration(y, p, p**1.1, sample_weight=weight)
 
 
 @pytest.mark.slow

@@ -212,16 +212,13 @@ def test_small_problems_do_not_stop_the_test(name, params):
 
 
 @pytest.mark.parametrize("statistic", [ECE, SKCE, "smooth_calibration_error"])
-def test_weights_are_those_of_the_metric_and_stay_with_their_samples(statistic):
+def test_weights_are_those_of_the_metric(statistic):
     y, proba = sample()
     weight = np.random.default_rng(2).choice([0.0, 0.5, 2.0], size=len(y))
     options = {"n_resamples": 19, "random_state": 0}
     result = monte_carlo_test(y, proba, statistic, sample_weight=weight, **options)
     expected = STATISTICS[statistic](y, proba, sample_weight=weight)
     assert_allclose(result.statistic, expected, rtol=1e-9)
-    kept = weight > 0
-    other = monte_carlo_test(y[kept], proba[kept], statistic, sample_weight=weight[kept], **options)
-    assert_array_equal(result.null_distribution, other.null_distribution)
 
 
 # Randomness, names, warnings
