@@ -249,7 +249,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         if self.max_segments == 0:
             return model
         made = make_segments(data.columns, len(data.y), n_bins=_N_BINS, min_samples=_LEAST)
-        rules_of = {name: made.rules_of(k) for k, name in enumerate(made.names)}
+        rules_of = dict(zip(made.names, made.rules, strict=True))
         while len(model.rules) < self.max_segments:
             test = segment_test(
                 happened.astype(int),
