@@ -29,20 +29,19 @@ from skcal.metrics import (
 
 NAMES = get_scorer_names()
 BINARY = [name for name in NAMES if "binary" in name]
+UNSAID = ["neg_integrated_calibration_index", "neg_maximum_mean_calibration_error"]
+UNSAID += [
+    f"neg_{kind}_calibration_error" for kind in ("expected", "kernel_density", "squared_kernel")
+]
 # The notion that a name promises.
-NOTIONS = {
-    "neg_binary_expected_calibration_error": "binary",
-    "neg_canonical_kernel_density_calibration_error": "canonical",
-    "neg_canonical_squared_kernel_calibration_error": "canonical",
-    "neg_classwise_expected_calibration_error": "classwise",
-    "neg_classwise_smooth_calibration_error": "classwise",
-    "neg_expected_calibration_error": "auto",
-    "neg_integrated_calibration_index": "auto",
-    "neg_kernel_density_calibration_error": "auto",
-    "neg_maximum_mean_calibration_error": "auto",
-    "neg_squared_kernel_calibration_error": "auto",
-    "neg_top_label_expected_calibration_error": "top-label",
+PROMISED = {
+    "canonical": "canonical",
+    "classwise": "classwise",
+    "top": "top-label",
+    "binary": "binary",
 }
+NOTIONS = {name: PROMISED[name.split("_")[1]] for name in NAMES if name.split("_")[1] in PROMISED}
+NOTIONS |= dict.fromkeys(UNSAID, "auto")
 MULTICLASS = [name for name in NOTIONS if name not in BINARY]
 TWO, THREE = np.array(["no", "yes"]), np.array(["ant", "bee", "cat"])
 
