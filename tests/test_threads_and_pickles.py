@@ -206,16 +206,18 @@ def test_pickles_load_in_a_new_process_and_predict_the_same_bits(fitted, data, t
 
 
 def searched(n_jobs, P, y):
-    search = CalibrationErrorSearchCV(
-        CANDIDATES, "classwise", cv=2, outer_cv=2, random_state=0, n_jobs=n_jobs
-    ).fit(P, y)
-    return [
-        search.squared_error_,
-        search.one_step_squared_error_,
-        search.best_risk_,
-        *search.cv_results_["mean_test_score"],
-        *search.predict(P),
-    ]
+    scaling = PlugIn(skcal.TemperatureScaling())
+    several = [scaling, Stacking([scaling, Binning(3)]), DirichletKernelDensity(0.05)]
+    answers = []
+    for candidates, options in (
+        (CANDIDATES, {"cv": 2, "outer_cv": 2}),
+        ([*CANDIDATES, *several], {"cv": 3, "n_repeats": 2}),
+    ):
+        search = CalibrationErrorSearchCV(candidates, "classwise", random_state=0, n_jobs=n_jobs)
+        search.set_params(**options).fit(P, y)
+        answers += [search.squared_error_, search.one_step_squared_error_, search.best_risk_]
+        answers += [*search.cv_results_["mean_test_score"], *search.predict(P), search.summary()]
+    return answers
 
 
 def reported(n_jobs, P, y):

@@ -4,7 +4,6 @@ import warnings
 
 import numpy as np
 import pytest
-from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
@@ -13,8 +12,6 @@ from sklearn.model_selection import KFold
 from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
-    DirichletKernelDensity,
-    KroneckerKernelRidge,
     PlugIn,
     Stacking,
     TemperatureScaling,
@@ -131,43 +128,6 @@ def test_a_stack_whose_residual_is_zero_gives_no_certainty(functions):
     search = CalibrationErrorSearchCV(candidates, "confidence", random_state=0)
     search.fit(data.proba, data.labels)
     assert search.one_step_standard_error_ is None or search.one_step_standard_error_ > 0
-
-
-@pytest.mark.parametrize(
-    ("candidates", "notion", "parameters"),
-    [
-        (
-            [
-                (ridge(), {"alpha": [1e-4, 1e-2]})
-                for ridge in (KroneckerKernelRidge, TwoStepKernelRidge)
-            ],
-            "top-label",
-            {"cv": KFold(3), "outer_cv": [(np.arange(80), np.arange(80, 100))]},
-        ),
-        (
-            [Stacking([Zero(), *MAPS]), *MAPS, DirichletKernelDensity()],
-            "confidence",
-            {"cv": 4, "n_repeats": 2},
-        ),
-    ],
-)
-def test_results_do_not_depend_on_n_jobs(candidates, notion, parameters):
-    data = make_tempered(100, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
-    with parallel_config(backend="loky", inner_max_num_threads=1):
-        one, two = (
-            CalibrationErrorSearchCV(
-                candidates, notion, random_state=0, n_jobs=n_jobs, **parameters
-            ).fit(data.proba, data.labels)
-            for n_jobs in (None, 2)
-        )
-    assert one.summary() == two.summary()
-    for name in ("squared_error_", "one_step_squared_error_", "one_step_standard_error_"):
-        assert getattr(one, name) == getattr(two, name)
-    for key, values in one.cv_results_.items():
-        if key.endswith("_test_score"):
-            assert_allclose(two.cv_results_[key], values, rtol=1e-12)
-    for first, second in zip(one.cross_fits_, two.cross_fits_, strict=True):
-        assert_array_equal(first.corrections[0], second.corrections[0])
 
 
 def test_maps_of_the_default_search_beat_the_published_forms_on_overconfident_predictions():
