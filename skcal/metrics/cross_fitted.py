@@ -196,7 +196,7 @@ def _cross_fit(function, data: Problems, splits) -> tuple[np.ndarray, np.ndarray
         if len(train) < 2:
             continue
         tested = data.take(test)
-        fitted = engine.fit_again(function, data.take(train))
+        fitted = engine.fit_again(function, data, train)
         corrections = engine.corrections(fitted, tested)
         for k, (part, correction) in enumerate(zip(tested.parts, corrections, strict=True)):
             total[k if shared else 0, test[part.rows]] += correction

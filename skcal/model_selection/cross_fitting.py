@@ -15,10 +15,10 @@ from skcal._running import over_jobs
 from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error, partitions_of
 from skcal.model_selection.calibrated_limit import calibrated_limit
-from skcal.model_selection.engine import Fit, corrections, excess, fit_again, plug_in
+from skcal.model_selection.engine import Fit, corrections, excess, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
-from skcal.model_selection.families import FunctionFamily
-from skcal.model_selection.plan import Outer, Plan
+from skcal.model_selection.families import FunctionFamily, Work
+from skcal.model_selection.plan import Outer
 from skcal.notions import Problems
 
 
@@ -45,44 +45,27 @@ def ranking(families, columns, with_residual=False) -> list[tuple[FunctionFamily
     return [(family, setting) for _, family, setting in scored]
 
 
-def fit_lacking(requests, data: Problems, plan: Plan, n_jobs) -> None:
-    """Fit the families, settings and columns whose fits are not known yet."""
-    keys = [(family, family.lacking(setting, column, plan)) for family, setting, column in requests]
-    lacking = [(family, key) for family, key in dict.fromkeys(keys) if key is not None]
-    calls = [
-        (_fit_rows, family.functions[setting], data, plan.trainings[training])
-        for family, (setting, training) in lacking
-    ]
-    for (family, key), fitted in zip(lacking, over_jobs(calls, n_jobs), strict=True):
-        family.add_fit(key, fitted)
-
-
-def _fit_rows(function, data, rows):
-    return fit_again(function, data.take(rows))
-
-
-def compare_folds(families, data: Problems, plan: Plan, n_jobs) -> list[list[Fit]]:
+def compare_folds(families, work: Work) -> list[list[Fit]]:
     """Return fits of each family's best setting to a training set of each split.
 
     The excess risks of these fits on the split are set. A stack is weighted by the other columns of
     the group.
     """
-    requests = [(family, family.best, number) for family in families for number in plan.compared]
-    fit_lacking(requests, data, plan, n_jobs)
+    plan = work.plan
     others = {
         number: [k for group in plan.groups if number in group for k in group if k != number]
         for number in plan.compared
     }
     fits = [
-        [family.fit_of(family.best, number, others[number], plan) for number in plan.compared]
+        [family.fit_of(family.best, number, others[number], work) for number in plan.compared]
         for family in families
     ]
     calls = [
-        (_excess_of_rows, fitted, data, plan.blocks[plan.columns[number].block])
+        (_excess_of_rows, fitted, work.data, plan.blocks[plan.columns[number].block])
         for of_family in fits
         for number, fitted in zip(plan.compared, of_family, strict=True)
     ]
-    risks = iter(over_jobs(calls, n_jobs))
+    risks = iter(over_jobs(calls, work.n_jobs))
     for family in families:
         family.excess_risks = [next(risks) for _ in plan.compared]
     return fits
@@ -114,55 +97,41 @@ class OuterResult:
     corrections: list[np.ndarray] | None = field(repr=False)
 
 
-def try_choices(families, data, plan, n_jobs) -> list[OuterResult]:
+def try_choices(families, work: Work) -> list[OuterResult]:
     """Choose for each outer split by its own columns, and test the fits on its test samples."""
-    rankings = [
-        [ranking(families, outer.columns), ranking(families, outer.columns, with_residual=True)]
-        for outer in plan.outers
-    ]
-    requests = [
-        (*choices[0], column)
-        for pair, outer in zip(rankings, plan.outers, strict=True)
-        for choices in pair
-        if choices
-        for column in outer.columns
-    ]
-    fit_lacking(requests, data, plan, n_jobs)
-    calls = [
-        (
-            _test_fits,
-            _fits(best[0], outer, plan),
-            _fits(others[0], outer, plan) if others else None,
-            data,
-            outer.test,
-        )
-        for (best, others), outer in zip(rankings, plan.outers, strict=True)
-    ]
-    tested = over_jobs(calls, n_jobs)
+    outers = work.plan.outers
+    rankings = [ranking(families, outer.columns, with_residual=True) for outer in outers]
+    calls = []
+    for outer, with_residual in zip(outers, rankings, strict=True):
+        best = _fits(ranking(families, outer.columns)[0], outer, work)
+        others = _fits(with_residual[0], outer, work) if with_residual else None
+        calls.append((_test_fits, best, others, work.data, outer.test))
     return [
-        OuterResult(outer, plug_ins, *_first_with_correction(means, others, outer, data, plan))
-        for outer, (_, others), (plug_ins, means) in zip(plan.outers, rankings, tested, strict=True)
+        OuterResult(outer, plug_ins, *_first_with_correction(means, with_residual, outer, work))
+        for outer, with_residual, (plug_ins, means) in zip(
+            outers, rankings, over_jobs(calls, work.n_jobs), strict=True
+        )
     ]
 
 
-def _first_with_correction(means, others, outer, data, plan):
+def _first_with_correction(means, ranked, outer, work):
     """The best function whose corrections are not zero throughout, which would say nothing."""
     if means is None:
         return None, None
-    for family, setting in others:
-        if means is None:
-            requests = [(family, setting, column) for column in outer.columns]
-            fit_lacking(requests, data, plan, None)
-            means = _mean_corrections(_fits((family, setting), outer, plan), data.take(outer.test))
+    zeros = means
+    for number, (family, setting) in enumerate(ranked):
+        if number:
+            test = work.data.take(outer.test)
+            means = _mean_corrections(_fits((family, setting), outer, work), test)
         if any(mean.any() for mean in means):
             return family.functions[setting], means
-        means, zeros = None, means
-    return others[0][0].functions[others[0][1]], zeros
+    family, setting = ranked[0]
+    return family.functions[setting], zeros
 
 
-def _fits(choice, outer, plan):
+def _fits(choice, outer, work):
     family, setting = choice
-    return [family.fit_of(setting, column, outer.columns, plan) for column in outer.columns]
+    return [family.fit_of(setting, column, outer.columns, work) for column in outer.columns]
 
 
 def _test_fits(best, with_residual, data, rows):

@@ -133,10 +133,10 @@ def fit_and_score(
     return Scores(fits, np.array(scores), np.array(times), [entry.message for entry in caught])
 
 
-def fit_again(template: BilinearFunction, data: Problems) -> Fit:
-    """Fit what has been fitted before and has noted then, if it did not converge."""
+def fit_again(template: BilinearFunction, data: Problems, rows: np.ndarray) -> Fit:
+    """Fit what has been fitted before, and has noted then if it did not converge, to some rows."""
     with recorded_warnings():
-        return fit(template, data)
+        return fit(template, data.take(rows))
 
 
 def _add_risks(of_problem, fitted, data):

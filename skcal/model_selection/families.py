@@ -12,17 +12,26 @@ from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
 from itertools import chain, groupby, islice
 from operator import attrgetter
+from typing import NamedTuple
 
 import numpy as np
 from joblib import hash as hash_of
 
-from skcal._running import one_by_one
+from skcal._running import one_by_one, over_jobs
 from skcal._selection import warn_of_fits
 from skcal.functions import BilinearFunction
 from skcal.model_selection.block_scores import FitsOfProblems, SharedTask, score_shared
 from skcal.model_selection.engine import Fit, fit_again, fit_and_score
 from skcal.model_selection.plan import Plan
 from skcal.notions import Problems
+
+
+class Work(NamedTuple):
+    """What a cross-validation works with: the samples, their splits, and the number of jobs."""
+
+    data: Problems
+    plan: Plan
+    n_jobs: int | None
 
 
 @dataclass(eq=False)
@@ -89,11 +98,11 @@ class FunctionFamily:
         """Whether fits of one family serve the other, too."""
         return False
 
-    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+    def calls(self, group: list, work: Work) -> list[tuple]:
         """Return (function, *arguments) of what is to be done for a group."""
         raise NotImplementedError
 
-    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def record(self, group: list, results: list, work: Work) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fits that are known; return scores and times of the settings of the group.
 
         Scores are (n_settings, n_columns), times (n_settings, n_trainings, 2); ``results`` holds
@@ -123,17 +132,13 @@ class FunctionFamily:
         self.split_scores = np.stack(means, axis=1)
         self.scores = self.split_scores.mean(axis=1)
 
-    def lacking(self, setting: int, column: int, plan: Plan) -> tuple | None:
-        """Return the training set that the setting is yet to be fitted to for a column."""
-        return None
-
-    def fit_of(self, setting: int, column: int, chosen_by: list[int], plan: Plan) -> Fit:
-        """Return the known fit of a column; others choose the weights of a stack."""
+    def fit_of(self, setting: int, column: int, chosen_by: list[int], work: Work) -> Fit:
+        """Return the fit of a column; others choose the weights of a stack."""
         raise NotImplementedError
 
-    def fit_to_all(self, data: Problems, plan: Plan) -> Fit:
+    def fit_to_all(self, work: Work) -> Fit:
         """Fit the best setting to all samples of the plan."""
-        return fit_again(self.best_function, data.take(plan.rows))
+        return fit_again(self.best_function, work.data, work.plan.rows)
 
     def forget_fits(self) -> None:
         """Free the fits that the best setting does not need."""
@@ -143,15 +148,15 @@ class FunctionFamily:
 class Plain(FunctionFamily):
     """Every setting is fitted to every training set."""
 
-    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+    def calls(self, group: list, work: Work) -> list[tuple]:
         """Return a call a training set; fits of a single setting, or small ones, are kept."""
         keep = len(self.functions) == 1 or all(f._has_small_fits for f in self.functions)
         return [
-            (fit_and_score, self.functions, keep, data, *training)
-            for training in plan.scored_trainings
+            (fit_and_score, self.functions, keep, work.data, *training)
+            for training in work.plan.scored_trainings
         ]
 
-    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def record(self, group: list, results: list, work: Work) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fits that were returned."""
         for training, result in enumerate(results):
             for setting, fitted in enumerate(result.fits):
@@ -159,18 +164,15 @@ class Plain(FunctionFamily):
         scores = np.hstack([result.scores for result in results])
         return scores, np.stack([result.times for result in results], axis=1)
 
-    def lacking(self, setting: int, column: int, plan: Plan) -> tuple | None:
-        """Return the setting and the training set unless the fit was kept."""
-        key = setting, plan.columns[column].training
-        return None if key in self._fits else key
-
-    def add_fit(self, key: tuple[int, int], fitted: Fit) -> None:
-        """Keep a fit."""
-        self._fits[key] = fitted
-
-    def fit_of(self, setting: int, column: int, chosen_by: list[int], plan: Plan) -> Fit:
-        """Return the fit that was kept."""
-        return self._fits[setting, plan.columns[column].training]
+    def fit_of(self, setting: int, column: int, chosen_by: list[int], work: Work) -> Fit:
+        """Return the fit that was kept; else the setting is fitted to all training sets."""
+        training = work.plan.columns[column].training
+        if (setting, training) not in self._fits:
+            function = self.functions[setting]
+            calls = [(fit_again, function, work.data, rows) for rows in work.plan.trainings]
+            for number, fitted in enumerate(over_jobs(calls, work.n_jobs)):
+                self._fits[setting, number] = fitted
+        return self._fits[setting, training]
 
     def known_fits(self) -> dict[Hashable, dict[int, Fit]]:
         """The fits to each training set, by the key of the function."""
@@ -199,13 +201,13 @@ class Shared(FunctionFamily):
         """Whether the functions share work."""
         return isinstance(other, Shared) and self.function._shares_with(other.function)
 
-    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+    def calls(self, group: list, work: Work) -> list[tuple]:
         """Return calls for settings that share work, one a block where blocks divide it."""
         functions = [function for family in group for function in family.functions]
         owners = [number for number, family in enumerate(group) for _ in family.functions]
         self._tasks = []
-        for rows, cells in plan.unions:
-            blocks = [data.take(block) for block in rows]
+        for rows, cells in work.plan.unions:
+            blocks = [work.data.take(block) for block in rows]
             for numbers in _sharing(functions):
                 fits = FitsOfProblems.of([functions[k] for k in numbers], blocks)
                 candidates = groupby(numbers, owners.__getitem__)
@@ -214,14 +216,16 @@ class Shared(FunctionFamily):
                 if fits.of_single_blocks:
                     parts = [[c for c in cells if c.block == block] for block in range(len(rows))]
                 for part in parts:
-                    groups = [[c for c in part if c.column in chosen] for chosen in plan.groups]
+                    groups = [
+                        [c for c in part if c.column in chosen] for chosen in work.plan.groups
+                    ]
                     task = SharedTask(fits, paths, list(filter(None, groups)))
                     self._tasks.append((numbers, task))
         return [(score_shared, task) for _, task in self._tasks]
 
-    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def record(self, group: list, results: list, work: Work) -> tuple[np.ndarray, np.ndarray]:
         """Keep the fits of each column for all families of the group."""
-        count = sum(len(family.functions) for family in group)
+        plan, count = work.plan, sum(len(family.functions) for family in group)
         scores, times = np.empty((count, len(plan.columns))), np.zeros((count, 2))
         known: dict[tuple[int, int], tuple[FitsOfProblems, tuple[int, ...]]] = {}
         for (numbers, task), result in zip(self._tasks, results, strict=True):
@@ -237,19 +241,19 @@ class Shared(FunctionFamily):
         self._tasks = []
         return scores, np.broadcast_to(times[:, None], (count, len(plan.trainings), 2))
 
-    def fit_of(self, setting: int, column: int, chosen_by: list[int], plan: Plan) -> Fit:
+    def fit_of(self, setting: int, column: int, chosen_by: list[int], work: Work) -> Fit:
         """Derive the fit from what was shared."""
         fits, training = self._fits[self._offset + setting, column]
         return fits.fit(self.functions[setting], training)
 
-    def fit_to_all(self, data: Problems, plan: Plan) -> Fit:
+    def fit_to_all(self, work: Work) -> Fit:
         """Fit the best setting to all blocks, as finely as any choice needed."""
-        if not plan.blocks:
-            return super().fit_to_all(data, plan)
+        if not work.plan.of_blocks:
+            return super().fit_to_all(work)
         number = self._offset + self.best
-        known = (self._fits[number, column][0] for column in range(len(plan.columns)))
+        known = (self._fits[number, column][0] for column in range(len(work.plan.columns)))
         finest = max(known, key=attrgetter("rank"))
-        return finest.fit(self.best_function, tuple(range(len(plan.blocks))))
+        return finest.fit(self.best_function, tuple(range(len(work.plan.blocks))))
 
 
 def _sharing(functions: list[BilinearFunction]) -> list[list[int]]:
@@ -277,29 +281,29 @@ def group_families(families) -> list[list[FunctionFamily]]:
     return sorted(groups, key=_is_stack)
 
 
-def score_groups(groups, data: Problems, plan: Plan, n_jobs) -> Iterator[list[FunctionFamily]]:
+def score_groups(groups, work: Work) -> Iterator[list[FunctionFamily]]:
     """Score every setting of every family on every column; yield each group when it is done."""
     first_stack = sum(not _is_stack(group) for group in groups)
-    yield from _score_groups(groups[:first_stack], data, plan, n_jobs)
+    yield from _score_groups(groups[:first_stack], work)
     for [stack] in groups[first_stack:]:
         stack.take_parts(chain(*groups))
-    yield from _score_groups(groups[first_stack:], data, plan, n_jobs)
+    yield from _score_groups(groups[first_stack:], work)
 
 
 def _is_stack(group: list[FunctionFamily]) -> bool:
     return bool(group[0].function.parts)
 
 
-def _score_groups(groups, data, plan, n_jobs):
-    calls = [group[0].calls(group, data, plan) for group in groups]
-    results = one_by_one(chain(*calls), n_jobs)
+def _score_groups(groups, work):
+    calls = [group[0].calls(group, work) for group in groups]
+    results = one_by_one(chain(*calls), work.n_jobs)
     for group, of_group in zip(groups, calls, strict=True):
         scored = list(islice(results, len(of_group)))
         caught = [warning for result in scored for warning in result.warnings]
         warn_of_fits(caught, f"{group[0].name}: {{}} fit(s)")
-        scores, times = group[0].record(group, scored, plan)
+        scores, times = group[0].record(group, scored, work)
         start = 0
         for family in group:
             settings = slice(start, start := start + len(family.settings))
-            family.take_scores(scores[settings], times[settings], plan)
+            family.take_scores(scores[settings], times[settings], work.plan)
         yield group

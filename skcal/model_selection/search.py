@@ -30,7 +30,7 @@ from skcal.model_selection.estimates import (
     median_of_repeats,
 )
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.model_selection.families import group_families, score_groups
+from skcal.model_selection.families import Work, group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
@@ -285,10 +285,11 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             for number, plan in enumerate(plans):
                 if number:
                     families = self._families(largest, sample, plan)
-                self._search(families, data, plan, context)
-                self.outer_results_ += try_choices(families, data, plan, self.n_jobs)
+                work = Work(data, plan, self.n_jobs)
+                self._search(families, work, context)
+                self.outer_results_ += try_choices(families, work)
             self.outer_results_.sort(key=lambda result: result.outer.repeat)
-            self._set_choice(families, data, plan)
+            self._set_choice(families, work)
             self._set_estimates(data)
             context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
@@ -308,12 +309,12 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         estimator.n_features_in_, estimator.functions_ = self.n_features_in_, functions
         return estimator
 
-    def _search(self, families, data, plan, context):
+    def _search(self, families, work, context):
         """Score the families on the columns of a plan; keep those of a finite risk."""
         groups = group_families(families)
         context = context.subcontext(task_name="search", max_subtasks=len(groups))
         context.call_on_fit_task_begin(estimator=self)
-        scored = score_groups(groups, data, plan, self.n_jobs)
+        scored = score_groups(groups, work)
         names = [group[0].name for group in groups]
         done, count = 0, sum(map(len, groups))
         following = [*(f"; next {name}" for name in names[1:]), ""]
@@ -328,17 +329,17 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             raise ValueError("No candidate has a finite risk. Pass others in candidates.")
         context.call_on_fit_task_end(estimator=self)
 
-    def _set_choice(self, families, data, plan):
+    def _set_choice(self, families, work):
         """Set what all columns of a plan choose, refitted to all of its samples."""
         best = best_family(families)
-        fits = compare_folds(families, data, plan, self.n_jobs)
+        fits = compare_folds(families, work)
         for family, of_family in zip(families, fits, strict=True):
             family.models = [self._estimator(family.best_function, fit) for fit in of_family]
         self.families_, self.best_family_, self.estimators_ = families, best, best.models
         self.best_function_ = best.best_function
         self.comparisons_ = compare_families(families, best)
         self.simplest_family_ = simplest_family(families, self.comparisons_)
-        fitted = best.fit_to_all(data, plan)
+        fitted = best.fit_to_all(work)
         self.best_estimator_ = self._estimator(best.best_function, fitted)
         for family in families:
             family.forget_fits()

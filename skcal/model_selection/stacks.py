@@ -12,8 +12,7 @@ from skcal._matrices import sum_over_pairs
 from skcal._running import recorded_warnings
 from skcal.functions.stacking import best_weights
 from skcal.model_selection.engine import Fit, no_correction, raise_no_pairs
-from skcal.model_selection.families import FunctionFamily, Plain, key_of
-from skcal.model_selection.plan import Plan
+from skcal.model_selection.families import FunctionFamily, Plain, Work, key_of
 from skcal.notions import Problem, Problems
 from skcal.pair_risk import pair_risk_path
 
@@ -36,33 +35,34 @@ class Stack(FunctionFamily):
                 known |= family.known_fits()
         self._known = [known.get(key_of(part), {}) for part in self.function.parts]
 
-    def calls(self, group: list, data: Problems, plan: Plan) -> list[tuple]:
+    def calls(self, group: list, work: Work) -> list[tuple]:
         """Return the call that fits the parts, for each training set."""
         return [
-            (fit_parts, self.function, data, *training, [fits.get(k) for fits in self._known])
-            for k, training in enumerate(plan.scored_trainings)
+            (fit_parts, self.function, work.data, *training, [fits.get(k) for fits in self._known])
+            for k, training in enumerate(work.plan.scored_trainings)
         ]
 
-    def record(self, group: list, results: list, plan: Plan) -> tuple[np.ndarray, np.ndarray]:
+    def record(self, group: list, results: list, work: Work) -> tuple[np.ndarray, np.ndarray]:
         """Keep the parts; score each column by the weights that the others of its group choose."""
         self._fits = dict(enumerate(result.fits for result in results))
         self._held_out = [column for result in results for column in result.held_out]
-        scores = np.empty((1, len(plan.columns)))
-        for columns in plan.groups:
+        scores = np.empty((1, len(work.plan.columns)))
+        for columns in work.plan.groups:
             for column in columns:
                 others = [self._held_out[other] for other in columns if other != column]
                 scores[0, column] = _stack_score(self.function, self._held_out[column], others)
         return scores, np.stack([result.times for result in results], axis=1)
 
-    def fit_of(self, setting: int, column: int, chosen_by: list[int], plan: Plan) -> Fit:
+    def fit_of(self, setting: int, column: int, chosen_by: list[int], work: Work) -> Fit:
         """Combine the parts by weights that some columns choose."""
         held_out = [self._held_out[number] for number in chosen_by]
-        return _combine(self.function, self._fits[plan.columns[column].training], held_out)
+        training = work.plan.columns[column].training
+        return _combine(self.function, self._fits[training], held_out)
 
-    def fit_to_all(self, data: Problems, plan: Plan) -> Fit:
+    def fit_to_all(self, work: Work) -> Fit:
         """Fit the parts to all samples; all columns choose the weights."""
         with recorded_warnings():  # which the parts have said before
-            parts = _parts_of(self.function, data.take(plan.rows))
+            parts = _parts_of(self.function, work.data.take(work.plan.rows))
         return _combine(self.function, parts, self._held_out)
 
     def forget_fits(self) -> None:
