@@ -13,6 +13,7 @@ from skcal.recalibration import (
     ClassBasedTemperatureScaling,
     InterceptCalibration,
     MatrixScaling,
+    QuadraticScaling,
     SplineScaling,
     VectorScaling,
 )
@@ -26,7 +27,7 @@ MAPS = [
     MatrixScaling(structured=True, tol=1e-10),
     MatrixScaling(structured=True, coordinates="log", tol=1e-10),
 ]
-SCALAR_MAPS = [BetaCalibration(tol=1e-10), SplineScaling(tol=1e-10)]
+SCALAR_MAPS = [cls(tol=1e-10) for cls in (BetaCalibration, QuadraticScaling, SplineScaling)]
 CASES = [(scaling, d) for scaling in MAPS for d in (1, 2, 4)]
 CASES += [(scaling, d) for scaling in SCALAR_MAPS for d in (1, 2)]
 every_case = pytest.mark.parametrize(("scaling", "d"), CASES, ids=str)

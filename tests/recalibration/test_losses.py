@@ -28,6 +28,10 @@ def test_difference_and_its_standard_error_are_paired(rng):
     assert_allclose(found.difference, gain.mean())
     assert_allclose(found.standard_error, gain.std(ddof=1) / np.sqrt(50))
     assert found.before - found.after == pytest.approx(found.difference)
+    sides = [(found, gain), (LossComparison.of(after, before, np.ones(50)), -gain)]
+    for compared, side in sides:
+        change = "better" if side.mean() > 0 else "worse"
+        assert f" after: {change} by {abs(gain.mean()):.4f} ±" in str(compared)
 
 
 def test_weight_zero_removes_a_sample_also_one_of_infinite_loss(rng):

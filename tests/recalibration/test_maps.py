@@ -4,7 +4,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import approx_fprime, minimize
+from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, logit, softmax
 from sklearn.base import clone
 from sklearn.datasets import make_classification
@@ -159,32 +159,6 @@ def test_a_class_that_is_never_predicted_keeps_the_common_temperature():
 
 
 # Vector scaling
-
-
-def penalised_loss(parameters, logits, y, weight, C):
-    slope, intercept = np.split(parameters, 2)
-    penalty = np.sum((slope - 1) ** 2) + np.sum(intercept**2)
-    return weight.sum() * log_loss(slope * logits + intercept, y, weight) + penalty / (2 * C)
-
-
-@pytest.mark.parametrize(("C", "weighted"), [(1e-2, True), (100.0, False)])
-@pytest.mark.parametrize("d", [1, 3])
-def test_vector_scaling_minimises_the_penalised_log_loss(rng, C, weighted, d):
-    X = rng.dirichlet(np.full(max(d, 2), 2.0), size=120)
-    y, weight = draw(rng, temper(X, 0.5)[:, ::-1]), with_weights(rng, 120, weighted)
-    logits = np.log(X) if d > 1 else np.column_stack([np.zeros(120), logit(X[:, 1])])
-    X = X if d > 1 else X[:, 1:]
-    fitted = VectorScaling(C).fit(X, y, weight)
-    found, arguments = np.append(fitted.slope_, fitted.intercept_), (logits, y, weight, C)
-    start = np.repeat([1.0, 0.0], len(found) // 2)
-    brute = minimize(penalised_loss, start, arguments, method="BFGS", options={"gtol": 1e-4})
-    assert penalised_loss(found, *arguments) <= brute.fun + 1e-9
-    # The minimum is unique: the penalty is strictly convex.
-    assert_allclose(found, brute.x, atol=1e-3)
-    gradient = approx_fprime(found, penalised_loss, 1e-7, *arguments)
-    assert np.abs(gradient).max() < 1e-5 * weight.sum()
-    expected = softmax(fitted.slope_ * logits + fitted.intercept_, axis=1)
-    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
 
 
 def test_vector_scaling_that_does_not_converge_is_the_identity_and_says_so(rng):

@@ -1,10 +1,9 @@
-"""Isotonic, Venn-Abers, quadratic, Dirichlet, structured vector and ensemble maps, brute force."""
+"""Isotonic, Venn-Abers, Dirichlet and ensemble maps, brute force."""
 
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logit, softmax
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.isotonic import IsotonicRegression
 
@@ -14,8 +13,6 @@ from skcal.recalibration import (
     DirichletCalibration,
     EnsembleTemperatureScaling,
     IsotonicCalibration,
-    QuadraticScaling,
-    VectorScaling,
     VennAbers,
 )
 
@@ -31,14 +28,6 @@ def vector(rng, n, d=3):
     y = np.minimum((truth.cumsum(axis=1) < rng.uniform(size=(n, 1))).sum(axis=1), d - 1)
     X = truth**1.7 * (1 + np.eye(d)[0])
     return X / X.sum(axis=1, keepdims=True), y
-
-
-def log_loss(logits, y, weight):
-    return -weight @ log_softmax(logits, axis=1)[np.arange(len(y)), y]
-
-
-def minimum(loss, n_parameters):
-    return minimize(loss, np.zeros(n_parameters), method="BFGS", options={"gtol": 1e-5})
 
 
 # Several classes
@@ -118,60 +107,7 @@ def test_venn_abers_is_isotonic_regression_with_the_new_sample(rng, n, ties, wei
     assert_allclose(fitted.predict_proba(queries)[:, 1], p1 / (1 - p0 + p1), rtol=1e-12)
 
 
-# Penalised likelihoods
-
-
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-@pytest.mark.parametrize("from_logits", [False, True])
-def test_quadratic_scaling_minimises_its_penalised_log_loss(rng, C, from_logits):
-    p, y = binary(rng, 120, ties=False)
-    weight, z = rng.uniform(0.2, 2, 120), logit(p)
-    scaling = QuadraticScaling(C, tol=1e-10, from_logits=from_logits)
-    fitted = scaling.fit(z if from_logits else p, y, weight)
-    T = TemperatureScaling().fit(p, y, weight).temperature_
-
-    def logits(v):
-        return z / T + v[0] * z + v[1] * z**2 + v[2]
-
-    def loss(v):
-        return log_loss(np.column_stack([0 * z, logits(v)]), y, weight) + v @ v / (2 * C)
-
-    found = np.append(fitted.coef_, fitted.intercept_)
-    assert_allclose(found, minimum(loss, 3).x, atol=2e-4)
-    proba = fitted.predict_proba(z if from_logits else p)
-    assert_allclose(proba[:, 1], expit(logits(found)), rtol=1e-9)
-
-
-@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
-def test_structured_vector_scaling_is_shrunk_towards_the_temperature(rng, C):
-    X, y = vector(rng, 120)
-    weight, z = rng.uniform(0.2, 2, 120), np.log(X)
-    T = TemperatureScaling().fit(X, y, weight).temperature_
-    fitted = VectorScaling(C, structured=True).fit(X, y, weight)
-
-    def loss(v):
-        return log_loss((1 + v[:3]) * z / T + v[3:], y, weight) + v @ v / (2 * C)
-
-    found = np.append(fitted.slope_ * T - 1, fitted.intercept_)
-    assert_allclose(found, minimum(loss, 6).x, atol=2e-4)
-    cooled = VectorScaling(1e-10, structured=True).fit(X, y).predict_proba(X)
-    assert_allclose(cooled, TemperatureScaling().fit(X, y).predict_proba(X), atol=1e-7)
-
-
-@pytest.mark.parametrize("C", [0.01, 1.0])
-def test_dirichlet_calibration_minimises_its_penalised_log_loss(rng, C):
-    X, y = vector(rng, 120)
-    weight, z = rng.uniform(0.2, 2, 120), np.log(X)
-    fitted = DirichletCalibration(C, C_intercept=0.3, C_diagonal=50.0, tol=1e-10).fit(X, y, weight)
-    inverse = np.vstack([np.where(np.eye(3), 50.0, C), np.full(3, 0.3)]).ravel()
-
-    def loss(v):
-        V = v.reshape(4, 3)
-        return log_loss(z + z @ V[:3] + V[3], y, weight) + np.sum(v**2 / inverse) / 2
-
-    found = np.vstack([fitted.coef_, fitted.intercept_]).ravel()
-    assert loss(found) <= minimum(loss, 12).fun + 1e-8
-    assert_allclose(found, minimum(loss, 12).x, atol=1e-3)
+# Dirichlet
 
 
 @pytest.mark.parametrize("columns", [1, 2])

@@ -15,8 +15,10 @@ from skcal import TemperatureScaling
 from skcal.metrics import cox_recalibration
 from skcal.recalibration import (
     BetaCalibration,
+    DirichletCalibration,
     InterceptCalibration,
     MatrixScaling,
+    QuadraticScaling,
     SplineScaling,
     VectorScaling,
     likelihood,
@@ -29,8 +31,9 @@ SCALAR = [
     *(MatrixScaling(structured=True, coordinates=name, tol=1e-10) for name in COORDINATES),
     SplineScaling(n_knots=4, tol=1e-10),
     BetaCalibration(tol=1e-10),
+    QuadraticScaling(tol=1e-10),
 ]
-VECTOR = SCALAR[:4]
+VECTOR = [*SCALAR[:4], DirichletCalibration(C_intercept=0.3, C_diagonal=50.0, tol=1e-10)]
 CASES = [(scaling, 1) for scaling in SCALAR] + [(scaling, d) for scaling in VECTOR for d in (2, 3)]
 every_case = pytest.mark.parametrize(
     ("scaling", "d"), CASES, ids=lambda v: v if isinstance(v, int) else name_of(v)
@@ -55,6 +58,10 @@ def features_of(scaling, X):
     x = X[:, 0]
     if isinstance(scaling, BetaCalibration):
         return np.column_stack([np.log(x), -np.log(1 - x)])
+    if isinstance(scaling, QuadraticScaling):
+        return np.column_stack([logit(x), logit(x) ** 2])
+    if isinstance(scaling, DirichletCalibration):
+        return np.log(X)
     if isinstance(scaling, SplineScaling):
         quantiles = np.quantile(
             x, np.arange(1, scaling.n_knots - 1) / (scaling.n_knots - 1), method="inverted_cdf"
@@ -75,7 +82,7 @@ def features_of(scaling, X):
 
 
 def offset_of(scaling, X, y, weight):
-    if isinstance(scaling, BetaCalibration):
+    if isinstance(scaling, BetaCalibration | DirichletCalibration):
         T = 1.0
     else:
         T = TemperatureScaling().fit(X, y, weight).temperature_
@@ -107,7 +114,14 @@ def gradient(parameters, offset, features, y, weight, inverse):
 def check_optimum(scaling, X, y, weight, inverse=None):
     fitted = scaling.fit(X, y, weight)
     found = np.vstack([fitted.coef_, fitted.intercept_]).ravel()
-    inverse = np.full(found.size, scaling.C) if inverse is None else inverse
+    if inverse is None:
+        inverse = np.full(fitted.coef_.shape, scaling.C)
+        if isinstance(scaling, DirichletCalibration) and inverse.shape[1] > 1:
+            np.fill_diagonal(inverse, scaling.C_diagonal)
+        of_intercept = np.full_like(
+            fitted.intercept_, getattr(scaling, "C_intercept", None) or scaling.C
+        )
+        inverse = np.vstack([inverse, of_intercept]).ravel()
     features, offset = features_of(scaling, X), offset_of(scaling, X, y, weight)
     arguments = offset, features, y, weight, inverse
     # tol is of the mean loss, in units of the root of at most |features|² / 4 + 1 / C n.
@@ -142,7 +156,32 @@ def test_off_diagonal_and_intercept_have_penalties_of_their_own(rng, d):
     check_optimum(scaling, X, y, np.ones(100), np.array(inverse))
 
 
-# Limits
+@pytest.mark.parametrize(("C", "weighted"), [(1e-2, True), (100.0, False)])
+@pytest.mark.parametrize("structured", [False, True])
+@pytest.mark.parametrize("d", [1, 3])
+def test_vector_scaling_minimises_the_penalised_log_loss(rng, C, weighted, structured, d):
+    X, y = sample(rng, 120, d)
+    weight = rng.integers(0, 4, 120).astype(float) if weighted else np.ones(120)
+    fitted = VectorScaling(C, structured=structured).fit(X, y, weight)
+    T = TemperatureScaling().fit(X, y, weight).temperature_ if structured else 1.0
+    logits = np.log(X) if d > 1 else np.hstack([np.zeros_like(X), logit(X)])
+
+    def loss(parameters):
+        slope, intercept = (1 + parameters[0]) / T, parameters[1]
+        log_c = log_softmax(slope * logits + intercept, axis=1)[np.arange(120), y]
+        return -weight @ log_c + np.sum(parameters**2) / (2 * C)
+
+    found = np.stack([fitted.slope_ * T - 1, fitted.intercept_])
+
+    def of_vector(v):
+        return loss(v.reshape(2, -1))
+
+    brute = minimize(of_vector, np.zeros(found.size), method="BFGS", options={"gtol": 1e-5})
+    assert loss(found) <= brute.fun + 1e-9
+    # The minimum is unique: the penalty is strictly convex.
+    assert_allclose(found.ravel(), brute.x, atol=1e-3)
+    expected = softmax(fitted.slope_ * logits + fitted.intercept_, axis=1)
+    assert_allclose(fitted.predict_proba(X), expected, rtol=1e-12)
 
 
 # Classes

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import expit, softmax
+from scipy.special import softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
@@ -21,7 +21,6 @@ from skcal._show import about
 from skcal.datasets import make_tempered
 from skcal.metrics import calibration_error_interval
 from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import mixture_weights
 
 FEW = [TemperatureScaling(), (VectorScaling(), {"C": [0.01, 0.1]})]
@@ -82,7 +81,8 @@ def test_calibrated_predictions_stay_as_they_are():
         kept += fitted.best_name_ == "Identity"
         if fitted.best_name_ == "Identity":
             assert_array_equal(fitted.predict_proba(P), P)
-            assert "as they are" in fitted.summary()
+            unchanged = fitted
+    assert "as they are" in unchanged.summary()
     # The level is 5 %: of 20, less than 15 with probability 3e-4.
     assert kept >= 15
 
@@ -170,14 +170,6 @@ def test_cross_fitted_predictions_of_other_rows_and_of_rows_without_a_map_are_re
 # Sentences
 
 
-def test_a_loss_that_rose_is_called_worse():
-    low, high = np.full(9, 0.5), np.full(9, 0.6) + np.linspace(-0.03, 0.03, 9)
-    share = np.ones(9)
-    assert " after: worse by 0.1000 ±" in str(LossComparison.of(low, high, share))
-    assert " after: better by 0.1000 ±" in str(LossComparison.of(high, low, share))
-    assert "before and after" in str(LossComparison.of(low, low, share))
-
-
 class Inverted(TemperatureScaling):
     """A harmful map."""
 
@@ -195,7 +187,7 @@ def test_a_significantly_harmful_map_is_left_out_or_warned_of():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_what_is_said_of_the_simplest_map_agrees_with_its_pvalue(seed):
-    P, y = tempered(150, temperature=1.3, seed=seed)
+    P, y = tempered(100, temperature=1.3, seed=seed)
     fitted = Recalibrator(FEW, cv=3, do_no_harm=False, random_state=0).fit(P, y)
     gap = fitted.comparisons_[fitted.names_.index(fitted.simplest_name_)]
     [said] = [line for line in fitted.summary().splitlines() if "simpler" in line] or [""]
@@ -239,20 +231,23 @@ def test_single_probabilities_columns_and_two_columns_are_one():
     assert expected.shape == (300, 2)
     assert_allclose(single.predict_proba(P[:, 1]), expected, atol=1e-9)
     assert_allclose(column.predict_proba(P[:, 1:]), expected, atol=1e-9)
+    logits = np.log(P[:, 1] / P[:, 0])
+    of_logits = Recalibrator(**options, from_logits=True).fit(logits, y)
+    assert_allclose(of_logits.predict_proba(logits), expected, atol=1e-9)
 
 
 def test_labels_of_any_type_name_the_columns():
-    P, y = tempered(300)
-    names = np.array(["cat", "dog", "eel"])
-    fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, names[y])
+    P, y = tempered(150)
+    names, one = np.array(["cat", "dog", "eel"]), [TemperatureScaling()]
+    fitted = Recalibrator(one, cv=3, random_state=0).fit(P, names[y])
     assert_array_equal(fitted.classes_, names)
     assert set(fitted.predict(P)) <= set(names)
-    plain = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
-    assert_array_equal(fitted.predict_proba(P), plain.predict_proba(P))
+    plain = Recalibrator(one, cv=3, random_state=0).fit(P, y)
+    assert_array_equal(fitted.transform(P), plain.predict_proba(P))
     frame = pd.DataFrame(P[:, [2, 0, 1]], columns=names[[2, 0, 1]])
-    swapped = Recalibrator(FEW, cv=3, random_state=0).fit(frame, names[y])
+    swapped = Recalibrator(one, cv=3, random_state=0).fit(frame, names[y])
     assert_array_equal(swapped.classes_, names[[2, 0, 1]])
-    given = Recalibrator(FEW, cv=3, labels=names[::-1], random_state=0).fit(P[:, ::-1], names[y])
+    given = Recalibrator(one, cv=3, labels=names[::-1], random_state=0).fit(P[:, ::-1], names[y])
     assert_allclose(given.predict_proba(P[:, ::-1])[:, ::-1], plain.predict_proba(P), atol=1e-6)
 
 
@@ -269,14 +264,6 @@ def test_logits_are_used_as_they_are():
     assert_allclose(temperature.predict_proba(logits), mild.predict_proba(P), rtol=1e-6)
     assert fitted.comparison_["log_loss"].difference > 1
     assert_allclose(fitted.out_of_fold_.before, softmax(logits, axis=1))
-
-
-def test_single_logits_are_those_of_the_positive_class():
-    P, y = tempered(300, n_classes=2)
-    logits = np.log(P[:, 1] / P[:, 0])
-    one = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0).fit(logits, y)
-    two = Recalibrator([TemperatureScaling()], cv=3, random_state=0).fit(expit(logits), y)
-    assert_allclose(one.predict_proba(logits), two.predict_proba(expit(logits)), atol=1e-9)
 
 
 def test_any_classifier_of_probabilities_is_a_candidate():
@@ -305,12 +292,6 @@ def test_the_choice_rests_on_some_of_many_samples_and_the_fit_on_all():
     fitted = Recalibrator([TemperatureScaling()], max_samples=150, random_state=0).fit(P, y)
     assert fitted.n_samples_ == 600
     assert fitted.best_estimator_.temperature_ == TemperatureScaling().fit(P, y).temperature_
-
-
-def test_it_is_a_transformer_of_pipelines():
-    P, y = tempered(200)
-    pipeline = make_pipeline(Recalibrator(FEW, cv=3, random_state=0), LogProbabilities()).fit(P, y)
-    assert pipeline.transform(P).shape == (200, 3)
 
 
 # Errors
@@ -446,8 +427,8 @@ def test_classes_are_kept_if_asked_for():
 
 
 def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
-    P, y = tempered(200)
-    groups = np.arange(200) // 2
+    P, y = tempered(60, n_classes=2)
+    groups = np.arange(60) // 2
     fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y, groups=groups)
     proba = fitted.cross_fit_predict_proba(P)
     expected = calibration_error_interval(y, proba, groups=groups)
@@ -462,11 +443,11 @@ def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
 
 
 def test_shares_have_an_error_and_an_accuracy():
-    P, y = tempered(300)
+    P, y = tempered(60)
     shares = 0.8 * np.eye(3)[y] + 0.2 / 3
     fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(P, shares)
     assert 0 <= fitted.remaining_error().estimate < 1
-    right = shares[np.arange(300), P.argmax(axis=1)].mean()
+    right = shares[np.arange(60), P.argmax(axis=1)].mean()
     assert f"{right:.4f} before" in fitted.summary()
 
 
@@ -531,12 +512,6 @@ def test_maps_of_other_packages_have_no_json():
     own = Recalibrator([LogisticRegression()], do_no_harm=False, mix=False).fit(P, y)
     with pytest.raises(TypeError, match="LogisticRegression is no map of skcal"):
         own.to_json()
-
-
-def test_probabilities_that_are_called_logits_are_refused():
-    data = make_tempered(300, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
-    with pytest.raises(ValueError, match="X holds probabilities already, not logits"):
-        Recalibrator(from_logits=True, random_state=0).fit(data.proba, data.labels)
 
 
 def test_warnings_of_maps_of_the_users_own_are_passed_on():
