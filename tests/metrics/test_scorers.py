@@ -282,6 +282,7 @@ def test_what_cannot_be_scored_raises(problem):
         (accuracy_score, {}, TypeError, "metric=accuracy_score .*'labels'.*must take labels"),
         (lambda y, p: 0.0, {}, TypeError, "'labels'.*must take labels"),
         (smooth_calibration_error, {"greater_is_better": "no"}, TypeError, "is_better='no'"),
+        (smooth_calibration_error, {"from_logits": True}, TypeError, "Leave from_logits= out"),
     ],
 )
 def test_what_no_call_could_score_is_refused_when_made(metric, options, error, message):

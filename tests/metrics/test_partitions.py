@@ -2,8 +2,10 @@
 
 from fractions import Fraction
 
+import naive_bins
 import numpy as np
 import pytest
+from naive_bins import equal_mass
 from numpy.testing import assert_array_equal
 
 from skcal._bins import median_variance, quantile, sweep, uniform, unique
@@ -26,24 +28,6 @@ def column(x):
 def same_grouping(a, b):
     """Whether two labellings put the same rows together."""
     return len(set(zip(a.tolist(), b.tolist(), strict=True))) == len(set(a)) == len(set(b))
-
-
-def naive_edges(x, counts, n_bins):
-    """Smallest values with cumulative count ≥ j n / B, in integers; the largest starts no bin."""
-    total, edges = sum(counts), []
-    for j in range(1, n_bins):
-        for value in sorted(set(x)):
-            below = sum(c for v, c in zip(x, counts, strict=True) if v <= value)
-            if below * n_bins >= j * total:
-                break
-        if value != max(x) and value not in edges:
-            edges.append(value)
-    return edges
-
-
-def naive_bins(x, edges):
-    """Number of edges strictly below each value: bins (a, b]."""
-    return np.array([sum(edge < value for edge in edges) for value in x])
 
 
 # Intervals
@@ -83,10 +67,10 @@ def test_many_bins_are_those_of_a_search_among_edges(rng, n_bins, dtype):
 def test_quantile_edges_are_inverted_cdf_values(rng, draw, n, n_bins, dtype):
     for _ in range(10):
         x, counts = draw(rng, n).astype(dtype), rng.integers(1, 4, n)
-        edges = naive_edges(x.tolist(), counts.tolist(), n_bins)
         bins = partition(quantile, column(x), weight=counts, n_bins=n_bins)
-        assert_array_equal(bins.edges[1:-1], edges)
-        assert_array_equal(bins.assign(column(x)), naive_bins(x.tolist(), edges))
+        repeated = x.repeat(counts)
+        assert_array_equal(bins.assign(column(repeated)), equal_mass(repeated.tolist(), n_bins))
+        assert set(bins.edges[1:-1]) <= set(x.tolist()) - {x.max()}
 
 
 @pytest.mark.parametrize(
@@ -111,19 +95,6 @@ def test_zeros_and_ones_share_a_bin_only_where_the_quantiles_say_so(x, n_bins, e
 # Monotone sweep
 
 
-def naive_sweep(x, y):
-    """mathematics.md §5: try B' = 1, 2, … while the frequencies of the bins are monotone."""
-    assigned = np.zeros(len(x), dtype=int)
-    for n_bins in range(1, len(x) + 1):  # from B' = n on every value has its own bin
-        tried = naive_bins(x, naive_edges(x, [1] * len(x), n_bins))
-        groups = [y[tried == b] for b in range(tried.max() + 1)]
-        frequencies = [Fraction(int(group.sum()), len(group)) for group in groups]
-        if frequencies != sorted(frequencies):
-            break
-        assigned = tried
-    return assigned
-
-
 @pytest.mark.parametrize("draw", SCORES)
 @pytest.mark.parametrize("n", [1, 2, 3, 12, 40])
 def test_sweep_is_the_largest_count_whose_smaller_counts_are_all_monotone(rng, draw, n):
@@ -131,7 +102,8 @@ def test_sweep_is_the_largest_count_whose_smaller_counts_are_all_monotone(rng, d
         x = draw(rng, n)
         y = (rng.uniform(size=n) < x).astype(float)
         bins = partition(sweep, column(x), column(y))
-        assert_array_equal(bins.assign(column(x)), naive_sweep(x.tolist(), y))
+        expected = naive_bins.sweep(x.tolist(), [Fraction(int(hit)) for hit in y])
+        assert_array_equal(bins.assign(column(x)), expected)
 
 
 def test_sweep_can_stop_before_a_larger_count_that_is_monotone_again():
