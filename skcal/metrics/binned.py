@@ -435,10 +435,8 @@ class BinnedStatistic:
     def hits(self, codes):
         """Weighted number of each outcome in each bin, (n_filled, m)."""
         n_bins, m = self.predicted.shape
-        if m == 1:
-            return np.bincount(self.bins, self.weight * codes, minlength=n_bins)[:, None]
-        if codes.ndim == 2:
-            return bin_sums(self.bins, self.weight[:, None] * codes, n_bins)
+        if m == 1 or codes.ndim == 2:
+            return bin_sums(self.bins, self.weight[:, None] * codes.reshape(-1, m), n_bins)
         cells = np.bincount(self.bins * m + codes, self.weight, minlength=n_bins * m)
         return cells.reshape(n_bins, m)
 

@@ -1,7 +1,5 @@
 """Closed-form intervals against the metric, sums over pairs, and their coverage."""
 
-from itertools import permutations
-
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
@@ -39,21 +37,18 @@ def naive_pairs(y, proba, notion, weight, n_bins):
             for rows in map(np.flatnonzero, groups)
         ]
     for rows, x, hit in parts:
-        bins = np.ceil(x * n_bins).clip(1).astype(int)
-        for b in np.unique(bins):
-            inside = rows[bins == b]
-            if len(inside) < 2:
+        w, delta, variance = weight[rows], hit - x, x * (1 - x)
+        bins = np.ceil(x * n_bins).clip(1)
+        for inside in (bins == b for b in np.unique(bins)):
+            pairs = np.outer(w * inside, w * inside)
+            np.fill_diagonal(pairs, 0)
+            if inside.sum() < 2:
                 continue
-            delta, w = (hit - x)[bins == b], weight[inside]
-            pairs = sum(w[i] * w[j] for i, j in permutations(range(len(w)), 2))
-            share = w.sum() / weight.sum()
-            mean = sum(w[i] * w[j] * delta[i] * delta[j] for i, j in permutations(range(len(w)), 2))
-            own[inside] += mean / pairs
-            variance = (x * (1 - x))[bins == b]
-            for i, j in permutations(range(len(w)), 2):
-                factor = share * w[i] * w[j] / pairs
-                h[inside[i], inside[j]] += factor * delta[i] * delta[j]
-                null[inside[i], inside[j]] += factor**2 * variance[i] * variance[j]
+            products, share = pairs * np.outer(delta, delta), w[inside].sum() / weight.sum()
+            factor, place = share / pairs.sum(), np.ix_(rows, rows)
+            own[rows[inside]] += products.sum() / pairs.sum()
+            h[place] += factor * products
+            null[place] += (factor * pairs) ** 2 * np.outer(variance, variance)
     return h, null, own
 
 

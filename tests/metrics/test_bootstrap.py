@@ -309,10 +309,8 @@ def test_named_columns_of_a_data_frame_are_the_classes(data):
     pd = pytest.importorskip("pandas")
     y, p = data
     frame = pd.DataFrame({"yes": p, "no": 1 - p})
-    names, options = (
-        pd.Series(np.where(y == 1, "yes", "no")),
-        {"n_resamples": 20, "random_state": 0},
-    )
+    names = pd.Series(np.where(y == 1, "yes", "no"))
+    options = {"n_resamples": 20, "random_state": 0}
     by_name = bootstrap_interval(calibration_intercept, names, frame, notion="binary", **options)
     # "no" is the second column: P(no).
     by_code = bootstrap_interval(calibration_intercept, 1 - y, 1 - p, **options)
