@@ -41,7 +41,7 @@ class ProbabilityAxis(NamedTuple):
         return (logit(probability) - first) / (last - first)
 
     def at(self, place) -> np.ndarray:
-        """The probabilities at positions from 0 to 1."""
+        """The probabilities at positions, which are 0 and 1 at the ends."""
         place = np.asarray(place, dtype=float)
         if self.scale == "linear":
             return self.low + place * (self.high - self.low)
@@ -113,9 +113,5 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
 
 def ends_of(axis: ProbabilityAxis) -> tuple[float, float]:
     """The axis and a margin at both ends, so that markers at them are whole."""
-    if axis.scale == "linear":
-        return -_MARGIN * axis.high, (1 + _MARGIN) * axis.high
-    first, last = logit([axis.low, axis.high])
-    margin = _MARGIN * (last - first)
-    low, high = expit([first - margin, last + margin]).tolist()
+    low, high = axis.at([-_MARGIN, 1 + _MARGIN]).tolist()
     return low, high

@@ -10,7 +10,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from skcal._sklearn_compat import bound
+from skcal._sklearn_compat import _safe_indexing, bound
 from skcal._validation import InputError
 from skcal.metrics.scorers import align_columns, predicted
 
@@ -45,6 +45,9 @@ _VALIDATED = """Compute and plot out-of-fold predictions of a cross-validation.
 """
 
 
+_FromPredictions = Callable[Concatenate[Any, Any, Any, _Options], Any]
+
+
 class _ClassMethod(Protocol[_Options]):
     """What a type checker knows: three samples' arguments and options in, the display out."""
 
@@ -53,9 +56,7 @@ class _ClassMethod(Protocol[_Options]):
     ) -> Callable[Concatenate[Any, Any, Any, _Options], _Display]: ...
 
 
-def of_estimator(
-    from_predictions: Callable[Concatenate[Any, Any, Any, _Options], Any],
-) -> _ClassMethod[_Options]:
+def of_estimator(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[_Options]:
     """A class method ``from_estimator`` with the options of ``from_predictions``."""
 
     def from_estimator(cls, estimator, X, y, **options):
@@ -66,9 +67,7 @@ def of_estimator(
     return _like(from_estimator, ("estimator", "X", "y"), from_predictions, _FITTED)
 
 
-def of_cv_results(
-    from_predictions: Callable[Concatenate[Any, Any, Any, _Options], Any],
-) -> _ClassMethod[_Options]:
+def of_cv_results(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[_Options]:
     """A class method ``from_cv_results`` with the options of ``from_predictions``."""
 
     def from_cv_results(cls, cv_results, X, y, **options):
@@ -77,16 +76,10 @@ def of_cv_results(
         proba = np.zeros((len(y), len(classes)))
         for estimator, rows in zip(estimators, folds, strict=True):
             columns = np.searchsorted(classes, estimator.classes_)
-            proba[np.ix_(rows, columns)] = predicted(estimator, _rows_of(X, rows))
+            proba[np.ix_(rows, columns)] = predicted(estimator, _safe_indexing(X, rows))
         return _shown(cls, type(estimators[0]).__name__, y, proba, classes, options)
 
     return _like(from_cv_results, ("cv_results", "X", "y"), from_predictions, _VALIDATED)
-
-
-def _rows_of(X, rows):
-    if hasattr(X, "iloc"):
-        return X.iloc[rows]
-    return X[rows] if hasattr(X, "shape") else [X[row] for row in rows]
 
 
 def _shown(cls, name, y, proba, classes, options):

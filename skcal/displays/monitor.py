@@ -163,10 +163,9 @@ class MonitorDisplay(Display):
         from matplotlib.ticker import FuncFormatter, MaxNLocator
 
         label = "e-detector" if self.of_detector else "e-value"
-        values = self.columns["detector"] if self.of_detector else self.columns["e_value"]
-        logs = np.log10(values)
-        if not self.of_detector:
-            logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
+        logs = self.columns["log_e_value"] / np.log(10)  # beyond what float64 holds, too
+        if self.of_detector:
+            logs = np.log10(self.columns["detector"])
         shown = np.where(np.isfinite(logs), logs, np.nan)
         look = draw.styled(kwargs, color=draw.BLUE, label=label)
         look.setdefault("marker", "o" if len(shown) <= _MARKED else "")

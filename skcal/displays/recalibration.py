@@ -102,10 +102,11 @@ class RecalibrationDisplay(Display):
     def _repr_html_(self):
         return self._both()._repr_html_()
 
-    def _both(self) -> ReliabilityDisplay:
+    def _both(self, name=None) -> ReliabilityDisplay:
         """Both diagrams side by side."""
+        head = f"{draw.as_label(name)}, " if name else ""
         panels = [
-            replace(panel, label=f"{part}\n{panel.label.split(chr(10))[-1]}")
+            replace(panel, label=f"{head}{part}\n{panel.label.split(chr(10))[-1]}")
             for part, display in (("before", self.before), ("after", self.after))
             for panel in display.panels
         ]
@@ -234,10 +235,7 @@ class RecalibrationDisplay(Display):
         return len(self.panels), diagram_size(len(self.panels))
 
     def _draw(self, axes, name, kwargs):
-        both = self._both()
-        if name:
-            for k, panel in enumerate(both.panels):
-                both.panels[k] = replace(panel, label=f"{draw.as_label(name)}, {panel.label}")
+        both = self._both(name)
         both._draw(axes[:2], None, kwargs)
         self.ref_lines_ = both.ref_lines_
         self.diagrams_, self.line_ = both, None

@@ -25,7 +25,6 @@ from skcal.displays.reliability_panel import (
     RIGHT,
     SMOOTH,
     ReliabilityPanel,
-    binned_error,
     make_curves,
     make_panel,
     rule_of,
@@ -34,6 +33,7 @@ from skcal.displays.reliability_panel import (
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange, scan_of, size_in_words
+from skcal.metrics.binned import expected_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion, Problem
@@ -409,7 +409,8 @@ def _require_scalar(sample: Sample):
 def _with_largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
-    errors = [binned_error(problem_moments(problem, rule)) for _, problem in problems]
+    moments = [problem_moments(problem, rule) for _, problem in problems]
+    errors = [expected_error([m], 1, False, "total-variation", "sum", True) for m in moments]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
@@ -418,14 +419,8 @@ class _Part(NamedTuple):
 
     problem: Problem
     notion: Notion
-
-    @property
-    def weight(self):
-        return self.problem.weight
-
-    @property
-    def groups(self):
-        return self.problem.groups
+    weight: np.ndarray
+    groups: Any
 
     def problems(self):
         return [self.problem._replace(share=1.0, rows=slice(None))]
@@ -439,7 +434,7 @@ def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterv
     pvalues: Any = test.class_pvalues
     numbers = {}
     for k, problem in shown:
-        part: Any = _Part(problem, sample.notion)
+        part: Any = _Part(problem, sample.notion, problem.weight, problem.groups)
         numbers[k] = ErrorLimits(part).interval(float(pvalues[k]), level)
     return numbers
 

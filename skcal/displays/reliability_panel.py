@@ -16,11 +16,10 @@ from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
-from skcal.metrics.binned import expected_error
-from skcal.metrics.bins import BinMoments, BinRule, problem_moments
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, proportion_limits
-from skcal.metrics.smoothers import isotonic_curve, make_points, spline_curve
+from skcal.metrics.smoothers import CURVES, make_points
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
 
@@ -181,9 +180,10 @@ def make_curves(method, sample: Sample) -> list[Curve | None]:
     n_problems, kind = len(sample.problems()), method if isinstance(method, str) else ""
     if kind == "auto":
         return [None] * n_problems
-    named = {JOINED: None, SMOOTH: _splines, "isotonic": _isotonic}
-    if kind in named:
-        return [Curve(kind, named[kind])] * n_problems
+    if kind == JOINED:
+        return [Curve(JOINED, None)] * n_problems
+    if kind in CURVES:
+        return [_smooth(kind)] * n_problems
     if kind == "kernel-density":
         method = DirichletKernelDensity()
     kind = kind or type(method).__name__
@@ -283,7 +283,7 @@ def _line(problem: Problem, bins: dict[str, Any], curve: Curve | None, axis: Pro
         spread = np.mean(np.abs(axis.place(x) - 0.5) < _MIDDLE) >= _SPREAD
         rarer = min(happened.sum(), (1 - happened).sum())
         smooth = continuous and spread and rarer >= _FEWEST
-        curve = Curve(SMOOTH, _splines) if smooth else Curve(JOINED, None)
+        curve = _smooth(SMOOTH) if smooth else Curve(JOINED, None)
     after, gaps = wide_gaps(bins["prediction"], points.prediction, axis)
     if curve.function is None:
         line_x = np.insert(bins["prediction"], after, gaps.mean(axis=1))
@@ -348,23 +348,13 @@ def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]
     return [widest(of_samples, of_bin) for widest, of_samples, of_bin in ends]
 
 
-def binned_error(moments: BinMoments) -> float:
-    """The expected calibration error, times the share of the problem."""
-    return expected_error([moments], 1, False, "total-variation", "sum", True)
-
-
-def _splines(points, grid):
-    """Logistic regression on splines of the logit."""
-    return spline_curve(points, grid).frequency
-
-
-def _isotonic(points, grid):
-    """Isotonic regression of the outcomes, between points linear [1]_.
+def _smooth(kind):
+    """The line of a smoother: splines of the logit, or isotonic regression [1]_.
 
     .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
        classifiers, PNAS 2021.
     """
-    return isotonic_curve(points, grid).frequency
+    return Curve(kind, lambda points, grid: CURVES[kind](points, grid).frequency)
 
 
 def _refitted(function, points, grid):

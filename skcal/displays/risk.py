@@ -176,7 +176,7 @@ class RiskDisplay(Display):
             candidates=_candidate_risks(search) if param is None else [],
             best_name=search.best_family_.name,
             best_risk=search.best_risk_,
-            n_folds=len(_fold_scores(search.best_family_)),
+            n_folds=search.best_family_.split_scores.shape[1],
             confidence_level=confidence_level,
         )
         return display.plot(ax=ax) if plot else display
@@ -272,11 +272,6 @@ def _symlog(ax, axis, above, error):
     getattr(ax, f"set_{axis}scale")("symlog", linthresh=threshold)
 
 
-def _fold_scores(family) -> np.ndarray:
-    """Scores of a candidate on each fold (n_folds, n_settings)."""
-    return np.ascontiguousarray(family.split_scores.T)
-
-
 def _risk_curves(search, param) -> list[RiskCurve]:
     """A curve for each candidate that varies the parameter."""
     families = [
@@ -292,7 +287,7 @@ def _risk_curves(search, param) -> list[RiskCurve]:
             f"param={param!r} is not varied by any candidate. Use one of "
             f"{', '.join(map(repr, names)) or '(none is varied)'}, or None for the candidates."
         )
-    best = _fold_scores(search.best_family_)[:, search.best_family_.best]
+    best = search.best_family_.split_scores[search.best_family_.best]
     return [_risk_curve(family, param, search, best) for family in families]
 
 
@@ -312,9 +307,8 @@ def _risk_curve(family, param, search, best) -> RiskCurve:
             for value in np.unique(values)
         ]
     )
-    excess = best[:, None] - _fold_scores(family)[:, rows]
-    n_folds = len(best)
-    spread = excess.std(axis=0, ddof=1) if n_folds > 1 else np.full(len(rows), np.nan)
+    excess, n_folds = best - family.split_scores[rows], len(best)
+    spread = excess.std(axis=1, ddof=1) if n_folds > 1 else np.full(len(rows), np.nan)
     chosen = np.flatnonzero(rows == family.best) if family is search.best_family_ else rows[:0]
     return RiskCurve(
         name=family.name,

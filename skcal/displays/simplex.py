@@ -10,14 +10,13 @@ import numpy as np
 from sklearn.base import clone
 
 from skcal._bins import bin_sums
-from skcal._labels import Outcomes
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, METHODS, Display, fitted_functions, require_residual
 from skcal.displays.from_estimator import of_cv_results, of_estimator
 from skcal.functions.base import BilinearFunction, read_residual
-from skcal.metrics import calibration_bins
-from skcal.metrics.bins import BinRule, gap_distances, problem_moments
+from skcal.metrics.bin_table import TABLE
+from skcal.metrics.bins import BinMoments, BinRule, gap_distances, problem_moments
 from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -304,31 +303,24 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     """Estimate the residual at the mean prediction of each cell that holds enough samples."""
     if n_bins == "auto":
         n_bins = int(np.clip(np.sqrt(len(problem.weight) / 50), 2, 10))
-    table = calibration_bins(
-        problem.outcomes.astype(np.float64).view(Outcomes),
-        problem.features,
-        notion="canonical",
-        labels=[0, 1, 2],
-        sample_weight=problem.weight,
-        n_bins=n_bins,
-    )
-    enough = table.count >= min_samples
-    prediction, residual = table.prediction[enough], table.gap[enough]
-    noise = _noise(problem, n_bins)[enough]
+    cells = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
+    count = np.rint(cells.count).astype(np.int64)
+    enough = count >= min_samples
+    prediction, residual = cells.predictions[enough], cells.gaps[enough]
+    noise = _noise(problem, cells)[enough]
     distinct = np.linalg.norm(residual, axis=1) > 2 * noise
     if method != "bins" and enough.any():
         residual = np.asarray(read_residual(_fitted_function(method, sample, problem), prediction))
         distinct = np.ones(len(residual), dtype=bool)
     distance = gap_distances(residual, "total-variation")
-    return SimplexArrows(prediction, residual, distance, table.count[enough], noise, distinct)
+    return SimplexArrows(prediction, residual, distance, count[enough], noise, distinct)
 
 
-def _noise(problem, n_bins) -> np.ndarray:
+def _noise(problem, cells: BinMoments) -> np.ndarray:
     """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
-    sums = problem_moments(problem, BinRule(n_bins, "uniform"))
     spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
-    variance = np.bincount(sums.bins, problem.weight**2 * np.maximum(spread, 0))
-    return np.sqrt(variance) / sums.weight
+    variance = np.bincount(cells.bins, problem.weight**2 * np.maximum(spread, 0))
+    return np.sqrt(variance) / cells.weight
 
 
 def _fitted_function(method, sample, problem):
