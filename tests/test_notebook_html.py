@@ -162,10 +162,8 @@ def test_a_search_shows_its_summary_before_its_parameters():
     assert "CalibrationErrorSearchCV" in bundle["text/plain"]
 
 
-@pytest.mark.parametrize("labels", [[0, 1, 2], ["a", "b", "c"]])
-def test_recalibrators_show_their_summary_before_their_parameters(labels):
+def test_recalibrators_show_their_summary_before_their_parameters():
     y, p = data()
-    y = np.array(labels)[y]
     recalibrator = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
     assert "skcal-result" not in recalibrator._repr_html_()
     recalibrator.fit(p, y)
@@ -178,7 +176,7 @@ def test_recalibrators_show_their_summary_before_their_parameters(labels):
             shown = text_of(html).replace("&lt;", "<").replace("&gt;", ">")
             for line in summary.splitlines():
                 assert " ".join(line.strip("* ").split()) in shown
-    assert recalibrator.get_feature_names_out().tolist() == [str(one) for one in labels]
+    assert recalibrator.get_feature_names_out().tolist() == ["0", "1", "2"]
     read = Recalibrator.from_json(recalibrator.to_json())
     assert "skcal-result" not in read._repr_html_()
     gain = text_of(recalibrator.comparison_["log_loss"]._repr_html_())

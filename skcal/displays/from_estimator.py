@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable
-from inspect import Parameter
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -16,33 +15,7 @@ from skcal.metrics.scorers import align_columns, predicted
 
 _Display = TypeVar("_Display")
 _Options = ParamSpec("_Options")
-_OWN = ("y_true", "y_proba", "labels", "from_logits")  # of from_predictions
-_SAMPLES = """        X : array-like of shape (n_samples, n_features)
-            The features of the samples.
-        y : array-like of shape (n_samples,)
-            Their labels. A label that the classifier lacks gets a column of zeros.
-"""
-_FITTED = """Compute and plot for a fitted classifier.
-
-        The predictions of two classes are P(``classes_[1]``), or those of ``pos_label``.
-
-        Parameters
-        ----------
-        estimator : classifier
-            A fitted classifier with ``predict_proba`` and ``classes_``. It should not have been
-            fitted to these samples.
-"""
-_VALIDATED = """Compute and plot out-of-fold predictions of a cross-validation.
-
-        Each sample is predicted by the classifier that was not fitted to it.
-
-        Parameters
-        ----------
-        cv_results : dict
-            What :func:`sklearn.model_selection.cross_validate` returned with
-            ``return_estimator=True`` and ``return_indices=True``. Every sample must be in exactly
-            one test fold.
-"""
+_LEFT_OUT = ("cls", "y_true", "y_proba", "labels", "from_logits")  # the classifier tells them
 
 
 _FromPredictions = Callable[Concatenate[Any, Any, Any, _Options], Any]
@@ -60,17 +33,46 @@ def of_estimator(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[_
     """A class method ``from_estimator`` with the options of ``from_predictions``."""
 
     def from_estimator(cls, estimator, X, y, **options):
+        """Compute and plot for a fitted classifier.
+
+        The predictions of two classes are P(``classes_[1]``), or those of ``pos_label``.
+
+        Parameters
+        ----------
+        estimator : classifier
+            A fitted classifier with ``predict_proba`` and ``classes_``. It should not have been
+            fitted to these samples.
+        X : array-like of shape (n_samples, n_features)
+            The features of the samples.
+        y : array-like of shape (n_samples,)
+            Their labels. A label that the classifier lacks gets a column of zeros.
+        """
         _require_classifier("estimator", estimator)
         proba = predicted(estimator, X)
         return _shown(cls, type(estimator).__name__, y, proba, estimator.classes_, options)
 
-    return _like(from_estimator, ("estimator", "X", "y"), from_predictions, _FITTED)
+    return _like(from_estimator, from_predictions)
 
 
 def of_cv_results(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[_Options]:
     """A class method ``from_cv_results`` with the options of ``from_predictions``."""
 
     def from_cv_results(cls, cv_results, X, y, **options):
+        """Compute and plot out-of-fold predictions of a cross-validation.
+
+        Each sample is predicted by the classifier that was not fitted to it.
+
+        Parameters
+        ----------
+        cv_results : dict
+            What :func:`sklearn.model_selection.cross_validate` returned with
+            ``return_estimator=True`` and ``return_indices=True``. Every sample must be in exactly
+            one test fold.
+        X : array-like of shape (n_samples, n_features)
+            The features of the samples.
+        y : array-like of shape (n_samples,)
+            Their labels. A label that the classifier lacks gets a column of zeros.
+        """
         estimators, folds = _parts_of(cv_results, len(y))
         classes = np.unique(np.concatenate([estimator.classes_ for estimator in estimators]))
         proba = np.zeros((len(y), len(classes)))
@@ -79,7 +81,7 @@ def of_cv_results(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[
             proba[np.ix_(rows, columns)] = predicted(estimator, _safe_indexing(X, rows))
         return _shown(cls, type(estimators[0]).__name__, y, proba, classes, options)
 
-    return _like(from_cv_results, ("cv_results", "X", "y"), from_predictions, _VALIDATED)
+    return _like(from_cv_results, from_predictions)
 
 
 def _shown(cls, name, y, proba, classes, options):
@@ -116,13 +118,13 @@ def _parts_of(cv_results, n_samples) -> tuple[list, list]:
     return estimators, folds
 
 
-def _like(function, own, from_predictions, head) -> Any:
-    """A class method with its own arguments and the options of ``from_predictions``."""
+def _like(function, from_predictions) -> Any:
+    """A class method whose options, also in signature and docstring, are those of another."""
     model = from_predictions.__func__
-    first, *options = inspect.signature(model).parameters.values()
-    heads = [Parameter(name, Parameter.POSITIONAL_OR_KEYWORD) for name in own]
-    kept = [option for option in options if option.name not in _OWN]
-    signature = inspect.Signature([first, *heads, *kept])
+    *arguments, _ = inspect.signature(function).parameters.values()
+    options = inspect.signature(model).parameters.values()
+    kept = [option for option in options if option.name not in _LEFT_OUT]
+    signature = inspect.Signature([*arguments, *kept])
 
     def method(cls, *args, **kwargs):
         return function(**bound(method.__qualname__, signature.parameters, (cls, *args), kwargs))
@@ -130,7 +132,7 @@ def _like(function, own, from_predictions, head) -> Any:
     method.__name__ = function.__name__
     method.__qualname__ = f"{model.__qualname__.rsplit('.', 1)[0]}.{function.__name__}"
     method.__module__ = model.__module__
-    method.__doc__ = head + _SAMPLES + _options_of(model.__doc__)
+    method.__doc__ = function.__doc__.rstrip() + "\n" + _options_of(model.__doc__)
     method.__signature__ = signature  # type: ignore[attr-defined]
     return classmethod(method)
 
@@ -141,4 +143,4 @@ def _options_of(text: str) -> str:
     entries = re.split(r"\n(?=        \S)", text)[1:]
     names = [re.match(r"        (\w+) :", entry) for entry in entries]
     named = zip(names, entries, strict=True)
-    return "\n".join(entry for name, entry in named if not name or name[1] not in _OWN)
+    return "\n".join(entry for name, entry in named if not name or name[1] not in _LEFT_OUT)

@@ -54,14 +54,6 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert replace(panel, axis=UNIT).n_above == 0
 
 
-def test_a_second_diagram_on_the_axes_does_not_cut_the_first():
-    wide = RNG.uniform(size=500)
-    outcomes = (RNG.uniform(size=500) < wide).astype(int)
-    display = ReliabilityDisplay.from_predictions(outcomes, wide, **OPTIONS)
-    ReliabilityDisplay.from_predictions(Y, P, ax=display.ax_, **OPTIONS)
-    assert display.ax_.get_xlim()[1] == pytest.approx(1.02)
-
-
 def test_curves_and_maps_are_enlarged_too():
     curve = CalibrationCurveDisplay.from_predictions(Y, P)
     assert curve.axis.high < 1

@@ -32,20 +32,15 @@ def test_errors_are_the_metric(notion, strategy):
         assert_allclose(debiased, expected, atol=1e-12)
 
 
-@pytest.mark.parametrize("notion", ["confidence", "top-label"])
-def test_null_is_that_of_the_monte_carlo_test(notion):
+def test_null_is_that_of_the_monte_carlo_test():
     y, proba = tempered()
-    display = numbers_of(y, proba, notion=notion, n_bins=[10], n_resamples=99)
-    test = monte_carlo_test(
-        y, proba, notion=notion, n_bins=10, norm=2, n_resamples=99, random_state=0
-    )
-    null = test.null_distribution
-    if notion == "confidence":  # "top-label" adds roots there, squares here
-        assert_allclose(display.null_mean, null.mean())
-        assert_allclose(
-            [display.null_low[0], display.null_high[0]], np.quantile(null, [0.025, 0.975])
-        )
-    assert display.null_low[0] <= display.null_mean[0] <= display.null_high[0]
+    display = numbers_of(y, proba, notion="confidence", n_bins=[10])
+    options = {"n_bins": 10, "norm": 2, "n_resamples": 99, "random_state": 0}
+    null = monte_carlo_test(y, proba, notion="confidence", **options).null_distribution
+    assert_allclose(display.null_mean, null.mean())
+    assert_allclose([display.null_low, display.null_high], np.quantile(null, [[0.025], [0.975]]))
+    of_classes = numbers_of(y, proba, notion="top-label", n_bins=[10])  # squares are added
+    assert of_classes.null_low[0] <= of_classes.null_mean[0] <= of_classes.null_high[0]
 
 
 def test_both_biases_are_seen():

@@ -25,7 +25,7 @@ from skcal import (
     TemperatureScaling,
 )
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
-from skcal.displays.axis import UNIT
+from skcal.displays.axis import UNIT, ends_of
 from skcal.displays.draw import as_label
 from skcal.displays.histogram import HEIGHTS
 from skcal.displays.reliability import as_percent
@@ -414,6 +414,7 @@ def test_points_beyond_the_first_axis_are_placed_anew_on_the_longer_one_of_the_s
     assert "beyond the axis" in [one.get_text() for one in display.legends_[0].get_texts()]
     second = numbers_of(y, true, scale="logit", n_resamples=19).plot(ax=display.ax_)
     low = second.panels[0].axis.low
+    assert display.ax_.get_xlim() == ends_of(panel.axis.joined(second.panels[0].axis))
     assert low < panel.frequency[below].max() < panel.axis.low
     drawn = np.concatenate([one.get_offsets()[:, 1] for one in display.points_[0]])
     assert_allclose(np.sort(drawn), np.sort(np.maximum(panel.frequency, low)))

@@ -8,6 +8,12 @@ from skcal.displays import RiskDisplay
 from skcal.displays.risk import RiskCurve
 
 
+def searched(function, grid, **options):
+    y, proba = tempered()
+    search = CalibrationErrorSearchCV([(function, grid)], "confidence", random_state=0, **options)
+    return search.fit(proba, y)
+
+
 def test_curves_are_the_scores_of_the_search():
     search = fitted_search()
     display = RiskDisplay.from_search(search, param="n_bins", plot=False)
@@ -33,10 +39,7 @@ def test_bands_are_paired_over_folds():
 
 
 def test_the_chosen_setting_is_marked_at_the_lowest_risk():
-    y, proba = tempered()
-    search = CalibrationErrorSearchCV(
-        [(Binning(), {"n_bins": [20, 2, 5]})], "confidence", random_state=0
-    ).fit(proba, y)
+    search = searched(Binning(), {"n_bins": [20, 2, 5]})
     display = RiskDisplay.from_search(search, param="n_bins")
     [curve] = display.curves
     assert_array_equal(curve.values, [2, 5, 20])
@@ -48,10 +51,7 @@ def test_the_chosen_setting_is_marked_at_the_lowest_risk():
 
 
 def test_other_parameters_take_their_best_value():
-    y, proba = tempered()
-    grid = {"n_bins": [3, 9], "strategy": ["uniform", "quantile"]}
-    search = CalibrationErrorSearchCV([(Binning(), grid)], "confidence", random_state=0)
-    search.fit(proba, y)
+    search = searched(Binning(), {"n_bins": [3, 9], "strategy": ["uniform", "quantile"]})
     [curve] = RiskDisplay.from_search(search, param="n_bins", plot=False).curves
     scores = search.cv_results_["mean_test_score"]
     bins = np.array([p["function__n_bins"] for p in search.cv_results_["params"]])
@@ -81,12 +81,9 @@ def test_candidates_are_those_of_the_comparisons():
 
 
 def test_risks_of_very_different_size_are_shown_on_a_symmetric_logarithm():
-    y, proba = tempered()
     grid = {"bandwidth": [1e-7, 1e-6, 0.03, 0.04, 0.05, 0.06, 0.07, 0.08]}
-    search = CalibrationErrorSearchCV(
-        [(DirichletKernelDensity(), grid)], "confidence", random_state=0
-    )
-    display = RiskDisplay.from_search(search.fit(proba, y), param="bandwidth")
+    search = searched(DirichletKernelDensity(), grid)
+    display = RiskDisplay.from_search(search, param="bandwidth")
     assert display.ax_.get_yscale() == "symlog"
     assert display.ax_.get_xscale() == "log"
 
@@ -111,12 +108,10 @@ def test_logarithmic_axes_show_plain_numbers_where_they_are_short(values, shown,
 
 
 def test_a_single_fold_has_no_band_but_a_curve():
-    y, proba = tempered()
     split = [(np.arange(300), np.arange(300, 480))]
     test = [(np.arange(480), np.arange(480, 600))]
-    candidates = [(Binning(), {"n_bins": [2, 9]})]
-    search = CalibrationErrorSearchCV(candidates, "confidence", cv=split, outer_cv=test)
-    display = RiskDisplay.from_search(search.fit(proba, y), param="n_bins")
+    search = searched(Binning(), {"n_bins": [2, 9]}, cv=split, outer_cv=test)
+    display = RiskDisplay.from_search(search, param="n_bins")
     assert np.isnan(display.curves[0].standard_error).all()
 
 

@@ -98,33 +98,29 @@ def test_ranks_are_three_groups():
     assert display.arrows.prediction[:, 0].min() >= 1 / 5
 
 
-@pytest.mark.parametrize(
-    ("superclasses", "match"),
-    [
-        ({"a": [0, 1], "b": [2, 3, 4]}, "superclasses has 2 names"),
-        ({"a": [0, 1], "b": [2], "c": [3]}, "lacks the class 4"),
-        ({"a": [0, 1], "b": [2], "c": [3, 4, 5]}, "holds 5, which is not a class"),
-        ({"a": [0, 1], "b": [1, 2], "c": [3, 4]}, "holds a class twice"),
-    ],
-)
-def test_bad_groups_are_named(superclasses, match):
-    y, proba = tempered(300, n_classes=5)
-    with pytest.raises(ValueError, match=match):
-        numbers_of(y, proba, superclasses=superclasses, labels=range(5))
+THREE = {"a": [0, 1], "b": [2], "c": [3, 4]}
 
 
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        (
-            {"superclasses": {"a": [0, 1], "b": [2], "c": [3, 4]}, "notion": "top-2"},
-            "both say how to sum classes",
-        ),
+        ({"superclasses": {"a": [0, 1], "b": [2, 3, 4]}}, "superclasses has 2 names"),
+        ({"superclasses": {**THREE, "c": [3]}}, "lacks the class 4"),
+        ({"superclasses": {**THREE, "c": [3, 4, 5]}}, "holds 5, which is not a class"),
+        ({"superclasses": {**THREE, "b": [1, 2]}}, "holds a class twice"),
+        ({"superclasses": THREE, "notion": "top-2"}, "both say how to sum classes"),
+        ({"superclasses": THREE, "corners": ["a", "b"]}, "corners has 2 names"),
         ({"notion": "canonical"}, r"Pass superclasses=.* or notion='top-2'"),
         ({"notion": "top-3"}, r"Pass superclasses=.* or notion='top-2'"),
+        ({"notion": "confidence"}, "Use ReliabilityDisplay"),
+        ({"notion": "classwise"}, "Use ReliabilityDisplay"),
+        ({"superclasses": THREE, "method": KroneckerKernelRidge()}, "has no residual"),
+        ({"method": "kde"}, "method"),
+        ({"n_bins": 51}, "n_bins"),
+        ({"min_samples": 0}, "min_samples"),
     ],
 )
-def test_more_than_three_classes_say_how_to_group(options, match):
+def test_other_than_three_classes_and_bad_options_are_named(options, match):
     y, proba = tempered(300, n_classes=5)
     with pytest.raises(ValueError, match=match):
         numbers_of(y, proba, labels=range(5), **options)
@@ -136,25 +132,6 @@ def test_fewer_than_three_classes_name_the_other_display():
         match = "a single probability.*Use R" if given.ndim == 1 else "Use ReliabilityDisplay"
         with pytest.raises(ValueError, match=match):
             numbers_of(y, given)
-    y, proba = tempered()
-    for notion in ("confidence", "classwise"):
-        with pytest.raises(ValueError, match="Use ReliabilityDisplay"):
-            numbers_of(y, proba, notion=notion)
-
-
-@pytest.mark.parametrize(
-    ("options", "match"),
-    [
-        ({"corners": ["a", "b"]}, "corners has 2 names"),
-        ({"method": "kde"}, "method"),
-        ({"method": KroneckerKernelRidge()}, "has no residual"),
-        ({"n_bins": 51}, "n_bins"),
-        ({"min_samples": 0}, "min_samples"),
-    ],
-)
-def test_bad_options_of_the_triangle_are_named(options, match):
-    with pytest.raises(ValueError, match=match):
-        numbers_of(*tempered(), **options)
 
 
 def test_small_triangles_hold_every_point_once():

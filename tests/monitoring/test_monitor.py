@@ -285,14 +285,14 @@ def test_a_lens_that_fails_in_the_middle_of_a_batch_changes_nothing(monkeypatch)
     [(proba, labels)] = stream(1)
     bad = proba.copy()
     bad[-1] = [1, 0, 0, 0]
-    monitor, other = CalibrationMonitor(lens).update(proba, labels), CalibrationMonitor("top-2")
+    monitor = CalibrationMonitor(lens).update(proba, labels)
     before = monitor.log_e_value_
     with pytest.raises(ValueError, match="no such thing"):
         monitor.update(bad, labels)
     assert (monitor.log_e_value_, monitor.n_samples_seen_) == (before, 50)
     again = CalibrationMonitor(lens).update(proba, labels)
-    for one in (monitor, again, other):
-        one.update(proba, labels)
+    for watching in (monitor, again):
+        watching.update(proba, labels)
     assert monitor.log_e_value_ == again.log_e_value_
 
 
@@ -401,21 +401,17 @@ def test_what_is_printed_and_shown_is_short():
 
 def test_an_alarm_names_the_mean_where_that_is_off_and_else_the_slope():
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.01, 0.2, 4000)
-    low = CalibrationMonitor().update(p, (rng.uniform(size=4000) < 1.8 * p).astype(int))
-    assert low.alarm_ is not None
-    assert "more often than predicted" in str(low)
-    p = rng.uniform(size=4000)
-    sharp = CalibrationMonitor().update(
-        p, (rng.uniform(size=4000) < expit(logit(p) / 2)).astype(int)
-    )
-    assert sharp.alarm_ is not None
-    assert "predictions are too extreme" in str(sharp)
-    p = rng.uniform(0.3, 0.7, 4000)
-    y = (rng.uniform(size=4000) < expit(3 * logit(p))).astype(int)
-    flat = CalibrationMonitor().update(p, y)
-    assert flat.alarm_ is not None
-    assert "predictions are not extreme enough" in str(flat)
+    drifts = [
+        (0.01, 0.2, lambda p: 1.8 * p, "more often than predicted"),
+        (0, 1, lambda p: expit(logit(p) / 2), "predictions are too extreme"),
+        (0.3, 0.7, lambda p: expit(3 * logit(p)), "predictions are not extreme enough"),
+    ]
+    for low, high, truth, said in drifts:
+        p = rng.uniform(low, high, 4000)
+        y = (rng.uniform(size=4000) < truth(p)).astype(int)
+        flat = CalibrationMonitor().update(p, y)
+        assert flat.alarm_ is not None
+        assert said in str(flat)
     variance, slope = p * (1 - p), logit(p)
     slope -= np.average(slope, weights=variance)
     parts = ((y - p).sum(), variance.sum()), (slope @ (y - p), variance @ slope**2)
