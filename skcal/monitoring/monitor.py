@@ -16,6 +16,7 @@ from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
 from skcal._validation import InputError, naming
 from skcal.monitoring import state
+from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
 from skcal.monitoring.layout import Layout, read_batch, read_unlabelled
@@ -441,20 +442,24 @@ class CalibrationMonitor(BaseEstimator):
         """Drifts that would have raised an alarm, in the last samples and in all."""
         if self.alarm_ is not None or not self.periods_:
             return []
-        common, found = self._evidence[0], []
-        points, variance = common.predicted(), common.totals[2] / max(common.totals[1], 1e-300)
-        outlook = self._outlook(points, variance, common, self._layout)
+        outlook, would_be_found = self._outlook(self._layout), []
         for name in ("recent", "all"):
             if period := self.periods_.get(name):
                 before = self.n_samples_seen_ - period.n_samples
-                state = before, before * variance, CHANCE
+                state = before, before * outlook.variance, CHANCE
                 ratios = outlook.least_ratios(period.n_samples, *state)
-                found.append(FoundByNow(period.n_samples, *ratios))
-        return found
+                would_be_found.append(FoundByNow(period.n_samples, *ratios))
+        return would_be_found
 
-    def _outlook(self, points, variance, common: Evidence, layout: Layout) -> Outlook:
-        share = float(layout.shares()[0])
-        log_prior = log_prior_of(common, share, self.run_length is None)
+    def _outlook(self, layout: Layout, batch: Batch | None = None) -> Outlook:
+        """What bets would win if predictions drift: those of a batch, or those so far."""
+        if batch is None:
+            common = self._evidence[0]
+            points, variance = common.predicted(), common.totals[2] / max(common.totals[1], 1e-300)
+        else:
+            common = layout.evidence()[0]
+            points, variance = condensed(batch.expected), float(batch.variance.mean())
+        log_prior = log_prior_of(common, float(layout.shares()[0]), self.run_length is None)
         return Outlook(points[0], points[1], variance, log_prior, self.alpha, self.run_length)
 
     def plan(self, ratio, batch_size=None, *, n_before=None, X=None):
@@ -496,28 +501,24 @@ class CalibrationMonitor(BaseEstimator):
         """
         if X is None and not self.n_samples_seen_:
             raise ValueError("There are no samples to plan by. Add a batch, or pass predictions X.")
-        layout, points, variance = self._layout, None, 0.0
+        layout, batch = self._layout, None
         if X is not None:
             layout, batch = read_unlabelled(X, self.notion, self.labels, layout)
-            points, variance = condensed(batch.expected), float(batch.variance.mean())
         if not layout.common:
             raise ValueError(
                 f"notion={str(layout.notion)!r} has a problem for each class. Plan with 'binary' "
                 "or 'confidence'."
             )
-        common = layout.evidence()[0]
-        if points is None:
-            common = self._evidence[0]
-            points, variance = common.predicted(), common.totals[2] / common.totals[1]
         if batch_size is None:
             if not self.n_samples_seen_:
                 raise ValueError("There are no batches yet. Pass batch_size.")
             batch_size = max(1, round(self.n_samples_seen_ / self._history.n_batches))
         n_before = self.n_samples_seen_ if n_before is None else n_before
-        outlook = self._outlook(points, variance, common, layout)
-        shift, state = outlook.shift_of(ratio), (batch_size, n_before, n_before * variance)
-        found = [outlook.batches(shift, *state, chance) for chance in (0.5, 0.9)]
-        return MonitorPlan(ratio, batch_size, n_before, *found)
+        outlook = self._outlook(layout, batch)
+        shift, variance_before = outlook.shift_of(ratio), n_before * outlook.variance
+        state = shift, batch_size, n_before, variance_before
+        n_batches = [outlook.batches(*state, chance) for chance in (0.5, 0.9)]
+        return MonitorPlan(ratio, batch_size, n_before, *n_batches)
 
     def to_frame(self):
         """Return the course of evidence and estimates as a data frame.

@@ -3,7 +3,6 @@
 import numpy as np
 from display_cases import binary
 from numpy.testing import assert_allclose
-from sklearn.linear_model import LogisticRegression
 
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, MurphyDisplay
 from skcal.metrics import murphy_diagram
@@ -57,18 +56,6 @@ def test_the_title_counts_events_and_says_where_the_curve_ends_before_the_sample
     first, second = display.ax_.get_title().split("\n")
     assert first == f"P(1): n = 300, {y.sum()} events"
     assert second == f"curve ends at {end:.2g}: few samples beyond"
-
-
-def test_from_estimator_names_the_classifier():
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(200, 1))
-    y = np.where(rng.random(200) < 1 / (1 + np.exp(-X[:, 0])), "ill", "well")
-    classifier = LogisticRegression().fit(X, y)
-    display = DecisionCurveDisplay.from_estimator(classifier, X, y, pos_label="ill", plot=False)
-    proba = classifier.predict_proba(X)[:, 0]
-    expected = DecisionCurveDisplay.from_predictions(y == "ill", proba, plot=False)
-    assert display.name == "LogisticRegression"
-    assert_allclose(display.curve.net_benefit, expected.curve.net_benefit)
 
 
 def test_few_samples_are_drawn_exactly_and_many_on_a_grid():

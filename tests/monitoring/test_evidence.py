@@ -8,7 +8,7 @@ import pytest
 from naive_bets import e_process, make_batches
 from numpy.testing import assert_allclose
 
-from skcal.monitoring.bets import Batch, tilt_families, tilted
+from skcal.monitoring.bets import Batch, tilted
 from skcal.monitoring.evidence import SCALES, Evidence
 
 SCALAR_OR_NOT = pytest.mark.parametrize("n_columns", [2, 3])
@@ -128,26 +128,3 @@ def test_error_terms_are_bounded_and_mean_what_they_say(n_columns, rng):
     # Under H0 the mean is -‖ĝ‖²; the largest scale does not shrink this ĝ.
     assert_allclose(means[-1], -(gap[part] ** 2).sum(), rtol=1e-6)
     assert (means[:-1] > means[-1]).all()
-
-
-@SCALAR_OR_NOT
-def test_tilts_are_laws(n_columns, rng):
-    [batch] = make_batches([30], n_columns, rng)
-    for family in tilt_families(n_columns):
-        if family.sums.size:
-            family.sums += family.sums_of(batch)
-        for k in range(family.n_tilts):
-            q = tilted(batch, family.tilt(batch, k))
-            assert_allclose(q.sum(axis=1), 1)
-            own, theirs = batch.of_column(q, batch.code), batch.of_column(batch.proba, batch.code)
-            assert_allclose(family.log_ratios(batch)[k], np.log(own / theirs).sum(), atol=1e-9)
-
-
-def test_merged_evidence_is_the_product_and_sums_add(rng):
-    one, two = (watch(make_batches([20, 30], 3, rng), 3) for _ in range(2))
-    product_ = one.log_wealth_of_bets + two.log_wealth_of_bets
-    starts = np.logaddexp(one.log_detector, two.log_detector)
-    count = one.totals[0] + two.totals[0]
-    one.merge(two)
-    assert_allclose([one.log_wealth_of_bets, one.log_detector], [product_, starts])
-    assert one.totals[0] == count == 100

@@ -204,12 +204,17 @@ def test_the_limits_close_in_on_the_truth():
 
 def test_merge_multiplies_independent_evidence():
     first, second = (watch(stream(6, temperature=1.3, seed=seed)) for seed in (1, 2))
-    logs = sum(monitor._evidence[0].log_wealth_of_bets for monitor in (first, second))
-    samples = first.n_samples_seen_ + second.n_samples_seen_
+    logs, starts = (
+        [getattr(monitor._evidence[0], name) for monitor in (first, second)]
+        for name in ("log_wealth_of_bets", "log_detector")
+    )
     kept = copy.deepcopy(second)
     assert first.merge(second) is first
-    assert_allclose(first._evidence[0].log_wealth_of_bets, logs)
-    assert first.n_samples_seen_ == samples == first.to_frame().n_samples.iloc[-1]
+    merged = first._evidence[0]
+    assert_allclose(merged.log_wealth_of_bets, sum(logs))
+    assert_allclose(merged.log_detector, np.logaddexp(*starts))
+    assert merged.totals[0] == first.n_samples_seen_ == 600
+    assert first.to_frame().n_samples.iloc[-1] == 600
     assert kept.to_json() == second.to_json()
     empty = CalibrationMonitor("confidence").merge(second)
     assert_allclose(empty.log_e_value_, second.log_e_value_)
