@@ -9,17 +9,9 @@ from dataclasses import dataclass, replace
 from skcal._show import Table, format_setting, number, percent, plain_number, significant
 from skcal.metrics.error_limits import changes_of_side
 from skcal.metrics.validation import MEASURE_NAMES
+from skcal.report import words
 from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
-from skcal.report.words import (
-    UNADJUSTED,
-    answer_of_comparison,
-    how_tested,
-    models_of,
-    name_of_parts,
-    paired_lines,
-    segment_verdict,
-)
 
 N_WORST = 10  # segments that are shown
 _NEAR_1 = 5e-5  # what four decimals show as 1
@@ -305,7 +297,7 @@ def _validation_row(name, measures, meaning, settings) -> Row:
         meaning += f"; {percent(settings['confidence_level'])} interval"
         holds = measure.low <= _IDEAL.get(name, measure.low) <= measure.high
         if not holds and not measures.is_significant:
-            meaning += f", {UNADJUSTED}"
+            meaning += f", {words.UNADJUSTED}"
     part = name in ("e50", "e90", "emax")
     return Row(MEASURE_NAMES[name], value, meaning, "binary", low, high, indented=part)
 
@@ -370,7 +362,7 @@ def subgroups_table(report) -> Table:
         more = f"of an error alone holds with {level} confidence; O/E has {level} intervals"
         note = f"Each limit {more}. p-values are adjusted for all rows."
     note += " A star marks significant miscalibration." * any(part.is_significant for part in parts)
-    name = name_of_parts(report).lower().removesuffix("s")
+    name = words.name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
     notes = [note, *(found.sentence() for found in report.heterogeneity)]
     notes += [text for text in assumption_of(*parts) if text not in assumption_of(report.overall)]
@@ -403,24 +395,24 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
 def segments_table(test, settings) -> Table:
     """The worst of the segments of a test."""
     table = test.worst(N_WORST)
-    title = segment_verdict(test, len(table.rows), 1 - settings["confidence_level"])
+    title = words.segment_verdict(test, len(table.rows), 1 - settings["confidence_level"])
     return replace(table, title=title)
 
 
 def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
     level = percent(report.settings["confidence_level"])
-    first, second = models_of(report)
+    first, second = words.models_of(report)
     larger = any(map(_cutoff_is_larger, (first, second)))
     phrases = {
         **_PHRASES,
         "calibration error": f"each limit {level}",
         "cutoff error": _NOISE * larger,
     }
-    pairs = zip(*(headline_rows(part, report.settings) for part in models_of(report)), strict=False)
+    both = headline_rows(first, report.settings), headline_rows(second, report.settings)
     rows = [
         (row.quantity, row.with_limits, other.with_limits, phrases.get(row.quantity, ""))
-        for row, other in pairs
+        for row, other in zip(*both, strict=False)
         if row.quantity == other.quantity
     ]
     for score, other in zip(first.scores[1:], second.scores[1:], strict=False):
@@ -430,8 +422,8 @@ def comparison_table(report, full: bool = True) -> Table:
         ("", first.name, second.name, ""),
         rows,
         "lrrp",
-        str(answer_of_comparison(report)),
-        [*assumption_of(first, second), *(paired_lines(report) if full else [])],
+        str(words.answer_of_comparison(report)),
+        [*assumption_of(first, second), *(words.paired_lines(report) if full else [])],
     )
 
 
@@ -457,9 +449,9 @@ def records_table(report) -> Table:
         about = ("target", report.overall.name, "calibration error", found.notion)
         rows.append((*about, *numbers, f"{found.shift} shift"))
     if report.comparison is not None:
-        name = " minus ".join(model.name for model in models_of(report))
+        name = " minus ".join(model.name for model in words.models_of(report))
         for test in [*report.comparison.tests, *report.comparison.score_tests]:
             numbers = (test.estimate, test.low, test.high, test.pvalue)
             about = ("paired", name, f"{test.measure}, difference", test.notion)
-            rows.append((*about, *numbers, how_tested(test)))
+            rows.append((*about, *numbers, words.how_tested(test)))
     return Table(_RECORD, rows)

@@ -27,7 +27,6 @@ _FEW_SAMPLES = 300
 _FEW_OUTCOMES = 100
 _FEW_OF_A_CLASS = 10
 _TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
-_RANGES = 3
 _NAMES = 3
 
 

@@ -54,7 +54,9 @@ def page_of(report, tmp_path):
 
 
 @pytest.mark.parametrize("make", REPORTS)
-def test_a_page_is_well_formed_and_asks_for_nothing(make, tmp_path):
+def test_a_page_is_well_formed_asks_for_nothing_and_fits_phones_dark_rooms_and_paper(
+    make, tmp_path
+):
     text = page_of(make(), tmp_path)
     page = Page(text)
     assert not page.tags("script")
@@ -63,10 +65,6 @@ def test_a_page_is_well_formed_and_asks_for_nothing(make, tmp_path):
     assert not re.search(r"https?://|url\(|@import", text)
     [policy] = [meta for meta in page.tags("meta") if "http-equiv" in meta]
     assert policy["content"].startswith("default-src 'none'")
-
-
-def test_a_page_fits_phones_dark_rooms_and_paper(tmp_path):
-    text = page_of(plain_report(), tmp_path)
     assert 'name="viewport" content="width=device-width' in text
     for media in ("(prefers-color-scheme: dark)", "@media print", "(max-width: 40rem)"):
         assert media in text
@@ -122,9 +120,10 @@ def test_a_notebook_gets_a_part_of_a_page():
     assert all(".skcal" in one for one in selectors)  # other cells keep their looks
 
 
-def test_without_matplotlib_notebooks_and_pages_say_that_there_are_no_figures(
-    monkeypatch, tmp_path
-):
+def test_without_matplotlib_and_pandas_a_report_says_what_is_missing(monkeypatch, tmp_path):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(ImportError, match="pip install pandas"):
+        plain_report().to_frame()
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
     plain_report().save(tmp_path / "report.html")
@@ -132,13 +131,6 @@ def test_without_matplotlib_notebooks_and_pages_say_that_there_are_no_figures(
         assert "This report has no figures, since matplotlib is not installed" in text
         assert "<img" not in text
     assert plain_report().answer.title in (tmp_path / "report.html").read_text("utf-8")
-
-
-def test_without_pandas_the_frame_names_the_extra(monkeypatch):
-    report = plain_report()
-    monkeypatch.setitem(sys.modules, "pandas", None)
-    with pytest.raises(ImportError, match="pip install pandas"):
-        report.to_frame()
 
 
 def test_other_endings_are_json_and_text_or_refused(tmp_path):

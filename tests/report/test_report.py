@@ -25,7 +25,6 @@ from scipy.stats import norm, sem, ttest_1samp
 from sklearn.metrics import log_loss
 
 from skcal import CalibrationErrorSearchCV, Zero
-from skcal._show import Table
 from skcal.datasets import make_tempered
 from skcal.hypothesis_tests import compare_calibration, monte_carlo_test
 from skcal.metrics import (
@@ -40,12 +39,6 @@ from skcal.report.rows import comparison_table
 from skcal.report.words import answer_of_comparison, paired_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
-
-
-def search_of(notion, candidates=None, second=False):
-    proba = predictions(power=1.0 if second else 1.7)[1]
-    search = CalibrationErrorSearchCV(candidates or CANDIDATES, notion, random_state=0)
-    return search.fit(proba, predictions()[0])
 
 
 def strict_json(report):
@@ -116,33 +109,20 @@ def test_overview_counts():
 def test_tuned_errors_are_those_of_the_searches():
     tuned = full_report().overall.tuned
     assert [facts["notion"] for facts in tuned] == ["confidence", "canonical", "classwise"]
+    assert (plain_report().overall.tuned, plain_report().overall.searches) == ([], {})
     searches = full_report().overall.searches
     assert [search.squared_error_ for search in searches.values()] == [
         facts["squared_error"] for facts in tuned
     ]
     for facts in tuned:
-        search = search_of(facts["notion"])
+        search = CalibrationErrorSearchCV(CANDIDATES, facts["notion"], random_state=0)
+        search.fit(predictions()[1], predictions()[0])
         assert facts["rms_calibration_error"] == search.rms_calibration_error_
         assert facts["one_step"]["squared_error"] == search.one_step_squared_error_
         assert facts["one_step"]["lower_confidence_bound"] == search.lower_confidence_bound()
         assert facts["candidates"][-1]["risk"] == pytest.approx(
             -search.cv_results_["mean_test_score"][-1]
         )
-
-
-def test_without_search_no_error_is_tuned():
-    assert plain_report().overall.tuned == []
-    assert plain_report().overall.searches == {}
-
-
-def test_bounds_are_at_the_level_of_the_report():
-    labels, proba = predictions()
-    report = calibration_report(labels, proba, confidence_level=0.8, search=True, **OPTIONS)
-    facts = report.overall.tuned[0]
-    bound = search_of("confidence").lower_confidence_bound(0.8)
-    assert facts["one_step"]["lower_confidence_bound"] == bound
-    assert facts["one_step"]["confidence_level"] == 0.8
-    assert "each with 80 % confidence" in " ".join(str(report).split())
 
 
 def test_the_figure_shows_the_numbers_of_the_table():
@@ -155,8 +135,8 @@ def test_the_figure_shows_the_numbers_of_the_table():
 
 
 def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
-    labels, proba = predictions(200)
-    options = {**OPTIONS, "n_resamples": 19}
+    labels, proba = predictions(100)
+    options = OPTIONS | {"n_resamples": 19}
     report = calibration_report(labels, proba, verbose=1, search=True, **options)
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "[calibration_report] classifier: test"
@@ -233,21 +213,28 @@ def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
         )
 
 
-def test_of_many_samples_some_are_searched_and_the_report_says_so():
+def test_of_many_samples_some_are_searched_with_bounds_at_the_level_of_the_report():
     labels, proba = predictions()
-    report = calibration_report(labels, proba, max_search_samples=200, search=True, **OPTIONS)
+    asked = {"max_search_samples": 200, "search": True, "confidence_level": 0.8}
+    report = calibration_report(labels, proba, **asked, **OPTIONS)
     rows = np.sort(np.random.default_rng(0).choice(500, size=200, replace=False))
     search = CalibrationErrorSearchCV(CANDIDATES, "confidence", random_state=0)
     search.fit(proba[rows], labels[rows])
-    assert report.overall.tuned[0]["squared_error"] == search.squared_error_
+    facts = report.overall.tuned[0]
+    assert facts["squared_error"] == search.squared_error_
+    assert facts["one_step"]["lower_confidence_bound"] == search.lower_confidence_bound(0.8)
+    assert facts["one_step"]["confidence_level"] == 0.8
     assert report.overall.ece.estimate == expected_calibration_error(labels, proba)
-    assert "RMS errors are estimated on 200 of" in str(report).replace("\n", " ")
+    printed = " ".join(str(report).split())
+    assert "each with 80 % confidence" in printed
+    assert "RMS errors are estimated on 200 of" in printed
 
 
 @pytest.mark.parametrize("make", REPORTS)
 def test_json_is_strict_and_holds_everything(make):
     report = make()
     assert strict_json(report) == report.to_dict() == json.loads(report.to_json(indent=None))
+    assert "fitted to these samples" in report.warnings[-1]
 
 
 def test_the_same_seed_gives_the_same_report():
@@ -296,16 +283,10 @@ def test_frame_has_a_row_for_each_number_of_each_part():
     assert table.loc[("calibration error", "confidence"), "low"] == overall.error.low
     assert table.loc[("RMS calibration error, canonical", "canonical"), "value"] >= 0
     assert (frame.dtypes[["value", "low", "high", "pvalue"]] == np.float64).all()
-
-
-def test_frame_holds_the_paired_tests():
-    report = full_report()
-    frame = report.to_frame()
-    paired = frame[frame["part"] == "paired"]
-    tests = [*report.comparison.tests, *report.comparison.score_tests]
-    assert paired["notion"].tolist() == [test.notion for test in tests]
-    assert paired["value"].tolist() == [test.estimate for test in tests]
-    assert paired["pvalue"].tolist() == [test.pvalue for test in tests]
+    paired, comparison = frame[frame["part"] == "paired"], full_report().comparison
+    tests = [*comparison.tests, *comparison.score_tests]
+    for column, name in {"notion": "notion", "value": "estimate", "pvalue": "pvalue"}.items():
+        assert paired[column].tolist() == [getattr(test, name) for test in tests]
     measures = ("squared error", "SKCE", "Brier score", "log loss")
     assert set(paired["quantity"]) == {f"{measure}, difference" for measure in measures}
     assert set(paired["name"]) == {f"{HOSTILE} minus second {HOSTILE}"}
@@ -356,6 +337,9 @@ def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
     assert answer.sentences[0].startswith("The calibration error")
     assert ("is better calibrated" in answer.title) == found.is_significant
     assert ("smaller than that of" in answer.sentences[0]) == found.is_significant
+    names = [row[0] for row in comparison_table(report).rows]
+    first = ["calibration error", "cutoff error", "accuracy", "mean confidence", "Brier score"]
+    assert names[:5] == first
 
 
 def test_a_line_of_data_model_and_date_stands_below_the_title():
@@ -365,12 +349,6 @@ def test_a_line_of_data_model_and_date_stands_below_the_title():
     assert str(report).splitlines()[3] == "hold-out 7, <v3>, 2026-05-01"
     assert "<p>hold-out 7, &lt;v3&gt;, 2026-05-01</p>" in report._repr_html_()
     assert report.to_dict()["description"] == "hold-out 7, <v3>, 2026-05-01"
-
-
-def test_a_comparison_begins_with_the_rows_of_a_report():
-    names = [row[0] for row in comparison_table(full_report()).rows]
-    first = ["calibration error", "cutoff error", "accuracy", "mean confidence", "Brier score"]
-    assert names[:5] == first
 
 
 def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
@@ -402,10 +380,6 @@ def test_cautions_are_given_where_they_are_due(labels, proba, message):
     report = calibration_report(labels, proba, **FEW)
     assert any(message in text for text in report.warnings), report.warnings
     assert "bins" in message or not any(message in text for text in plain_report().warnings)
-
-
-def test_every_report_says_that_training_data_cannot_be_seen():
-    assert all("fitted to these samples" in make().warnings[-1] for make in REPORTS)
 
 
 @pytest.mark.parametrize(
@@ -440,12 +414,6 @@ def test_no_export_holds_the_names_of_types(make, ending, tmp_path):
             make().save(tmp_path / f"report.{ending}", "full")
         text = (tmp_path / f"report.{ending}").read_text("utf-8")
         assert not re.search(r"\b(np|numpy)\.\w+\(|array\(", text)
-
-
-def test_numbers_of_numpy_are_exported_as_their_digits():
-    row = (np.float64(0.1), np.float32(0.5), np.int64(3), np.bool_(True), None, "a")
-    table = Table(tuple("abcdef"), [row])
-    assert table.csv() == "a,b,c,d,e,f\n0.1,0.5,3,True,,a\n"
 
 
 def test_a_target_without_labels_has_the_error_of_the_metric():
