@@ -6,7 +6,8 @@ import warnings
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import beta, norm
+from scipy.special import betainccinv, betaincinv
+from scipy.stats import norm
 
 from skcal._groups import Groups
 from skcal._scores import brier_losses, of_outcomes
@@ -20,9 +21,8 @@ def clopper_pearson(hits, n, tail, upper_tail=None):
     The upper one with ``upper_tail``, where given. Of NaN hits they are 0 and 1.
     """
     upper_tail = tail if upper_tail is None else upper_tail
-    with np.errstate(invalid="ignore"):
-        low = beta.ppf(tail, hits, n - hits + 1)
-        high = beta.isf(upper_tail, hits + 1, n - hits)
+    low = betaincinv(hits, n - hits + 1, tail)
+    high = betainccinv(hits + 1, n - hits, upper_tail)
     return np.where(hits > 0, low, 0.0), np.where(hits < n, high, 1.0)
 
 

@@ -1,6 +1,7 @@
 """The calibration error of a target without labels: weights, limits, refusals and warnings."""
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from skcal.metrics import (
 from skcal.recalibration import BetaCalibration, estimate_prevalence
 
 FEW = {"n_resamples": 20, "random_state": 0}
+of_few = partial(shifted_calibration_error, **FEW)
 
 
 def of_classes(prevalence, n, rng):
@@ -136,7 +138,7 @@ def test_prevalences_are_consistent_where_the_recalibration_is_wrong():
     rng = np.random.default_rng(0)
     (y, p), (labels, target) = (of_classes(share, 40_000, rng) for share in (0.5, 0.1))
     p, target = (np.where((q > 0.3) & (q < 0.7), 1 - q, q) for q in (p, target))
-    result = shifted_calibration_error(y, p, target_proba=target, **FEW)
+    result = of_few(y, p, target_proba=target)
     error = result.prevalences[1] - labels.mean()
     assert abs(error) < 4 * result.prevalence_errors[1] < 0.03
     assert_allclose(result.prevalences.sum(), 1)
@@ -149,7 +151,7 @@ def test_prevalences_are_consistent_where_the_recalibration_is_wrong():
 def test_the_estimate_is_the_calibration_error_with_the_weights():
     rng = np.random.default_rng(1)
     (y, p), (_, target) = (of_classes(share, 800, rng) for share in (0.5, 0.2))
-    result = shifted_calibration_error(y, p, target_proba=target, **FEW)
+    result = of_few(y, p, target_proba=target)
     weighted = calibration_error(y, p, sample_weight=result.weights)
     assert_allclose(result.estimate, np.clip(weighted, result.low, result.high), rtol=0.02)
     assert_allclose(result.weights.mean(), 1)
@@ -159,7 +161,7 @@ def test_the_estimate_is_the_calibration_error_with_the_weights():
 def test_without_a_shift_the_answer_is_near_that_of_the_source():
     rng = np.random.default_rng(2)
     (y, p), (_, target) = (of_classes(0.5, 2000, rng) for _ in "ab")
-    result = shifted_calibration_error(y, p, target_proba=target, **FEW)
+    result = of_few(y, p, target_proba=target)
     interval = calibration_error_interval(y, p)
     assert abs(result.estimate - interval.estimate) < 0.02
     assert result.high < interval.high + 0.03
@@ -179,58 +181,49 @@ def test_rows_weights_and_names_of_classes_do_not_matter(classes):
     y, p, target = draws(classes=classes)
     rng = np.random.default_rng(0)
     weight, rows = rng.uniform(0.5, 2, 400), rng.permutation(400)
-    one = shifted_calibration_error(y, p, target_proba=target, sample_weight=weight, **FEW)
-    again = shifted_calibration_error(y, p, target_proba=target, sample_weight=1e-6 * weight, **FEW)
+    one = of_few(y, p, target_proba=target, sample_weight=weight)
+    again = of_few(y, p, target_proba=target, sample_weight=1e-6 * weight)
     assert_allclose([again.estimate, again.low, again.high], [one.estimate, one.low, one.high])
-    moved = shifted_calibration_error(
-        y[rows], p[rows], target_proba=target[::-1], sample_weight=weight[rows], **FEW
-    )
+    moved = of_few(y[rows], p[rows], target_proba=target[::-1], sample_weight=weight[rows])
     assert_allclose(moved.prevalences, one.prevalences, rtol=1e-3)
     assert_allclose(moved.weights, one.weights[rows], rtol=1e-3)
     names = np.array(list("vwxyz"))[:classes]
-    named = shifted_calibration_error(
-        names[y], p, target_proba=target, sample_weight=weight, labels=names, **FEW
-    )
+    named = of_few(names[y], p, target_proba=target, sample_weight=weight, labels=names)
     assert named.estimate == one.estimate
     keep = rng.random(400) < 0.8
-    zero = shifted_calibration_error(y, p, target_proba=target, sample_weight=1.0 * keep, **FEW)
-    part = shifted_calibration_error(y[keep], p[keep], target_proba=target, **FEW)
+    zero = of_few(y, p, target_proba=target, sample_weight=1.0 * keep)
+    part = of_few(y[keep], p[keep], target_proba=target)
     assert_allclose([zero.estimate, zero.high], [part.estimate, part.high])
     assert len(zero.weights) == keep.sum()
 
 
 def test_the_positive_class_and_two_columns():
     y, p, target = draws()
-    one = shifted_calibration_error(y, p, target_proba=target, **FEW)
+    one = of_few(y, p, target_proba=target)
     columns = [np.column_stack([1 - q, q]) for q in (p, target)]
-    two = shifted_calibration_error(y, columns[0], target_proba=columns[1], **FEW)
+    two = of_few(y, columns[0], target_proba=columns[1])
     assert_allclose([two.estimate, two.high], [one.estimate, one.high])
     logits = [np.log(q / (1 - q)) for q in (p, target)]
-    of_logits = shifted_calibration_error(
-        y, logits[0], target_proba=logits[1], from_logits=True, **FEW
-    )
+    of_logits = of_few(y, logits[0], target_proba=logits[1], from_logits=True)
     assert_allclose([of_logits.estimate, of_logits.high], [one.estimate, one.high], rtol=1e-4)
-    other = shifted_calibration_error(
-        y, columns[0], target_proba=columns[1], pos_label=0, notion="binary", **FEW
-    )
+    other = of_few(y, columns[0], target_proba=columns[1], pos_label=0, notion="binary")
     assert_allclose(other.prevalences[::-1], one.prevalences)
     assert_allclose(other.estimate, one.estimate, rtol=0.05)
 
 
 def test_groups_of_one_sample_are_none_and_copies_widen_the_limits():
     y, p, target = draws()
-    one = shifted_calibration_error(y, p, target_proba=target, **FEW)
-    alone = shifted_calibration_error(y, p, target_proba=target, groups=np.arange(400), **FEW)
+    one = of_few(y, p, target_proba=target)
+    alone = of_few(y, p, target_proba=target, groups=np.arange(400))
     assert (alone.low, alone.high) == (one.low, one.high)
     copies = [a.repeat(4) for a in (y, p, np.arange(400))]
     told, not_told = (
-        shifted_calibration_error(*copies[:2], target_proba=target, groups=groups, **FEW)
-        for groups in (copies[2], None)
+        of_few(*copies[:2], target_proba=target, groups=groups) for groups in (copies[2], None)
     )
     assert told.high - told.estimate > not_told.high - not_told.estimate
     X = np.random.default_rng(0).normal(size=(1600, 2))
     options = {"shift": "covariate", "X": X, "target_X": X[:400], "groups": copies[2]}
-    assert shifted_calibration_error(*copies[:2], **options, **FEW).effective_size > 1500
+    assert of_few(*copies[:2], **options).effective_size > 1500
 
 
 def test_another_classifier_tells_source_from_target():
@@ -239,7 +232,7 @@ def test_another_classifier_tells_source_from_target():
     other, *_ = of_features(0.7, 600, rng)
     tree = DecisionTreeClassifier(max_depth=3, random_state=0)
     options = {"shift": "covariate", "X": X, "target_X": other, "estimator": tree}
-    result = shifted_calibration_error(y, p, **options, **FEW)
+    result = of_few(y, p, **options)
     assert (result.pvalue, result.prevalences) == (None, None)
     assert np.corrcoef(result.weights, X[:, 0])[0, 1] > 0.5
 
@@ -301,29 +294,29 @@ def test_bad_input_is_refused_by_name(options, match):
         p = np.column_stack([1 - p, p])
         options = options | {"target_proba": p}
     with pytest.raises(ValueError, match=match):
-        shifted_calibration_error(y, p, **options, **FEW)
+        of_few(y, p, **options)
 
 
 def test_what_tells_nothing_of_prevalences_is_refused():
     y, p, target = draws(classes=5)
     with pytest.raises(ValueError, match=r"y_true holds 0 sample\(s\) of class"):
-        shifted_calibration_error(y % 4, p, target_proba=target, labels=range(5), **FEW)
+        of_few(y % 4, p, target_proba=target, labels=range(5))
     flat = np.full((400, 5), 0.2)
     with pytest.raises(ValueError, match="y_proba does not tell the classes apart"):
-        shifted_calibration_error(y, flat, target_proba=flat, **FEW)
+        of_few(y, flat, target_proba=flat)
     few = np.where(np.arange(400) < 12, 4, y % 4)
-    shifted_calibration_error(few, p, target_proba=target, **FEW)
+    of_few(few, p, target_proba=target)
     groups = np.repeat(np.arange(20), 20)
     with pytest.raises(ValueError, match=r"y_true holds 1 group\(s\) of class 4, too few"):
-        shifted_calibration_error(few, p, target_proba=target, groups=groups, **FEW)
+        of_few(few, p, target_proba=target, groups=groups)
     votes = np.eye(5)[y] * 3
     with pytest.raises(ValueError, match="Pass a row for each vote"):
-        shifted_calibration_error(votes, p, target_proba=target, **FEW)
+        of_few(votes, p, target_proba=target)
 
 
 def test_variances_over_resamples_are_those_of_reweighted_means():
     y, p, target = draws(200)
-    result = shifted_calibration_error(y, p, target_proba=target, **FEW)
+    result = of_few(y, p, target_proba=target)
     sample = shifted.read_sample(y, p)._replace(weight=result.weights)
     rng = np.random.default_rng(0)
     resampled = rng.uniform(size=(30, 200))
