@@ -214,7 +214,8 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         self.recalibrator_, self.classes_ = whole.recalibrator, whole.recalibrator.classes_
         self.n_features_in_ = self.recalibrator_.n_features_in_
         before, after = np.empty(len(y)), np.empty(len(y))
-        for train, test in _folds(data, self.cv, seed):
+        folds = data.groups.blocks(self.cv, seed)
+        for train, test in folds.split(np.arange(len(y)), groups=data.groups.codes):
             model, held_out = self._fit_model(data.take(train), seed), data.take(test)
             before[test] = model.log_odds(held_out.X)
             after[test] = model.corrected(before[test], held_out.columns)
@@ -474,13 +475,6 @@ def _offsets(segments, log_odds, happened, data) -> np.ndarray:
     mass = share / (share @ share)  # the effective sample size
     likelihood = TwoClasses(log_odds, _design(segments, data.columns), mass * happened, mass)
     return likelihood.mode()
-
-
-def _folds(data, cv, seed):
-    """Training and test rows of shuffled folds, which hold whole groups."""
-    rows = np.arange(len(data.y))
-    blocks = data.groups.blocks(cv, seed)
-    return blocks.split(rows, groups=data.groups.codes)
 
 
 def _comparison(before, after, happened, data) -> dict[str, LossComparison]:

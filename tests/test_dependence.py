@@ -22,10 +22,8 @@ from skcal.hypothesis_tests import (
     segment_test,
     skce_test,
 )
-from skcal.hypothesis_tests.comparison import _Projection
-from skcal.hypothesis_tests.comparison import (
-    _variance_by_dependence as _variance_by_dependence_of_pairs,
-)
+from skcal.hypothesis_tests.comparison import _variance_by_dependence as _variance_of_pairs
+from skcal.hypothesis_tests.comparison import _Vectors
 from skcal.hypothesis_tests.error_difference import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics import validation_measures
@@ -264,9 +262,9 @@ def test_a_comparison_knows_the_dependence(same):
         for labels, q in ((y, p), (other, p**2))
     )
     [first], [second] = a.problems(), b.problems()
-    projections = [_Projection(one, 2) for one in (a, b)]
-    found = _variance_by_dependence_of_pairs(*projections, weight, first, second)
-    values = [weight[:, None] * one.factors[0][0] for one in projections]
+    vectors = _Vectors(a, b, 2)
+    found = _variance_of_pairs(vectors, first, second)
+    values = [weight[:, None] * psi for psi, *_ in vectors.factors]
     m, k = (p + p**2) / 2, values[0].shape[1]
     laws = [
         in_one_group(first._replace(features=chance[:, None]))

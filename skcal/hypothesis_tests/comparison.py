@@ -210,12 +210,11 @@ def compare_calibration(
     difference = difference_of_errors(a, b) if a.notion.scalar else None
     a = a._replace(groups=a.groups.or_singles(a.weight))
     single, law = a.notion.single and not a.groups.independent, 0.0
-    parts = [one.problems()[0] for one in (a, b)] if single else []
     if method == "projection":
-        projections = _Projection(a, degree), _Projection(b, degree)
-        sums = _Vectors(*projections, a).sums()
+        vectors = _Vectors(a, b, degree)
+        sums = vectors.sums()
         if single:
-            law = _variance_by_dependence(*projections, a.weight, *parts)
+            law = _variance_by_dependence(vectors, a.problems()[0], b.problems()[0])
         name = f"paired projections on polynomials of degree {degree}"
     else:
         sums = _skce_sums(a, b, kernel, bandwidth)
@@ -310,20 +309,18 @@ def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
     return estimate, np.sqrt(n_groups / (n_groups - 1) * linear + 2 * square)
 
 
-def _variance_by_dependence(first, second, weight, a: Problem, b: Problem) -> float:
+def _variance_by_dependence(vectors: _Vectors, a: Problem, b: Problem) -> float:
     """Variance of the mean over pairs of groups by the law of the outcomes.
 
     With the vectors U of both models, signs S = ± and C, the covariance of Σ U, it is that of
     2 ⟨S E[Σ U], Σ U⟩, and 2 tr(S C S C), at most, of what is left where both are calibrated.
     """
-    groups: Any = a.groups
+    groups, weight, signs = a.groups, vectors.weight, vectors.signs
     if groups.strength == 0 and (weight == 1).all():  # what is seen will do
         return 0.0
-    vectors, residuals = zip(*(one.factors[0] for one in (first, second)), strict=True)
-    values = [weight[:, None] * psi for psi in vectors]
-    both = zip(values, residuals, strict=True)
-    total = np.hstack([value.T @ delta[:, 0] for value, delta in both])
-    signs = np.repeat([1.0, -1.0], [value.shape[1] for value in values])
+    values = [weight[:, None] * psi for psi, *_ in vectors.factors]
+    pairs_of = zip(values, vectors.factors, strict=True)
+    total = np.hstack([value.T @ delta[:, 0] for value, (_, delta, _) in pairs_of])
     if np.allclose(a.outcomes, b.outcomes):
         chance = (a.features[:, 0] + b.features[:, 0]) / 2
         covariance = groups.covariance(np.hstack(values), chance)
@@ -340,72 +337,40 @@ def _variance_by_dependence(first, second, weight, a: Problem, b: Problem) -> fl
     return (4 * max(linear, 0.0) + 2 * pairs) / (sizes.sum() ** 2 - sizes @ sizes) ** 2
 
 
-class _Projection:
-    """Vectors u_i with ⟨u_i, u_j⟩ = W_ij ⟨δ_i, δ_j⟩, made block by block."""
+class _Vectors:
+    """Vectors U of samples, w u of both classifiers, or their sums over groups, block by block.
 
-    def __init__(self, sample: Sample, degree: int):
-        self.n = len(sample.codes)
-        self.factors: list[Any] = []  # whitened polynomials and the residuals that they multiply
-        for problem in sample.problems():
-            if len(problem.weight) > 1:
-                self._add(problem, degree)
-        self.width = sum(psi.shape[1] * delta.shape[1] for psi, delta in self.factors)
+    ⟨u_i, u_j⟩ = W_ij ⟨δ_i, δ_j⟩, and h_gg' = Σ_k ±_k U_gk U_g'k, with + for the first classifier.
+    """
 
-    def _add(self, problem, degree):
+    def __init__(self, a: Sample, b: Sample, degree: int):
+        self.weight = self.sizes = a.weight
+        self.factors: list[Any] = []  # whitened polynomials, residuals that they multiply, and sign
+        for sample, sign in ((a, 1.0), (b, -1.0)):
+            for problem in sample.problems():
+                if len(problem.weight) > 1:
+                    self._add(problem, degree, sign)
+        widths = [psi.shape[1] * delta.shape[1] for psi, delta, _ in self.factors]
+        self.signs = np.repeat([sign for *_, sign in self.factors], widths)
+        self.of_groups, groups, n = None, a.groups, len(a.weight)
+        if groups.n_units(n) < n:
+            U = np.zeros((groups.n_groups, len(self.signs)))
+            for rows in self._blocks(n):
+                np.add.at(U, groups.codes[rows], self._of(rows))
+            self.of_groups, self.sizes = U, groups.sums(a.weight)
+
+    def _add(self, problem, degree, sign):
         X, m = problem.features, problem.features.shape[1]
         columns = [slice(0, m)] if m <= _SHARED_CLASSES else [slice(k, k + 1) for k in range(m)]
         for k in columns:
             curved = 1 if m > _MANY_CLASSES else degree
             psi = _whitened_polynomials(X[:, k], problem.weight, curved)
             # Samples of other problems (of "top-label") have vectors of zeros.
-            polynomials = np.zeros((self.n, psi.shape[1]))
-            residuals = np.zeros((self.n, problem.residuals[:, k].shape[1]))
+            polynomials = np.zeros((len(self.weight), psi.shape[1]))
+            residuals = np.zeros((len(self.weight), problem.residuals[:, k].shape[1]))
             polynomials[problem.rows] = psi / np.sqrt(problem.share)
             residuals[problem.rows] = problem.residuals[:, k]
-            self.factors.append((polynomials, residuals))
-
-    def block(self, rows: slice) -> np.ndarray:
-        """Return the vectors of some samples, (n_rows, width)."""
-        parts = [psi[rows, :, None] * delta[rows, None] for psi, delta in self.factors]
-        return np.hstack([part.reshape(len(part), -1) for part in parts])
-
-
-def _whitened_polynomials(X, weight, degree):
-    """The columns and polynomials of their mid-ranks, orthonormal over the weighted samples."""
-    n, share = len(X), weight / weight.sum()
-    centred = X - np.average(X, axis=0, weights=weight)
-    spread = np.sqrt(share @ centred**2)
-    lines = centred / np.where(spread > _ROUNDING, spread, np.inf)
-    ranks = np.column_stack([_mid_ranks(x, weight) for x in X.T])
-    curves = legvander(ranks, degree)[:, :, 1:].reshape(n, -1)
-    psi = np.hstack([np.ones((n, 1)), curves, lines])
-    eigenvalues, vectors = np.linalg.eigh(psi.T @ (share[:, None] * psi))
-    kept = eigenvalues > _DEPENDENT * eigenvalues[-1]
-    return psi @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
-
-
-def _mid_ranks(x, weight) -> np.ndarray:
-    """Ranks from -1 to 1: the weight of smaller values minus that of larger ones."""
-    _, place = np.unique(x, return_inverse=True)
-    mass = np.bincount(place, weight)
-    return ((2 * np.cumsum(mass) - mass) / mass.sum() - 1)[place]
-
-
-class _Vectors:
-    """Vectors U of samples, w u of both classifiers, or their sums over groups, block by block.
-
-    h_gg' = Σ_k ±_k U_gk U_g'k, with + for the first classifier and - for the second.
-    """
-
-    def __init__(self, a: _Projection, b: _Projection, sample: Sample):
-        self.parts, self.weight, self.sizes = (a, b), sample.weight, sample.weight
-        self.signs = np.repeat([1.0, -1.0], [a.width, b.width])
-        self.of_groups, groups = None, sample.groups
-        if groups.n_units(a.n) < a.n:
-            U = np.zeros((groups.n_groups, len(self.signs)))
-            for rows in self._blocks(a.n):
-                np.add.at(U, groups.codes[rows], self._of(rows))
-            self.of_groups, self.sizes = U, groups.sums(sample.weight)
+            self.factors.append((polynomials, residuals, sign))
 
     def _blocks(self, n):
         return row_blocks(n, 16 * len(self.signs), most=_BLOCK_BYTES)
@@ -413,7 +378,9 @@ class _Vectors:
     def _of(self, rows: slice) -> np.ndarray:
         if self.of_groups is not None:
             return self.of_groups[rows]
-        return self.weight[rows, None] * np.hstack([part.block(rows) for part in self.parts])
+        parts = [psi[rows, :, None] * delta[rows, None] for psi, delta, _ in self.factors]
+        vectors = np.hstack([part.reshape(len(part), -1) for part in parts])
+        return self.weight[rows, None] * vectors
 
     def sums(self) -> _PairSums:
         """Sums over pairs, without a pair; all 0 of the same predictions."""
@@ -436,6 +403,27 @@ class _Vectors:
             return _PairSums(self.sizes, np.zeros(n), 0.0, 0.0)
         mixed = by_size**2 @ signs - self.sizes**2 @ own
         return _PairSums(self.sizes, row_sums, float(squares), float(mixed))
+
+
+def _whitened_polynomials(X, weight, degree):
+    """The columns and polynomials of their mid-ranks, orthonormal over the weighted samples."""
+    n, share = len(X), weight / weight.sum()
+    centred = X - np.average(X, axis=0, weights=weight)
+    spread = np.sqrt(share @ centred**2)
+    lines = centred / np.where(spread > _ROUNDING, spread, np.inf)
+    ranks = np.column_stack([_mid_ranks(x, weight) for x in X.T])
+    curves = legvander(ranks, degree)[:, :, 1:].reshape(n, -1)
+    psi = np.hstack([np.ones((n, 1)), curves, lines])
+    eigenvalues, vectors = np.linalg.eigh(psi.T @ (share[:, None] * psi))
+    kept = eigenvalues > _DEPENDENT * eigenvalues[-1]
+    return psi @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
+
+
+def _mid_ranks(x, weight) -> np.ndarray:
+    """Ranks from -1 to 1: the weight of smaller values minus that of larger ones."""
+    _, place = np.unique(x, return_inverse=True)
+    mass = np.bincount(place, weight)
+    return ((2 * np.cumsum(mass) - mass) / mass.sum() - 1)[place]
 
 
 def _skce_sums(a: Sample, b: Sample, kernel, bandwidth) -> _PairSums:

@@ -35,6 +35,20 @@ def sample(notion="confidence", n=60, seed=0, n_classes=4):
     return (labels // 2, proba[:, :2].sum(axis=1)) if notion == "binary" else (labels, proba)
 
 
+def polynomial(X, Z):
+    """A kernel of the user."""
+    return (1 + X @ Z.T) ** 2
+
+
+def kernel_value(x, z, kernel, width):
+    """k(x, z) of two rows."""
+    if callable(kernel):
+        return kernel(x[None], z[None])[0, 0]
+    if kernel == "rbf":
+        return np.exp(-np.sum((x - z) ** 2) / (2 * width**2))
+    return np.exp(-np.sum(np.abs(x - z)) / (2 if len(x) > 1 else 1) / width)
+
+
 def single_problem(y, proba, notion, weight=None):
     """The one problem of a notion."""
     [problem] = read_sample(y, proba, notion=notion, sample_weight=weight).problems()

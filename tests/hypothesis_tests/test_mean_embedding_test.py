@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from calibrated_samples import sample, superclass
+from calibrated_samples import kernel_value, polynomial, sample, superclass
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2, f
 
@@ -15,19 +15,6 @@ pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:U
 
 SINGLE_PROBLEMS = ["binary", "confidence", "canonical", "top-2", superclass]
 COLUMNS = {"canonical": 4, "top-2": 3, superclass: 2}
-
-
-def polynomial(X, Z):
-    """A kernel of the user."""
-    return (1 + X @ Z.T) ** 2
-
-
-def value(x, t, kernel, width):
-    if callable(kernel):
-        return kernel(x[None], t[None])[0, 0]
-    if kernel == "rbf":
-        return np.exp(-np.sum((x - t) ** 2) / (2 * width**2))
-    return np.exp(-np.sum(np.abs(x - t)) / (2 if len(x) > 1 else 1) / width)
 
 
 def place(notion, n_locations=3):
@@ -50,7 +37,7 @@ def naive_terms(y, proba, notion, kernel, n_locations=3):
     [(x, residuals, *_)] = make_problems(proba, y, notion)
     points, columns = place(notion, n_locations)
     J, n = n_locations, len(x)
-    k = np.array([[value(a, t, kernel, 0.3) for t in points] for a in x])
+    k = np.array([[kernel_value(a, t, kernel, 0.3) for t in points] for a in x])
     terms = [[k[i, a] * residuals[i, columns[a]] for a in range(J)] for i in range(n)]
     V = np.zeros((J, J))
     for i in range(n):

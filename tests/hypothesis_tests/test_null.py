@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from calibrated_samples import sample, single_problem, superclass
+from calibrated_samples import polynomial, sample, single_problem, superclass
 from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
@@ -36,11 +36,6 @@ VECTOR_BINS = [
     {"strategy": "median-variance", "min_samples": 10},
 ]
 DISTANCES = ["auto", "total-variation", "euclidean", "sqeuclidean", "cityblock"]
-
-
-def polynomial(X, Z):
-    """A kernel of the user."""
-    return (1 + X @ Z.T) ** 2
 
 
 def problem_and_codes(notion, weighted=False, n=60):

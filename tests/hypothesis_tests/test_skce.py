@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from calibrated_samples import sample, single_problem, superclass
+from calibrated_samples import kernel_value, sample, single_problem, superclass
 from numpy.testing import assert_allclose
 from scipy.spatial.distance import pdist
 from scipy.stats import chi2, kstest, norm
@@ -37,22 +37,12 @@ def linear_kernel(X, Z):
     return X @ Z.T
 
 
-def kernel_of(name, width):
-    """k(x, z) of two rows."""
-    if callable(name):
-        return lambda x, z: name(x[None], z[None])[0, 0]
-    if name == "rbf":
-        return lambda x, z: np.exp(-np.sum((x - z) ** 2) / (2 * width**2))
-    return lambda x, z: np.exp(-np.sum(np.abs(x - z)) / (2 if len(x) > 1 else 1) / width)
-
-
 def h_matrix(y, proba, notion, kernel="laplacian", width=0.3, A=None):
     """h_ij = k(x_i, x_j) δ_iᵀ A δ_j, one pair at a time."""
     [(x, residuals, *_)] = make_problems(proba, y, notion)
     A = np.eye(x.shape[1]) if A is None else A
-    k, n = kernel_of(kernel, width), len(x)
-    h = [k(x[i], x[j]) * (residuals[i] @ A @ residuals[j]) for i, j in product(range(n), repeat=2)]
-    return np.reshape(h, (n, n))
+    h = [[kernel_value(a, b, kernel, width) for b in x] for a in x]
+    return np.array(h) * (residuals @ A @ residuals.T)
 
 
 # Distribution-free
