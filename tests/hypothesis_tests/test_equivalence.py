@@ -273,7 +273,6 @@ def test_certain_predictions_and_single_samples_have_bounds(error):
         ({"interval": (0.4, 0.2)}, "low ≤ high"),
         ({"interval": (0.9999, 1)}, "holds none of the predictions"),
         ({"limit": 1.5}, "limit"),
-        ({"error": "l2"}, "error"),
     ],
 )
 def test_what_has_no_bound_is_refused(options, match):

