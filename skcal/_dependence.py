@@ -125,14 +125,14 @@ class _Likelihood:
 
     def __call__(self, share) -> float:
         """Return the log-likelihood."""
-        own = (1 - share) * self.chance
-        gain = np.log1p(share / own)
+        alone = (1 - share) * self.chance
+        gain = np.log1p(share / alone)
         none = np.zeros(2 * len(self.starts))
         path = np.cumsum(np.concatenate([gain, -gain, none])[self.order])
         terms = self.length + path[self.kept]
         most = np.maximum.reduceat(terms, self.starts)
         sums = np.add.reduceat(np.exp(terms - most[self.group]), self.starts)
-        return float(np.log(own).sum() + (most + np.log(sums)).sum())
+        return float(np.log(alone).sum() + (most + np.log(sums)).sum())
 
 
 def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> Any:

@@ -263,7 +263,9 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
                 sample_weight=data.weight,
                 groups=data.groups.codes,
             )
-            significant = [rules_of[one.name] for one in test.segments if one.pvalue <= self.alpha]
+            significant = [
+                rules_of[segment.name] for segment in test.segments if segment.pvalue <= self.alpha
+            ]
             new = [rules for rules in significant if rules not in model.rules]
             if not new:
                 break

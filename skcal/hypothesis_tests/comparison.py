@@ -203,7 +203,7 @@ def compare_calibration(
         b = _read_second(second_y_true, y_proba_b, a, options)
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
-    a, b = (one._replace(weight=one.weight / one.weight.mean()) for one in (a, b))
+    a, b = (part._replace(weight=part.weight / part.weight.mean()) for part in (a, b))
     b = b._replace(groups=a.groups)
     surprises = max(sum(map(_surprises, sample.problems())) for sample in (a, b))
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
@@ -392,16 +392,16 @@ class _Vectors:
             products += U.T @ U
             total += U.sum(axis=0)
             by_size += self.sizes[rows] @ U
-        row_sums, own = np.empty(n), np.empty(n)
+        row_sums, diagonal = np.empty(n), np.empty(n)
         for rows in self._blocks(n):
             U = self._of(rows)
-            own[rows] = U**2 @ signs
-            row_sums[rows] = U @ (signs * total) - own[rows]
+            diagonal[rows] = U**2 @ signs
+            row_sums[rows] = U @ (signs * total) - diagonal[rows]
         terms = products**2 * np.outer(signs, signs)
-        squares = terms.sum() - own @ own
+        squares = terms.sum() - diagonal @ diagonal
         if squares <= _ROUNDING * np.abs(terms).sum():
             return _PairSums(self.sizes, np.zeros(n), 0.0, 0.0)
-        mixed = by_size**2 @ signs - self.sizes**2 @ own
+        mixed = by_size**2 @ signs - self.sizes**2 @ diagonal
         return _PairSums(self.sizes, row_sums, float(squares), float(mixed))
 
 

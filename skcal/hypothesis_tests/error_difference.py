@@ -90,13 +90,13 @@ def difference_of_errors(
     terms = terms[np.argsort(terms)] if first.groups.independent else terms
     variance = first.groups.larger_variance(float(terms @ terms), terms)
     variance = max(variance, _variance_by_dependence(*limits))
-    noise = np.mean([np.interp(_CROSSINGS, CHANGES, one.noise_means) for one in limits])
+    noise = np.mean([np.interp(_CROSSINGS, CHANGES, each.noise_means) for each in limits])
     z = limits[0].quantile((1 - confidence_level) / 2)
     half = z * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
     same_side = max(0.0, float(np.sign(estimate) * (first_sum - second_sum)))
     added = half + _OF_ADDED * max(0.0, abs(estimate) - same_side)
-    towards_0 = max(added, _turned_by_noise([one.bias for one in limits], z))
+    towards_0 = max(added, _turned_by_noise([each.bias for each in limits], z))
     low, high = (towards_0, half) if estimate > 0 else (half, towards_0)
     ends = max(estimate - low, -1.0), min(estimate + high, 1.0)
     return ErrorDifference(estimate, *ends, confidence_level)

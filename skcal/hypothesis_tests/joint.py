@@ -329,7 +329,9 @@ def joint_test(
     warn_if_few(n_resamples, len(filled), sample.groups)
     rng = check_random_state(random_state)
     statistics = [JointStatistics(problems[k]) for k in filled]
-    draws = draw_nulls(statistics, [one.problem for one in statistics], n_resamples, rng, n_jobs)
+    draws = draw_nulls(
+        statistics, [joint.problem for joint in statistics], n_resamples, rng, n_jobs
+    )
     tests = [_ProblemTest.of(*pair) for pair in zip(statistics, draws, strict=True)]
     pvalues = adjust_pvalues([min(test.adjusted.values()) for test in tests])
     names = dict.fromkeys(name for test in tests for name in test.adjusted)
@@ -340,8 +342,8 @@ def joint_test(
     sides, by_class = {}, sample.notion.by_class
     method = f"Combined p-value of several statistics, {level_of(sample)}"
     if len(tests) == 1:
-        told = {**adjusted, "bias": min(adjusted["bias"], adjusted.get("intercept", 1.0))}
-        sides = {name: side for name, side in tests[0].sides.items() if told[name] <= _LEVEL}
+        of_sides = {**adjusted, "bias": min(adjusted["bias"], adjusted.get("intercept", 1.0))}
+        sides = {name: side for name, side in tests[0].sides.items() if of_sides[name] <= _LEVEL}
     if by_class:
         method += f", Holm over {len(tests)} classes"
     nulls = np.stack([test.null for test in tests])
@@ -355,7 +357,7 @@ def joint_test(
         statistic_pvalues=adjusted,
         direction=sides.get("bias", ""),
         spread=sides.get("slope", ""),
-        n_impossible=sum(one.n_impossible for one in statistics),
+        n_impossible=sum(joint.n_impossible for joint in statistics),
         resolution=step,
         n_rounded=sum(map(n_moved, given, problems)),
         **of_classes(sample, filled, values, pvalues),
@@ -530,9 +532,9 @@ class JointStatistics:
         counts = np.stack(
             [np.bincount(self.cells * m + row, self.weight, n_cells * m) for row in codes]
         )
-        squares, own = self.squares[:, None], np.take_along_axis(X, codes.T, axis=1)
+        squares, drawn = self.squares[:, None], np.take_along_axis(X, codes.T, axis=1)
         # ‖e_c - x‖² = 1 + ‖x‖² - 2 x_c
-        squares = (squares * X**2).sum() + squares.sum() - 2 * (squares * own).sum(axis=0)
+        squares = (squares * X**2).sum() + squares.sum() - 2 * (squares * drawn).sum(axis=0)
         return counts.reshape(k, n_cells, m) - self.sums, squares
 
 

@@ -174,19 +174,18 @@ def monte_carlo_of(
 ) -> CalibrationTestResult:
     """The test of a sample; ``params`` are options of the statistic."""
     problems = nonempty(sample)
-    metric = STATISTICS[statistic] if isinstance(statistic, str) else statistic
+    metric: Any = statistic
+    name = getattr(statistic, "__name__", "statistic")
+    if isinstance(statistic, str):
+        metric, name = STATISTICS[statistic], statistic
     statistics = [prepare(metric, problem, params) for problem in problems]
     draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
-    return from_draws(sample, draws, f"Monte Carlo ({_statistic_name(statistic)})")
+    return from_draws(sample, draws, f"Monte Carlo ({name})")
 
 
 def nonempty(sample: Sample) -> list[Problem]:
     """Problems that hold samples."""
     return [problem for problem in sample.problems() if len(problem.weight)]
-
-
-def _statistic_name(statistic):
-    return statistic if isinstance(statistic, str) else getattr(statistic, "__name__", "statistic")
 
 
 class Draws(NamedTuple):

@@ -61,8 +61,8 @@ class DrawnSteps:
 
     def __init__(self, gaps: GapSums, seed: int = 0):
         cells = cells_of(gaps)
-        found = GapModels(cells).average(cells.sums)[1][cells.cell]
-        self.signal = np.bincount(gaps.coarse // _TOGETHER, gaps.at_points(gaps.weight) * found)
+        gap = GapModels(cells).average(cells.sums)[1][cells.cell]
+        self.signal = np.bincount(gaps.coarse // _TOGETHER, gaps.at_points(gaps.weight) * gap)
         variances = gaps.independent_steps[1]
         self.variances = np.bincount(np.arange(len(variances)) // _TOGETHER, variances)
         normal = np.random.default_rng(seed).standard_normal((_DRAWS, len(self.signal)))
@@ -82,19 +82,19 @@ def needed_for_calibration_error(
         DrawnSteps(gaps, seed if limits.divided else 0) for seed, gaps in enumerate(limits.parts)
     ]
     pairs = list(zip(limits.shares, drawn, strict=True))
-    total = sum(share * np.abs(one.signal).sum() for share, one in pairs)
+    total = sum(share * np.abs(steps.signal).sum() for share, steps in pairs)
     size = assumed / total if total > 0 else 0.0
     z, changes = limits.quantile(tail), list(CHANGES)
     unseen = np.log(1 / tail) * limits.typical_share
-    means = sum(share * noise_of_sums(one.variances)[0] for share, one in pairs)
-    fine = sum(share * noise_of_fine_sums(one.variances.sum()) for share, one in pairs)
+    means = sum(share * noise_of_sums(steps.variances)[0] for share, steps in pairs)
+    fine = sum(share * noise_of_fine_sums(steps.variances.sum()) for share, steps in pairs)
     missed = float(at_changes(np.asarray(fine - means), max_crossings))  # of signs within cells
 
     def high(n_samples):
         part = n / n_samples
         parts = [
-            share * largest_signed_sums(one(size, part), changes[-1])[changes]
-            for share, one in pairs
+            share * largest_signed_sums(steps(size, part), changes[-1])[changes]
+            for share, steps in pairs
         ]
         sums = np.sum(parts, axis=0)
         deviation = np.sqrt(part) * limits.deviation

@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult
 from skcal.metrics.statistic import outcome_rows
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration.scaling import MatrixScaling
-from skcal.sample import Sample, read_sample
+from skcal.sample import read_sample
 
 
 @validate_params(
@@ -131,8 +131,10 @@ def risk_test(
         train, test = next(split.split(sample.codes, groups=sample.groups.codes))
     alike = np.ptp(sample.weight) == 0
     weight = None if alike else sample.weight[train] / sample.weight[train].mean()
+    if function is None:
+        function = PlugIn(MatrixScaling(C=1.0 if sample.notion.scalar else 0.01))
     estimator = CalibrationErrorEstimator(
-        default_function(sample) if function is None else function,
+        function,
         notion=sample.notion,
         labels=range(len(sample.classes)) if sample.proba.ndim == 2 else [0, 1],
     ).fit(sample.proba[train], sample.happened[train], weight)
@@ -147,13 +149,6 @@ def risk_test(
     draws = draw_nulls(statistics, problems, n_resamples, rng, n_jobs)
     method = "risk on held-out samples by Monte Carlo"
     return replace(from_draws(held_out, draws, method), estimate=np.nan)
-
-
-def default_function(sample: Sample):
-    """Logistic recalibration, on the logit or on log-probabilities (matrix scaling)."""
-    if nonempty(sample)[0].features.shape[1] == 1:
-        return PlugIn(MatrixScaling())
-    return PlugIn(MatrixScaling(C=0.01))
 
 
 class _RiskGain:
@@ -172,10 +167,10 @@ class _RiskGain:
         self.phi = np.asarray(phi.toarray() if hasattr(phi, "toarray") else phi, dtype=np.float64)
         form = function.form_
         self.left = self.phi if form is None else np.asarray(self.phi @ form)
-        self.own = np.einsum("ij,ij->i", self.left, self.phi)
+        self.diagonal = np.einsum("ij,ij->i", self.left, self.phi)
         # Σ_ij w_i w_j h_ij² = tr(M S M S), S = ΦᵀWΦ
         product = self.left.T @ (self.weight[:, None] * self.phi)
-        self.squares = np.einsum("ij,ji->", product, product) - squares @ self.own**2
+        self.squares = np.einsum("ij,ji->", product, product) - squares @ self.diagonal**2
 
     def __call__(self, codes):
         if not self.pairs:
@@ -186,5 +181,5 @@ class _RiskGain:
         residuals = outcome_rows(codes, self.X.shape[1]) - self.X
         residuals = self.weight[:, None] * residuals
         inner = np.vdot(self.left.T @ residuals, self.phi.T @ residuals)
-        inner -= self.own @ np.einsum("ij,ij->i", residuals, residuals)
+        inner -= self.diagonal @ np.einsum("ij,ij->i", residuals, residuals)
         return (2 * inner - self.squares) / self.pairs

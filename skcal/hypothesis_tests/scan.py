@@ -124,15 +124,15 @@ class ScanTestResult(CalibrationTestResult):
         columns = ["predictions", "samples", "predicted", f"observed ({level} for all ranges)"]
         rows = [
             [
-                f"{one.outcome} {number(one.low)} to {number(one.high)}".strip(),
-                f"{one.n_samples:,}",
-                number(one.predicted),
-                f"{number(one.observed)} ({number(one.observed_low)} to "
-                f"{number(one.observed_high)})",
+                f"{part.outcome} {number(part.low)} to {number(part.high)}".strip(),
+                f"{part.n_samples:,}",
+                number(part.predicted),
+                f"{number(part.observed)} ({number(part.observed_low)} to "
+                f"{number(part.observed_high)})",
             ]
-            for one in self.ranges
+            for part in self.ranges
         ]
-        share = max(one.may_be_calibrated for one in self.ranges)
+        share = max(part.may_be_calibrated for part in self.ranges)
         some = f"up to {100 * share:.0f} % of the samples of a range may be calibrated"
         notes = [some] if share > _CALIBRATED else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
@@ -306,8 +306,8 @@ def scan_of(sample: Sample, confidence_level, n_resamples, rng, n_jobs=None) -> 
     bound = 0.0
     for k, scan, draw in zip(filled, scans, draws, strict=True):
         critical_value = max(_critical_value(null, level) for null in draw.snapped)
-        own, excess = scan.ranges(critical_value, draw.observed.min(), titles[k])
-        ranges, bound = ranges + own, bound + problems[k].share * excess
+        of_class, excess = scan.ranges(critical_value, draw.observed.min(), titles[k])
+        ranges, bound = ranges + of_class, bound + problems[k].share * excess
     by_class, values = sample.notion.by_class, [float(draw.observed[-1]) for draw in draws]
     return ScanTestResult(
         statistic=max(values),
@@ -426,11 +426,8 @@ class RangeScan:
             min(1.0, self._outside_of_core(k, chosen, gaps, minimal) + self._without_error(k, gaps))
             for k in chosen
         ]
-        rows = zip(*columns, strict=True)
-        found = [
-            ScanRange._make([*row, title, share]) for row, share in zip(rows, shares, strict=True)
-        ]
-        return found, float(bound)
+        rows = zip(*columns, [title] * len(chosen), shares, strict=True)
+        return [ScanRange(*row) for row in rows], float(bound)
 
     def _named(self, gaps, excess, critical_value) -> tuple[list[int], dict]:
         """Disjoint ranges in order less their ends, and the minimal significant ones of each side.
@@ -461,10 +458,10 @@ class RangeScan:
             chosen.append(best)
             scores[(first < end[best]) & (end > first[best])] = -np.inf
         joined: list[int] = []
-        for one in sorted(chosen, key=lambda k: first[k]):
-            if joined and end[joined[-1]] == first[one] and gaps[joined[-1]] * gaps[one] > 0:
-                one = int(number[first[joined.pop()], end[one]])
-            joined.append(one)
+        for k in sorted(chosen, key=lambda k: first[k]):
+            if joined and end[joined[-1]] == first[k] and gaps[joined[-1]] * gaps[k] > 0:
+                k = int(number[first[joined.pop()], end[k]])
+            joined.append(k)
         return joined, minimal
 
     def _outside_of_core(self, chosen, others, gaps, minimal) -> float:

@@ -132,10 +132,10 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     single = _one_hot(codes, len(rules))
     first = second = np.arange(len(rules))
     if order == 2:
-        one, other, size = _pairs(single, np.array(feature))
+        of_pair, other, size = _pairs(single, np.array(feature))
         large = size >= min_samples
         n_left_out += int(np.count_nonzero(~large))
-        first, second = np.append(first, one[large]), np.append(second, other[large])
+        first, second = np.append(first, of_pair[large]), np.append(second, other[large])
     of_segments = [
         tuple(rules[column] for column in dict.fromkeys(pair))
         for pair in zip(first.tolist(), second.tolist(), strict=True)

@@ -333,7 +333,8 @@ def segment_test(
         sample = sample.take(weighted)
         segments = segments.take(weighted)
     rng = check_random_state(random_state)
-    parts = _make_parts(_STATISTICS[statistic], sample, segments, min_samples, relative, rng)
+    kind = SegmentBias if statistic == "bias" else SegmentECE
+    parts = _make_parts(kind, sample, segments, min_samples, relative, rng)
     families = [parts] if sample.notion.joint_law else [[part] for part in parts]
     warn_if_few(n_resamples, len(families), sample.groups)
     tested = [step_down(family, n_resamples, rng, n_jobs) for family in families]
@@ -350,13 +351,13 @@ def segment_test(
     )
 
 
-def _make_parts(statistic, sample, segments, min_samples, relative, rng) -> list:
+def _make_parts(kind, sample, segments, min_samples, relative, rng) -> list:
     """The statistics of the problems that have segments."""
     titles = sample.notion.titles([str(label) for label in sample.classes.tolist()])
     parts = []
     for k, problem in enumerate(sample.problems()):
         outcome_titles = titles[k : k + 1] if sample.notion.scalar else titles
-        part = statistic(problem, segments, outcome_titles, min_samples, rng, relative)
+        part = kind(problem, segments, outcome_titles, min_samples, rng, relative)
         if len(part.n_samples):
             parts.append(part)
     if not parts:
@@ -572,6 +573,3 @@ def _exceedances(law, family, seeds, common, order, bar):
     largest = np.hstack(drawn)[:, order[::-1]]
     largest = np.maximum.accumulate(largest, axis=1)[:, ::-1]
     return np.count_nonzero(largest >= bar, axis=0), largest[:, 0]
-
-
-_STATISTICS = {"bias": SegmentBias, "ece": SegmentECE}
