@@ -66,7 +66,13 @@ def labelled_table(path, others, spared, options, dialect) -> Columns:
     def choose(header, place):
         needed = named if score is None else {**named, score: "--score"}
         _check_header(path, header, place, needed, label, dialect.sep)
-        shares = [] if soft is None else _columns_of_shares(path, header, place, soft)
+        shares = [k for k, name in enumerate(header) if _is_of_shares(name, soft)]
+        if soft is not None and not shares:
+            raise FileError(
+                f"{path}: {place} has no column that begins with {soft!r} (columns: "
+                f"{listed(header)}). Name a column of shares or votes of each class by what --soft "
+                "says, and the class."
+            )
         aside = {*named, *spared, label, *(header[k] for k in shares)}
         numbers = [k for k, name in enumerate(header) if name not in aside]
         texts = [header.index(name) for name in named if name in others or name == label]
@@ -83,20 +89,9 @@ def labelled_table(path, others, spared, options, dialect) -> Columns:
     return Columns(table, labels, classes, beside)
 
 
-def _columns_of_shares(path, header, place, soft) -> list[int]:
-    """The places of the columns whose names begin with ``soft``."""
-    columns = [k for k, name in enumerate(header) if _is_of_shares(name, soft)]
-    if not columns:
-        raise FileError(
-            f"{path}: {place} has no column that begins with {soft!r} (columns: {listed(header)}). "
-            "Name a column of shares or votes of each class by what --soft says, and the class."
-        )
-    return columns
-
-
-def _is_of_shares(name: str, soft: str) -> bool:
+def _is_of_shares(name: str, soft: str | None) -> bool:
     """Whether a column holds shares: its name is ``soft`` and a class."""
-    return name.startswith(soft) and name != soft
+    return soft is not None and name.startswith(soft) and name != soft
 
 
 def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
@@ -129,28 +124,6 @@ def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
     values = [text.strip() for text in texts.values]
     check_size(path, 4 * len(texts.codes) * max(map(len, values), default=0), max_bytes)
     return np.array(values, dtype=str)[np.asarray(texts.codes)]
-
-
-def _only_column(path, header, place, others) -> list[int]:
-    columns = [k for k, name in enumerate(header) if name not in others]
-    if len(columns) != 1:
-        raise FileError(
-            f"{path}: {place} has {len(columns)} columns that may be predictions (columns: "
-            f"{listed(header)}), the map reads one. Name the others by --ignore, that of the "
-            "labels by --label."
-        )
-    return columns
-
-
-def _columns_of_classes(path, header, place, classes) -> list[int]:
-    column_of = {name: column for column, name in enumerate(header)}
-    missing = [name for name in classes if name not in column_of]
-    if missing:
-        raise FileError(
-            f"{path}: {place} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
-            "column by each class of the predictions to fit to."
-        )
-    return [column_of[name] for name in classes]
 
 
 def _check_header(path, header, place, options, label=None, sep=",") -> None:
@@ -277,19 +250,28 @@ def unlabelled_table(path, classes, features, options, dialect):
     Its other columns are kept, so that they can be written again, and its features as texts.
     """
     score, soft = options.score, options.soft
-    aside = [options.label, *options.ignore, options.weight, options.groups, *features]
+    aside = {options.label, *options.ignore, options.weight, options.groups, *features}
 
     def choose(header, place):
-        named = dict.fromkeys(features, "--feature")
-        named |= {} if score is None else {score: "--score"}
+        named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
         _check_header(path, header, place, named, sep=dialect.sep)
-        texts = [header.index(name) for name in features]
-        if score is not None:
-            return [header.index(score)], texts
-        if classes is None:
-            shares = [] if soft is None else [name for name in header if _is_of_shares(name, soft)]
-            return _only_column(path, header, place, [*aside, *shares]), texts
-        return _columns_of_classes(path, header, place, classes), texts
+        place_of = {name: column for column, name in enumerate(header)}
+        names = classes if score is None else [score]
+        if names is None:
+            names = [name for name in header if not (name in aside or _is_of_shares(name, soft))]
+            if len(names) != 1:
+                raise FileError(
+                    f"{path}: {place} has {len(names)} columns that may be predictions (columns: "
+                    f"{listed(header)}), the map reads one. Name the others by --ignore, that of "
+                    "the labels by --label."
+                )
+        missing = [name for name in names if name not in place_of]
+        if missing:
+            raise FileError(
+                f"{path}: {place} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
+                "column by each class of the predictions to fit to."
+            )
+        return [place_of[name] for name in names], [place_of[name] for name in features]
 
     return read_table(path, options.max_bytes, choose, keep=True, dialect=dialect)
 

@@ -328,11 +328,9 @@ def _report_on(predictions, options, name, **more):
     dialect = dialect_of(options.file, options)
     with shown_progress(options):
         report = calibration_report(
-            predictions.labels,
-            predictions.proba,
+            **predictions.arguments,
             notion=_only_notion(options),
             by=columns or None,
-            **predictions.beside,
             segments=features_of(predictions.others, options.segments, dialect) or None,
             search=options.search,
             n_bins=options.bins,
@@ -358,12 +356,10 @@ def _report_on(predictions, options, name, **more):
 def _plot(options):
     _check_figure(options.out)
     predictions = _predictions_of(options)
-    proba, labels, classes = predictions[:3]
-    notion = _only_notion(options)
-    drawn = len(labels) * resolve_notion(notion, proba).values_per_row(len(classes))
+    notion = resolve_notion(_only_notion(options), predictions.proba)
+    drawn = len(predictions.labels) * notion.values_per_row(len(predictions.classes))
     display = ReliabilityDisplay.from_predictions(
-        labels,
-        proba,
+        **predictions.arguments,
         notion=notion,
         method=options.method,
         n_bins=options.bins or "auto",
@@ -371,7 +367,6 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples or default_resamples(drawn),
         random_state=options.seed,
-        **predictions.beside,
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )
@@ -391,10 +386,8 @@ def _test_calibration(options):
     n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
     results = [
         calibration_test(
-            predictions.labels,
-            predictions.proba,
+            **predictions.arguments,
             notion=notion,
-            **predictions.beside,
             n_resamples=n_resamples,
             random_state=options.seed,
             resolution=options.resolution,

@@ -183,7 +183,7 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         new = _new_rows(marks, known, predictions, options)
         if not new.any():
             return False, monitor
-        marks, predictions = marks[new], predictions.take(new, predictions.left_out)
+        marks, predictions = marks[new], predictions.take(new)
     monitor.update(predictions.proba, predictions.labels, groups=predictions.groups)
     known.batches = [*known.batches, digest, _in_order(marks)][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]

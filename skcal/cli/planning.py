@@ -40,13 +40,11 @@ def error_in_target(predictions: Predictions, notion, options) -> ShiftedCalibra
         pair = _numbers_of(predictions.others, there, options)
         more = {"shift": "covariate", "X": pair[0], "target_X": pair[1]}
     return shifted_calibration_error(
-        predictions.labels,
-        predictions.proba,
+        **predictions.arguments,
         target_proba=target,
         notion=notion,
         n_resamples=options.resamples,
         random_state=options.seed,
-        **predictions.beside,
         **more,
     )
 

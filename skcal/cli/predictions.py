@@ -84,17 +84,21 @@ class Predictions(NamedTuple):
         """What public functions take beside labels and predictions."""
         return {"labels": self.classes, "sample_weight": self.weight, "groups": self.groups}
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What public functions take of labels and predictions."""
+        return {"y_true": self.labels, "y_proba": self.proba, **self.beside}
+
     def sample(self, notion="auto", **options: Any) -> Sample:
         """Read the sample of a notion."""
         return read_sample(self.labels, self.proba, notion, **self.beside, **options)
 
-    def take(self, rows: np.ndarray, left_out: LeftOut | None = None) -> Predictions:
-        """Return some of the samples, with what is left out now."""
+    def take(self, rows: np.ndarray) -> Predictions:
+        """Return some of the samples."""
         return self._replace(
             proba=self.proba[rows],
             labels=self.labels[rows],
             others={name: values[rows] for name, values in self.others.items()},
-            left_out=left_out,
             weight=None if self.weight is None else self.weight[rows],
             groups=None if self.groups is None else self.groups[rows],
         )
@@ -196,11 +200,12 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
             if isinstance(labels, FileTable):
                 predictions = _check_shares(proba, table.names, labels, classes, pos_label)
             elif options.correct is not None:
-                predictions = _check_labels(proba, _read_right(labels), classes, None, _WRONG_RIGHT)
+                labels = _read_right(table, labels)
+                predictions = _check_labels(table, proba, labels, classes, None, _WRONG_RIGHT)
             else:
                 if pos_label is None and proba.ndim == 1 and table.header:
                     pos_label = _label_of(table.names[0], labels, known)
-                predictions = _check_labels(proba, labels, classes, pos_label, known)
+                predictions = _check_labels(table, proba, labels, classes, pos_label, known)
     weight = beside.get(options.weight)
     if weight is not None:
         weight = _read_weights(weight, options.weight, options)
@@ -345,7 +350,7 @@ def _left_out_of_both(first, second, first_name, second_name) -> list[Prediction
     if here is None or len(here.out) != len(there.out):
         return [first, second]
     return [
-        predictions.take(~left_out.out[~predictions.left_out.out], left_out)
+        predictions.take(~left_out.out[~predictions.left_out.out])._replace(left_out=left_out)
         for predictions, left_out in (
             (first, here.beside(there, first_name, second_name)),
             (second, there.beside(here, second_name, first_name)),
@@ -408,8 +413,6 @@ def errors_in_words_of(table: FileTable):
             remedy, options = "If these are percentages, pass --percent.", {"scale": PERCENT}
         elif error.kind == "logits":
             options = {"logits": True}
-        elif isinstance(error, _LabelError):
-            options = error.options
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
@@ -435,12 +438,12 @@ def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np
     return numbers if from_logits and keep_logits else proba
 
 
-def _check_labels(proba, labels, classes, pos_label, known) -> Predictions:
+def _check_labels(table, proba, labels, classes, pos_label, known) -> Predictions:
     if proba.ndim == 1 and classes is None:
-        labels, classes = _labels_of_one_column(labels, pos_label, known)
+        labels, classes = _labels_of_one_column(table, labels, pos_label, known)
     if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
         what = f", which is not one of the classes {listed(classes.tolist())}."
-        _refuse_other_labels(labels, classes.tolist(), what, _REMEDIES["classes"])
+        _refuse_other_labels(table, labels, classes.tolist(), what, _REMEDIES["classes"])
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     return _with_positive_last(Predictions(proba, classes[codes], classes), pos_label)
 
@@ -488,7 +491,7 @@ def _label_of(name, labels, known):
     return name if is_label else None
 
 
-def _labels_of_one_column(labels, pos_label, known):
+def _labels_of_one_column(table, labels, pos_label, known):
     """Labels of a single column, and the classes where they are known."""
     if known is not None and set(labels.tolist()) <= set(known.tolist()):
         return labels, known[::-1] if pos_label == str(known[0]) else known
@@ -509,30 +512,22 @@ def _labels_of_one_column(labels, pos_label, known):
         "positive one by --pos-label."
     )
     options = {"pos_label": likely[0]} if is_clear else {}
-    _refuse_other_labels(labels, [*_BINARY], ".", remedy, **options)
+    _refuse_other_labels(table, labels, [*_BINARY], ".", remedy, **options)
     return labels.astype(float).astype(int), None
 
 
-def _read_right(labels: np.ndarray) -> np.ndarray:
+def _read_right(table: FileTable, labels: np.ndarray) -> np.ndarray:
     """1 of right answers and 0 of wrong ones, of any of the words for that."""
     labels = labels.astype(str)
     words, codes = np.unique(labels, return_inverse=True)
     known = [word for word in words.tolist() if word.lower() in _RIGHT]
     remedy = "Write 1 or 0, true or false, yes or no, right or wrong."
-    _refuse_other_labels(labels, known, ", neither right nor wrong.", remedy)
+    _refuse_other_labels(table, labels, known, ", neither right nor wrong.", remedy)
     return np.array([_RIGHT[word.lower()] for word in known])[codes]
 
 
-class _LabelError(InputError):
-    """A label that has no column, and options with which the file can be read."""
-
-    def __init__(self, reason: str, remedy: str, row: int, **options: Any) -> None:
-        super().__init__("label", reason, remedy, row=row)
-        self.options = options
-
-
 def _refuse_other_labels(
-    labels: np.ndarray, known: Sequence[str], what: str, remedy: str, **options: Any
+    table: FileTable, labels, known: Sequence[str], what: str, remedy: str, **options: Any
 ) -> None:
     """Raise where texts are not among the known labels, with what would leave out the others."""
     wrong = ~np.isin(labels, known)
@@ -547,4 +542,5 @@ def _refuse_other_labels(
         remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
         remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
         options = {"drop_label": others}
-    raise _LabelError(f"is {label!r}{what}", remedy, row, **options)
+    place = f"{table.path}: label {table.words_for_row(row)}"
+    raise FileError(f"{place} is {label!r}{what} {remedy}", **options)

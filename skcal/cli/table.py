@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import zipfile
 import zlib
 from collections.abc import Collection, Sequence
@@ -24,7 +26,6 @@ from skcal.cli.text import (
     holds_records,
     require_cells,
     write_records,
-    write_rows,
 )
 
 _COMMAS = Dialect()
@@ -172,7 +173,11 @@ def _write_text(file, table, numbers):
     }
     for name, texts in table.texts.items():
         cells[name] = map(texts.values.__getitem__, texts.codes)
-    write_rows(file, table.header, cells, table.dialect)
+    text = io.TextIOWrapper(file, encoding=table.dialect.encoding, newline="", write_through=True)
+    writer = csv.writer(text, delimiter=table.dialect.sep)
+    writer.writerow(table.header)
+    writer.writerows(zip(*(cells[name] for name in table.header), strict=True))
+    text.detach()  # the file stays open
 
 
 def kind_of(path) -> str:

@@ -309,25 +309,6 @@ def require_cells(path, columns, rows) -> None:
         )
 
 
-def write_rows(file, header, cells, dialect: Dialect) -> None:
-    """Write a table as text.
-
-    Parameters
-    ----------
-    file : file object
-        Of bytes; it stays open.
-    header : sequence of str
-    cells : mapping of str to iterable of str
-        The fields of each column.
-    dialect : Dialect
-    """
-    text = io.TextIOWrapper(file, encoding=dialect.encoding, newline="", write_through=True)
-    writer = csv.writer(text, delimiter=dialect.sep)
-    writer.writerow(header)
-    writer.writerows(zip(*(cells[name] for name in header), strict=True))
-    text.detach()
-
-
 def write_records(file, records, names, numbers, dialect: Dialect) -> None:
     """Write objects of JSON, one a line, with other numbers in place of some of their own.
 
