@@ -10,7 +10,7 @@ import pytest
 from report_cases import CANDIDATES
 
 from skcal import CalibrationErrorSearchCV, Zero
-from skcal.cli import commands, evaluate
+from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.evaluate import ProgressLine, progress_in_words
 from skcal.hypothesis_tests import calibration_test
@@ -141,19 +141,21 @@ def test_progress_is_shown_in_a_terminal_alone(npz, capsys, monkeypatch, command
 
 
 def test_the_demonstration_answers_for_two_classifiers(capsys, monkeypatch):
-    models = list(evaluate.demonstration(0))
-    monkeypatch.setattr(commands, "demonstration", lambda seed: models)
-    assert main(["--json"]) == 0
-    answers = [report["answers"] for report in json.loads(capsys.readouterr().out)]
-    assert [answer["title"] for [answer] in answers] == [
-        "Overconfident: large",
-        "Underconfident: large",
-    ]
-    assert all(answer["gain"]["helps"] for [answer] in answers)
+    reports, answer = [], commands.evaluate
+    monkeypatch.setattr(
+        commands, "evaluate", lambda *given: reports.append(answer(*given)) or reports[-1]
+    )
     assert main([]) == 0
     printed = capsys.readouterr().out
     assert printed.splitlines()[2] == "MISCALIBRATED: overconfident, large."
     assert "--max-error" not in printed  # which it does not have
+    monkeypatch.setattr(commands, "evaluate", lambda *_: reports.pop(0))
+    monkeypatch.setattr(commands, "demonstration", lambda seed: [("model", None)] * 2)
+    assert main(["--json"]) == 0
+    answers = [report["answers"] for report in json.loads(capsys.readouterr().out)]
+    titles = [answer["title"] for [answer] in answers]
+    assert titles == ["Overconfident: large", "Underconfident: large"]
+    assert all(answer["gain"]["helps"] for [answer] in answers)
 
 
 def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path, capsys):

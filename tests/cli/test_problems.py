@@ -217,7 +217,7 @@ def records(columns):
 
 
 @pytest.mark.parametrize("source", ["a.jsonl", "a.jsonl.gz", "-"])
-def test_objects_of_json_are_read_as_tables_are(source, tmp_path, run, monkeypatch):
+def test_objects_of_json_are_read_as_tables_are(source, tmp_path, monkeypatch):
     write_table(tmp_path / "a.csv", {k: samples()[k] for k in ("risk", "label", "sex")})
     lines = "\n".join(json.dumps(record) for record in records(samples())) + "\n"
     if source == "-":
@@ -226,11 +226,11 @@ def test_objects_of_json_are_read_as_tables_are(source, tmp_path, run, monkeypat
         packed = gzip.compress(lines.encode()) if source.endswith("gz") else lines.encode()
         (tmp_path / source).write_bytes(packed)
         source = tmp_path / source
-    options = ["--score", "risk", *FEW, "--json"]
-    found = json.loads(run("report", source, "--by", "about.sex", *options))
-    expected = json.loads(run("report", tmp_path / "a.csv", "--by", "sex", *options))
-    assert found["overall"]["scores"] == expected["overall"]["scores"]
-    assert [part["name"] for part in found["subgroups"]] == ["about.sex = F", "about.sex = M"]
+    found = read_predictions(source, score="risk", by=["about.sex"])
+    expected = read_predictions(tmp_path / "a.csv", score="risk", by=["sex"])
+    assert found.proba.tolist() == expected.proba.tolist()
+    assert found.labels.tolist() == expected.labels.tolist()
+    assert found.others["about.sex"].tolist() == expected.others["sex"].tolist()
 
 
 def test_recalibrated_objects_of_json_keep_what_else_they_hold(tmp_path, run):
