@@ -161,9 +161,6 @@ class CalibrationAccumulator(BaseEstimator):
         else:
             refuse_another_order({"y_proba": y_proba, "sample_weight": sample_weight})
             part._read(list(array_chunks(y_true, y_proba, sample_weight)))
-        if not hasattr(self, "_table"):
-            self._adopt(part)
-            return self
         return self.merge(part)
 
     def _empty(self) -> CalibrationAccumulator:
@@ -223,7 +220,8 @@ class CalibrationAccumulator(BaseEstimator):
         if not hasattr(other, "_table"):
             return self
         if not hasattr(self, "_table"):
-            other._columns.require_options(self.notion, self.labels, self.from_logits)
+            options = self.notion, self.labels, self.pos_label, self.from_logits
+            other._columns.require_options(*options)
             self._adopt(other)
             return self
         self._columns.require(other._columns)

@@ -166,11 +166,18 @@ class Columns:
         keep = slice(None) if weight.all() else weight > 0
         return sample.take(keep, (sample.weight * weight)[keep])
 
-    def require_options(self, notion, labels, from_logits) -> None:
+    def require_options(self, notion, labels, pos_label, from_logits) -> None:
         """Raise unless the options of an accumulator without samples fit."""
         notion = resolve_notion(notion, np.zeros((1, *self.shape)))
         labels = self.labels if labels is None else np.asarray(labels).tolist()
-        self.require(replace(self, notion=notion, labels=labels, from_logits=from_logits))
+        if pos_label is None:
+            pos_label = self.pos_label
+        elif not self.shape:
+            labels, pos_label = [*(set(labels) - {pos_label}), pos_label], None
+        elif pos_label != labels[0]:
+            pos_label = None
+        options = {"labels": labels, "pos_label": pos_label, "from_logits": from_logits}
+        self.require(replace(self, notion=notion, **options))
 
     def require(self, other: Columns) -> None:
         """Raise unless another accumulator's columns mean the same."""

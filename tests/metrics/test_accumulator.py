@@ -315,6 +315,10 @@ def test_the_positive_class_is_that_of_the_functions(labels, pos_label, two_colu
     accumulator = CalibrationAccumulator(**options, n_bins=N_BINS)
     accumulate(accumulator, 25, y, proba)
     assert_equal_at_once(accumulator, y, proba, **options)
+    assert_same_sums(CalibrationAccumulator(**options, n_bins=N_BINS) + accumulator, accumulator, 0)
+    options["pos_label"] = {"no": "yes", "yes": "no"}[pos_label]
+    with pytest.raises(ValueError, match=r"different (labels|pos_label)"):
+        CalibrationAccumulator(**options, n_bins=N_BINS).merge(accumulator)
 
 
 def test_a_first_chunk_of_one_class_needs_the_name_of_the_other():
