@@ -280,16 +280,16 @@ class PlugInSums:
         """Add φ (n_rows, m) of every function at some of the samples."""
         root = np.sqrt(weight)
         weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
-        own, cross, square = [], [], []
+        gaps, cross, square = [], [], []
         for phi in phis:
             gap = weight * (norms - rowwise_dot(phi, phi))
             phi = times_rows(phi, root)
-            own.append(gap @ gap)
+            gaps.append(gap @ gap)
             cross.append(phi.T @ weighted)
             square.append(phi.T @ phi)
         self._weight.append(weight)
         self._residuals = self._residuals + weighted.T @ weighted
-        self._own = self._own + np.array(own)
+        self._own = self._own + np.array(gaps)
         self._cross, self._square = self._cross + np.array(cross), self._square + np.array(square)
 
     def risks(self) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from inspect import Parameter, signature
 from typing import Self
 
@@ -56,9 +56,7 @@ class BilinearFunction(BaseEstimator, ABC):
 
     def __init_subclass__(cls, **options):
         super().__init_subclass__(**options)
-        takes = signature(cls.fit).parameters
-        any_option = any(taken.kind is Parameter.VAR_KEYWORD for taken in takes.values())
-        if "sample_weight" not in takes and not any_option:
+        if not takes_weight(cls.fit):
             raise TypeError(
                 f"{cls.__name__}.fit does not take sample_weight, which searches and estimators "
                 "pass. Define fit(self, X, y, sample_weight=None)."
@@ -284,6 +282,14 @@ class BlockFits(ABC):
     def finer(self) -> BlockFits:
         """Return fits of twice the accuracy, where there are coarser ones."""
         raise NotImplementedError
+
+
+def takes_weight(fit: Callable) -> bool:
+    """Whether a method ``fit`` takes ``sample_weight``."""
+    parameters = signature(fit).parameters
+    return "sample_weight" in parameters or any(
+        parameter.kind is Parameter.VAR_KEYWORD for parameter in parameters.values()
+    )
 
 
 def read_feature_map(function: BilinearFunction, X) -> np.ndarray | sparse.sparray:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any, Self
 
 import numpy as np
@@ -16,7 +15,7 @@ from sklearn.utils import get_tags
 from skcal._labels import rows_of_shares
 from skcal._sklearn_compat import HasMethods, StrOptions, _fit_context
 from skcal._validation import InputError, check_unit_interval
-from skcal.functions.base import BilinearFunction, recover_outcomes
+from skcal.functions.base import BilinearFunction, recover_outcomes, takes_weight
 
 
 class Zero(BilinearFunction):
@@ -306,7 +305,7 @@ def _fit(estimator, X, y, weight):
     if (weight == 1).all():
         return estimator.fit(X, y)
     name, inner = _weight_keyword(estimator)
-    if not _takes_weight(inner):
+    if not takes_weight(inner.fit):
         raise ValueError(
             f"sample_weight was given, but {type(inner).__name__}.fit does not take it. "
             "Choose another estimator or leave sample_weight out."
@@ -324,10 +323,3 @@ def _weight_keyword(estimator):
         name, inner = _weight_keyword(final)
         return f"{step}__{name}", inner
     return "sample_weight", estimator
-
-
-def _takes_weight(estimator) -> bool:
-    parameters = inspect.signature(estimator.fit).parameters
-    return "sample_weight" in parameters or any(
-        parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()
-    )

@@ -30,7 +30,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.sparse import csr_array, hstack
@@ -133,9 +133,7 @@ class _Candidate(NamedTuple):
     sums: Any = None  # GroupSums, of groups
 
 
-def adaptive_squared_error(
-    data: Problems, corrections: Sequence[np.ndarray], partitions: Partitions | None = None
-) -> SquaredError:
+def adaptive_squared_error(data: Problems, corrections: Sequence[np.ndarray]) -> SquaredError:
     """Estimate the squared calibration error of a notion, the sum over its problems.
 
     Where the predictions are calibrated, the value is 0 more often than not.
@@ -146,8 +144,6 @@ def adaptive_squared_error(
         Problems, whose samples, all of positive weight, are counted by weight.
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
         ĝ(x_i) of a function that was fitted without sample i.
-    partitions : list of (str, list of ndarray), default=None
-        What :func:`partitions_of` yields, if it is known.
 
     Returns
     -------
@@ -157,7 +153,7 @@ def adaptive_squared_error(
     -----
     O(n (m² + log n)) time for n samples and residuals of m columns (m = 1: n log n).
     """
-    candidates = list(candidates_of(data, corrections, partitions))
+    candidates = list(candidates_of(data, corrections))
     known = [c for c in candidates if c.variance > 0] or candidates
     values, deviations = np.array([(c.value, c.variance**0.5) for c in known]).T
     near, best = near_best(values, deviations)
@@ -207,9 +203,9 @@ def shrunk_value(value, z):
 # The candidates
 
 
-def candidates_of(data: Problems, corrections, partitions=None) -> Iterator[_Candidate]:
+def candidates_of(data: Problems, corrections) -> Iterator[_Candidate]:
     """Return all candidates; of groups no variance is less than that of the sums over groups."""
-    for name, cells in partitions_of(data) if partitions is None else partitions:
+    for name, cells in partitions_of(data):
         pairs = _pairs_in_cells(data, cells)._replace(name=name)
         if name == WHOLE:
             whole = _product("product", data, corrections)
@@ -225,9 +221,6 @@ def candidates_of(data: Problems, corrections, partitions=None) -> Iterator[_Can
                 pairs.influence + rest.influence,
                 sums=pairs.sums and GroupSums(pairs.sums.vectors, rest.sums.terms),
             )
-
-
-Partitions: TypeAlias = list[tuple[str, list[np.ndarray]]]
 
 
 def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
@@ -306,16 +299,16 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         coordinate = (variance >= largest * (1 - _ROUNDING)).argmax(axis=1)
         value = X[np.arange(len(X)), coordinate[cell]].astype(np.float64)
         order = np.lexsort((value, cell))
-    value, own = value[order], cell[order]
-    below = np.cumsum(weight[order]) - (np.cumsum(mass) - mass)[own]
-    ends = np.flatnonzero((own[1:] == own[:-1]) & (value[1:] > value[:-1]))
-    miss = np.round(np.abs(below[ends] / mass[own[ends]] - 0.5) / _ROUNDING)
-    ends = ends[np.lexsort((miss, own[ends]))]
+    value, ordered = value[order], cell[order]
+    below = np.cumsum(weight[order]) - (np.cumsum(mass) - mass)[ordered]
+    ends = np.flatnonzero((ordered[1:] == ordered[:-1]) & (value[1:] > value[:-1]))
+    miss = np.round(np.abs(below[ends] / mass[ordered[ends]] - 0.5) / _ROUNDING)
+    ends = ends[np.lexsort((miss, ordered[ends]))]
     cut = np.full(len(mass), np.inf)
-    halved, first = np.unique(own[ends], return_index=True)
+    halved, first = np.unique(ordered[ends], return_index=True)
     cut[halved] = value[ends[first]]
     upper = np.zeros(len(X), dtype=np.intp)
-    upper[order] = value > cut[own]
+    upper[order] = value > cut[ordered]
     halves = 2 * cell + upper
     return (np.cumsum(np.bincount(halves) > 0) - 1)[halves]
 

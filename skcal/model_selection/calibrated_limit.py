@@ -9,7 +9,6 @@ import numpy as np
 from skcal._matrices import rowwise_dot
 from skcal.model_selection.adaptive import (
     WHOLE,
-    Partitions,
     SquaredError,
     candidates_of,
     largest_z,
@@ -32,7 +31,6 @@ def calibrated_limit(
     data: Problems,
     corrections: Sequence[np.ndarray],
     estimate: SquaredError,
-    partitions: Partitions | None = None,
 ) -> float:
     """The 95 % quantile of the estimate if the predictions are calibrated.
 
@@ -47,8 +45,6 @@ def calibrated_limit(
     corrections : sequence of ndarray of shape (n_rows, m), one a problem
     estimate : SquaredError
         The estimate by these corrections.
-    partitions : list of (str, list of ndarray), default=None
-        Those of the estimate, if they are known.
 
     Returns
     -------
@@ -64,10 +60,8 @@ def calibrated_limit(
     known = deviations > 0
     if not known.any():
         return 0.0
-    partitions = list(partitions_of(data)) if partitions is None else partitions
     laws = [_redrawn] if data.groups.independent else [_redrawn, _flipped]
-    sample = data, corrections, partitions
-    return max(_limit_of(law(*sample)[:, known], deviations[known]) for law in laws)
+    return max(_limit_of(law(data, corrections)[:, known], deviations[known]) for law in laws)
 
 
 def _limit_of(values, deviations) -> float:
@@ -77,19 +71,19 @@ def _limit_of(values, deviations) -> float:
     return float(max(np.quantile(shrunk, _LEVEL), 0.0))
 
 
-def _flipped(data: Problems, corrections, partitions) -> np.ndarray:
+def _flipped(data: Problems, corrections) -> np.ndarray:
     """The values of all candidates where groups keep or change the signs of their residuals."""
     signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, data.groups.n_groups))
-    candidates = candidates_of(data, corrections, partitions)
+    candidates = candidates_of(data, corrections)
     return np.stack([candidate.sums.flipped(signs) for candidate in candidates], axis=1)
 
 
-def _redrawn(data: Problems, corrections, partitions) -> np.ndarray:
+def _redrawn(data: Problems, corrections) -> np.ndarray:
     """The values of all candidates, as in their estimates, under redrawn outcomes, a row a draw."""
     rng, n = np.random.default_rng(0), len(data.weight)
     cost = n * max(1, data.parts[0].features.shape[1] / 100)
     n_draws = int(np.clip(_OUTCOMES / cost, 100, _DRAWS))
-    names, cells_of_parts = zip(*partitions, strict=True)
+    names, cells_of_parts = zip(*partitions_of(data), strict=True)
     parts = [
         _RedrawnProblem(part, correction, names, [cells[k] for cells in cells_of_parts])
         for k, (part, correction) in enumerate(zip(data.parts, corrections, strict=True))

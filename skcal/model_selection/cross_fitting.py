@@ -13,7 +13,7 @@ import numpy as np
 
 from skcal._running import over_jobs
 from skcal.functions import BilinearFunction, Zero
-from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error, partitions_of
+from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
 from skcal.model_selection.calibrated_limit import calibrated_limit
 from skcal.model_selection.engine import Fit, corrections, excess, plug_in
 from skcal.model_selection.estimates import OneStepEstimate, one_step
@@ -185,15 +185,14 @@ class CrossFit:
         says_something = any(correction.any() for correction in gathered)  # else 0 ± 0
         shares = [data.weight[result.outer.test].sum() for result in results]
         means = [result.plug_ins.mean() for result in results]
-        partitions = list(partitions_of(tested_data))
-        squared_error = adaptive_squared_error(tested_data, gathered, partitions)
+        squared_error = adaptive_squared_error(tested_data, gathered)
         return cls(
             data=tested_data,
             corrections=gathered,
             squared_error=squared_error,
             one_step=one_step(gathered, tested_data) if known and says_something else None,
             plug_in=float(np.average(means, weights=shares)),
-            calibrated_up_to=calibrated_limit(tested_data, gathered, squared_error, partitions),
+            calibrated_up_to=calibrated_limit(tested_data, gathered, squared_error),
         )
 
 

@@ -118,7 +118,10 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     shown = "no evidence of miscalibration"
     if facts["pvalue"] <= 1 - _LEVEL:
         shown = "significantly miscalibrated"
-    below = "; below the calibration error only by noise" if rms < _least(headline) else ""
+    # The RMS error of the population is never below the calibration error.
+    below = "; below the calibration error only by noise"
+    if headline is None or rms >= headline["estimate"]:
+        below = ""
     lines += [
         ("verdict", f"{shown} ({pvalue_text(facts['pvalue'], facts['smallest_pvalue'])})"),
         (
@@ -136,11 +139,6 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
         return [*lines, ("one-step", "none: no candidate estimates the residual itself")]
     lines += _one_step_lines(facts["one_step"])
     return lines + _lower_bound(facts)
-
-
-def _least(headline) -> float:
-    """The calibration error, which the RMS error of the population is never below."""
-    return headline["estimate"] if headline else 0.0
 
 
 def _one_step_lines(fact) -> list[tuple[str, str]]:

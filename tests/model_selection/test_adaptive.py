@@ -10,7 +10,7 @@ from notion_cases import every_notion
 from numpy.testing import assert_allclose
 
 from skcal.model_selection import calibrated_limit as calibrated_limit_module
-from skcal.model_selection.adaptive import adaptive_squared_error, partitions_of
+from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.calibrated_limit import calibrated_limit
 from skcal.notions import Problem, Problems, make_problems, resolve_notion
 
@@ -172,8 +172,7 @@ def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
     """Outcomes as the simulation draws them, made into residuals of the same problems."""
     monkeypatch.setattr(calibrated_limit_module, "_TOGETHER", 10_000)
     data, corrections = made(notion, weighted=True)
-    partitions = list(partitions_of(data))
-    values = calibrated_limit_module._redrawn(data, corrections, partitions)
+    values = calibrated_limit_module._redrawn(data, corrections)
     parts = [part for part in data.parts if len(part.weight)]
     rng, share = np.random.default_rng(0), data.share_samples
     several = list(calibrated_limit_module._outcomes(parts, rng, len(values), share))
