@@ -97,7 +97,7 @@ def test_two_step_is_sklearns_weighted_kernel_ridge(rng, options):
 # Low rank
 
 
-@pytest.mark.parametrize("tol", [1e-2, 1e-4, 1e-6, 1e-8, 1e-10])
+@pytest.mark.parametrize("tol", [1e-2, 1e-6, 1e-10])
 def test_error_of_the_factor_is_what_tol_allows(rng, tol):
     """Perturbation bounds for K - K̃ of trace ≤ n tol, k(x, x) = 1: n tol on training samples,
     but its root for an unseen point, whose k(z) the factor misses by up to √(n tol)."""

@@ -141,19 +141,6 @@ def test_the_labels_of_a_block_do_not_choose_the_rank_that_tests_it(monkeypatch,
     assert_array_equal(one.corrections[0], same.corrections[0])
 
 
-def test_settings_of_one_kernel_share_work_and_those_of_others_do_not():
-    proba, y = data()
-    grid = {"alpha": [1e-3, 1e-1], "gamma": [0.5, 2.0]}
-    both = [(KroneckerKernelRidge(), grid), (TwoStepKernelRidge(), {"alpha": [1e-2]})]
-    options = {"notion": "canonical", "cv": 4, "random_state": 0}
-    search = CalibrationErrorSearchCV(both, **options).fit(proba, y)
-    for family in search.families_:
-        for setting, scores in zip(family.settings, family.column_scores, strict=True):
-            alone = clone(family.function).set_params(**setting)
-            found = CalibrationErrorSearchCV([alone], **options).fit(proba, y).families_[0]
-            assert_allclose(scores, found.column_scores[0], rtol=1e-10)
-
-
 @pytest.mark.filterwarnings("ignore:Class .* is predicted for fewer than 2 samples")
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_class_may_not_be_predicted_in_a_block(weighted):

@@ -212,17 +212,6 @@ def test_a_missing_one_step_says_why(split):
     assert re.match(r"KroneckerKernelRidge has no residual.* TwoStep", str(caught.value.__cause__))
 
 
-def test_one_step_bounds_are_normal_quantiles(split):
-    train, test = split("confidence")
-    fitted = CalibrationErrorEstimator(Binning(5), "confidence").fit(*train)
-    estimate = fitted.one_step(*test)
-    half = 1.959963984540054 * estimate.standard_error  # Φ⁻¹(0.975)
-    interval = estimate.confidence_interval(0.95)
-    assert_allclose(interval, [estimate.value - half, estimate.value + half], rtol=1e-12)
-    bound = estimate.lower_confidence_bound(0.95)
-    assert_allclose(bound, estimate.value - 1.6448536269514722 * estimate.standard_error)
-
-
 def test_the_default_function_is_kronecker_kernel_ridge(split):
     train, test = split("canonical")
     one = CalibrationErrorEstimator(notion="canonical").fit(*train)

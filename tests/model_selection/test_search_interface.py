@@ -225,7 +225,7 @@ def test_a_class_of_weight_0_in_a_training_fold_counts_as_absent(data):
         make(notion="canonical").fit(P, y, weight)
 
 
-@pytest.mark.parametrize("notion", ["canonical", "confidence", "top-label", "classwise", "top-2"])
+@pytest.mark.parametrize("notion", ["canonical", "top-label", "top-2"])
 def test_candidates_that_need_outcomes_find_them_under_every_notion(data, notion):
     plug_ins = [PlugIn(LogisticRegression()), PlugIn(TemperatureScaling())]
     candidates = [DirichletKernelDensity(), Binning(3, debias="labels"), *plug_ins]
