@@ -13,6 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._selection import shown_name
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
     InputError,
@@ -281,8 +282,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
 def known_maps(cls):
     """Maps of the package that are a class or derived from it, by name."""
-    own = cls._formula and cls.__module__.startswith("skcal.recalibration.")
-    known = {cls.__name__: cls} if own else {}
+    is_known = cls._formula and cls.__module__.startswith("skcal.recalibration.")
+    known = {cls.__name__: cls} if is_known else {}
     for derived in cls.__subclasses__():
         known |= known_maps(derived)
     return known
@@ -368,6 +369,10 @@ class Smoothed(RecalibrationMap):
             reason = "has from_logits=True, but is fitted to probabilities."
             raise InputError("estimator", reason, "Pass from_logits=True to Smoothed instead.")
         self.estimator_ = clone(self.estimator).fit(self._smooth(z), codes, weight)
+
+    @property
+    def _shown_name(self):
+        return f"Smoothed {shown_name(self.estimator)}"
 
     def _smooth(self, z):
         p = expit(z) if z.shape[1] == 1 else np.exp(z)

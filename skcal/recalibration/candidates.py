@@ -62,13 +62,6 @@ class MapCandidate:
     maps: list
 
 
-def map_name(estimator) -> str:
-    """Name of a map for tables."""
-    if isinstance(estimator, Smoothed):
-        return f"Smoothed {map_name(estimator.estimator)}"
-    return shown_name(estimator)
-
-
 _REMEDY = (
     "Pass a map such as skcal.TemperatureScaling(), or (map, param_grid); a map has fit and "
     "predict_proba."
@@ -94,14 +87,14 @@ def make_map_candidates(
         place = f"candidates[{position}]"
         estimator, grid = as_pair(candidate, place, _is_map, _REMEDY)
         if preserve_classes and not keeps_order(estimator):
-            reason = f"is {map_name(estimator)}, which can change the order of the classes."
+            reason = f"is {shown_name(estimator)}, which can change the order of the classes."
             remedy = "Pass preserve_classes=False, or temperatures, which keep it."
             raise InputError(place, reason, remedy)
         if not isinstance(estimator, Identity):
-            place = f"{place}, {map_name(estimator)}"
+            place = f"{place}, {shown_name(estimator)}"
             estimator = _for_input(estimator, from_logits, place)
             expanded.append((estimator, *settings_of(estimator, grid, place)))
-    names = distinct_names(map_name(estimator) for estimator, _, _ in expanded)
+    names = distinct_names(shown_name(estimator) for estimator, _, _ in expanded)
     return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]
 
 

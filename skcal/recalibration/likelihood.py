@@ -167,8 +167,8 @@ def _hessian(offset, design, coefficients, share):
         products = (p[:, :, None] * weighted[:, None]).reshape(len(weighted), -1)
         hessian -= products.T @ products
         for k in range(n_classes):
-            own = slice(k * width, (k + 1) * width)
-            hessian[own, own] += (p[:, k, None] * weighted).T @ weighted
+            of_class = slice(k * width, (k + 1) * width)
+            hessian[of_class, of_class] += (p[:, k, None] * weighted).T @ weighted
     return hessian[None]
 
 

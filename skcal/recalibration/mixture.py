@@ -46,10 +46,10 @@ def fit_map(estimator, data: LabelledPredictions):
         options = {f"{last}sample_weight": weight}
     with recorded_warnings() as caught:
         estimator.fit(data.X, data.happened, **options)
-    for one in caught:
-        own = one.filename.startswith(_PACKAGE)
-        if not own or issubclass(one.category, ConvergenceWarning):
-            warnings.warn(one.message, stacklevel=2)
+    for entry in caught:
+        is_of_package = entry.filename.startswith(_PACKAGE)
+        if not is_of_package or issubclass(entry.category, ConvergenceWarning):
+            warnings.warn(entry.message, stacklevel=2)
     return estimator
 
 
@@ -127,7 +127,7 @@ class Mixture(ClassifierMixin, BaseEstimator):
     @property
     def from_logits(self) -> bool:
         """Whether X holds logits, which is so if one of the maps reads them."""
-        return any(getattr(one, "from_logits", False) for one in self.estimators)
+        return any(getattr(map, "from_logits", False) for map in self.estimators)
 
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None) -> Self:

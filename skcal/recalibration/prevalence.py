@@ -199,16 +199,16 @@ def _two_steps(shares, ratios, weight):
         density = ratios @ shares
         return weight @ np.log(density), shares * ((weight / density) @ ratios)
 
-    _, one = step(shares)
-    likelihood, two = step(one)
-    move, turn = one - shares, two - 2 * one + shares
+    _, after_one = step(shares)
+    likelihood, after_two = step(after_one)
+    move, turn = after_one - shares, after_two - 2 * after_one + shares
     length = np.linalg.norm(turn)
     if length == 0:
-        return two
+        return after_two
     far = max(1.0, float(np.linalg.norm(move) / length))
-    beyond = np.maximum(shares + 2 * far * move + far**2 * turn, two / 10)
-    better, three = step(beyond / beyond.sum())
-    return three if better > likelihood else two
+    beyond = np.maximum(shares + 2 * far * move + far**2 * turn, after_two / 10)
+    better, after_three = step(beyond / beyond.sum())
+    return after_three if better > likelihood else after_two
 
 
 def _of_all_classes(proba):

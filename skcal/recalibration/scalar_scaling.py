@@ -73,11 +73,12 @@ class SplineScaling(PenalizedScaling):
         super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.n_knots = n_knots
 
-    def _prepare(self, z, weight):
+    def _fit(self, z, codes, weight):
         p = expit(z)
         inner = quantile(p, None, weight, n_bins=self.n_knots - 1, min_samples=1).edges[1:-1]
         knots = np.unique([p.min(), *inner, p.max()])
         self.knots_ = np.array([0.0, 1.0]) if len(knots) == 1 else knots
+        super()._fit(z, codes, weight)
 
     def _features(self, z):
         return b_splines(expit(z), self.knots_, 3)
@@ -141,11 +142,9 @@ class PlattScaling(PenalizedScaling):
     """
 
     _of_single_probability = True
+    _is_tempered = False
     _saved_parameters: tuple[str, ...] = ("slope", "intercept")
     _formula = "σ(slope z + intercept)"
-
-    def _temperature(self, z, codes, weight):
-        return 1.0
 
     def _features(self, z):
         return z
@@ -200,10 +199,8 @@ class BetaCalibration(PenalizedScaling):
     """
 
     _of_single_probability = True
+    _is_tempered = False
     _formula = "σ(z + coef[0] log σ(z) - coef[1] log σ(-z) + intercept)"
-
-    def _temperature(self, z, codes, weight):
-        return 1.0
 
     def _features(self, z):
         return np.hstack([-np.logaddexp(0, -z), np.logaddexp(0, z)])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from sklearn.linear_model import LogisticRegression
@@ -40,6 +41,7 @@ class PenalizedScaling(RecalibrationMap):
     }
 
     _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
+    _is_tempered: Any = True  # whether T is that of the highest likelihood, else 1
 
     def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
         self.C = C
@@ -57,20 +59,12 @@ class PenalizedScaling(RecalibrationMap):
         p = "softmax(z)" if self.n_features_in_ == 1 else "exp(z)"
         return f"softmax(z / temperature + {shift}), f = {features}, p = {p}"
 
-    def _prepare(self, z, weight):
-        """Learn what the features need before any is computed."""
-
-    def _temperature(self, z, codes, weight):
-        """T, by default that of the highest likelihood."""
-        return best_temperature(z, codes, weight)
-
     def _inverse_penalty(self, shape):
         """C of each coefficient of (V, b), shape (n_features + 1, n_logits)."""
         return np.full(shape, self.C)
 
     def _fit(self, z, codes, weight):
-        self._prepare(z, weight)
-        self.temperature_ = self._temperature(z, codes, weight)
+        self.temperature_ = best_temperature(z, codes, weight) if self._is_tempered else 1.0
         offset = logits_of_all(z)
         if self.temperature_ != 1:
             offset = offset / self.temperature_
@@ -147,12 +141,10 @@ class InterceptCalibration(PenalizedScaling):
     """
 
     _saved_parameters = ("intercept",)
+    _is_tempered = False
 
     def __init__(self, C=1e6, max_iter=1000, tol=1e-6, from_logits=False):
         super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
-
-    def _temperature(self, z, codes, weight):
-        return 1.0
 
     def _features(self, z):
         return z[:, :0]
@@ -236,8 +228,9 @@ class VectorScaling(PenalizedScaling):
         super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.structured = structured
 
-    def _temperature(self, z, codes, weight):
-        return best_temperature(z, codes, weight) if self.structured else 1.0
+    @property
+    def _is_tempered(self):
+        return self.structured
 
     def _design(self, z, offset):
         return ClassByClass(offset), (2, offset.shape[1])
@@ -479,6 +472,7 @@ class DirichletCalibration(PenalizedScaling):
         "C_intercept": [_POSITIVE, None],
         "C_diagonal": [_POSITIVE],
     }
+    _is_tempered = False
 
     def __init__(
         self,
@@ -492,9 +486,6 @@ class DirichletCalibration(PenalizedScaling):
         super().__init__(C=C, max_iter=max_iter, tol=tol, from_logits=from_logits)
         self.C_intercept = C_intercept
         self.C_diagonal = C_diagonal
-
-    def _temperature(self, z, codes, weight):
-        return 1.0
 
     def _features(self, z):
         if z.shape[1] == 1:

@@ -256,20 +256,20 @@ def _derivatives(scale, logits, top, codes, weight, center, penalty):
     """First and second derivative of minus the likelihood in the scale, 1/T."""
     slope, curvature = 0.0, 0.0
     for rows in row_blocks(len(logits), 8 * logits.shape[1], most=BLOCK_BYTES):
-        own, labels = weight[rows], codes[rows]
+        row_weight, labels = weight[rows], codes[rows]
         if top is None:
             margin = logits[rows, 1] - logits[rows, 0]
             share = expit(scale * margin)
-            slope += own @ (margin * (share - labels))
-            curvature += own @ (margin**2 * share * (1 - share))
+            slope += row_weight @ (margin * (share - labels))
+            curvature += row_weight @ (margin**2 * share * (1 - share))
         else:
             below = logits[rows] - top[rows]  # rows without information are 0
             share = np.exp(scale * below)
             total = share.sum(axis=1)
             share *= below
             means = share.sum(axis=1) / total
-            slope += own @ (means - np.take_along_axis(below, labels[:, None], axis=1)[:, 0])
-            curvature += own @ (np.einsum("ij,ij->i", share, below) / total - means**2)
+            slope += row_weight @ (means - np.take_along_axis(below, labels[:, None], axis=1)[:, 0])
+            curvature += row_weight @ (np.einsum("ij,ij->i", share, below) / total - means**2)
     slope += penalty * (scale / center - 1) / center
     return slope, curvature + penalty / center**2
 
