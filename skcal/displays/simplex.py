@@ -204,7 +204,9 @@ class SimplexDisplay(Display):
         arrows = make_arrows(sample, problem, method, n_bins, min_samples)
         cells = cells_of(problem.features, _DENSITY_CELLS)
         density = np.bincount(cells, minlength=2 * _DENSITY_CELLS**2)
-        corners = _corner_names(sample, superclasses) if corners is None else list(corners)
+        if corners is None:
+            corners = superclasses or sample.notion.titles([str(name) for name in sample.classes])
+        corners = [str(corner) for corner in corners]
         if len(corners) != 3:
             raise ValueError(f"corners has {len(corners)} names; a triangle has three corners.")
         display = cls(arrows, density, corners, name=name)
@@ -224,17 +226,14 @@ class SimplexDisplay(Display):
         self.pale_arrows_ = _draw_arrows(ax, self.arrows, pale, color=draw.ink(ax), alpha=0.35)
         look = {"cmap": "viridis" if draw.is_dark(ax) else "viridis_r", **kwargs}
         self.arrows_ = _draw_arrows(ax, self.arrows, distinct, **look)
-        self.colorbar_ = self._draw_colorbar(ax)
+        self.colorbar_: Any = None
+        if self.arrows_ is not None:
+            self.arrows_.set_clim(0, self.arrows.distance.max())
+            bar = ax.inset_axes([0.98, 0.3, 0.025, 0.5])
+            label = "total variation of the arrow"
+            self.colorbar_ = ax.figure.colorbar(self.arrows_, cax=bar, label=label)
         self.corner_texts_ = _draw_corners(ax, self.corners)
         ax.set_title(self._title(name), fontsize="medium")
-
-    def _draw_colorbar(self, ax) -> Any:
-        if self.arrows_ is None:
-            return None
-        self.arrows_.set_clim(0, self.arrows.distance.max())
-        bar = ax.inset_axes([0.98, 0.3, 0.025, 0.5])
-        label = "total variation of the arrow"
-        return ax.figure.colorbar(self.arrows_, cax=bar, label=label)
 
     def _title(self, name):
         n_pale = np.count_nonzero(~self.arrows.distinct)
@@ -259,19 +258,17 @@ def _lens_of_superclasses(superclasses, y_true, y_proba, notion, **options):
             f"superclasses has {len(superclasses)} names; a triangle has three corners."
         )
     classes = read_sample(y_true, y_proba, notion, **options).classes.tolist()
-    members = [(label, k) for k, own in enumerate(superclasses.values()) for label in own]
+    members = [(label, k) for k, labels in enumerate(superclasses.values()) for label in labels]
     group_of = dict(members)
     unknown = [label for label in group_of if label not in classes]
-    missing = [label for label in classes if label not in group_of]
-    if unknown or missing or len(group_of) < len(members):
-        problem = "holds a class twice"
-        if unknown:
-            problem = f"holds {unknown[0]!r}, which is not a class"
-        elif missing:
-            problem = f"lacks the class {missing[0]!r}"
+    faults = [f"holds {label!r}, which is not a class" for label in unknown]
+    faults += [f"lacks the class {label!r}" for label in classes if label not in group_of]
+    if len(group_of) < len(members):
+        faults.append("holds a class twice")
+    if faults:
+        all_classes = draw.as_label(classes, 60)
         raise ValueError(
-            f"superclasses {problem}. Put each of the classes {draw.as_label(classes, 60)} into "
-            "one."
+            f"superclasses {faults[0]}. Put each of the classes {all_classes} into one."
         )
     codes = np.array([group_of[label] for label in classes])
     return classes, lambda proba: np.broadcast_to(codes, proba.shape)
@@ -291,12 +288,6 @@ def _require_three(sample: Sample, width: int):
         f"y_proba has {width} {kind}, but a triangle has three corners. Pass superclasses="
         "{'name': [classes], …} with three names, or notion='top-2' (first, second, rest)."
     )
-
-
-def _corner_names(sample: Sample, superclasses) -> list[str]:
-    if superclasses is not None:
-        return [str(name) for name in superclasses]
-    return sample.notion.titles([str(name) for name in sample.classes])
 
 
 def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
