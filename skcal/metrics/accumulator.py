@@ -26,6 +26,7 @@ from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_d
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
 from skcal.sample import error_of_shares, is_of_labels
 
+_SEEN = "classes_", "notion_", "edges_", "n_samples_seen_"
 _FAN_IN = 8  # states of dask chunks that one task merges
 
 
@@ -222,7 +223,8 @@ class CalibrationAccumulator(BaseEstimator):
         if not hasattr(self, "_table"):
             options = self.notion, self.labels, self.pos_label, self.from_logits
             other._columns.require_options(*options)
-            self._adopt(other)
+            for name in ("_columns", "_table", "_of_shares", *_SEEN):
+                setattr(self, name, deepcopy(getattr(other, name)))
             return self
         self._columns.require(other._columns)
         self._table.merge(other._table)
@@ -232,14 +234,6 @@ class CalibrationAccumulator(BaseEstimator):
 
     def _current_edges(self) -> np.ndarray:
         return self.edges_ if hasattr(self, "_table") else self._intervals().edges
-
-    def _adopt(self, other) -> None:
-        """Take over a copy of another's sums, if it has any."""
-        if hasattr(other, "_table"):
-            for name in ("_columns", "classes_", "notion_", "edges_", "n_samples_seen_"):
-                setattr(self, name, getattr(other, name))
-            self._of_shares = other._of_shares
-            self._table = deepcopy(other._table)
 
     def __add__(self, other):
         if not isinstance(other, CalibrationAccumulator):
