@@ -67,9 +67,9 @@ class DirichletKernelDensity(BilinearFunction):
     training samples, in blocks of bounded memory. All bandwidths of a search share the product Σ_c
     p_c log z_c, so each further one costs its n k exponentials. All fits of a search share the sums
     over the points of each block. Some blocks exceed ``working_memory``, such as 50,000 samples of
-    1,000 classes. Bandwidths whose risk on the first 1,000 samples is 1.5 times the lowest or more
-    then keep that risk as their score. For a single column the sums of more than 2¹⁸ pairs are
-    interpolated in near-linear time, with relative errors below 1e-9.
+    1,000 classes. Bandwidths whose risk on the first 1,000 samples is 1.5 times the lowest or more,
+    in every fit, then keep that risk as their score. For a single column the sums of more than 2¹⁸
+    pairs are interpolated in near-linear time, with relative errors below 1e-9.
 
     References
     ----------

@@ -84,6 +84,7 @@ def test_blocks_of_rows_score_as_all_rows_do_what_is_not_far_behind(rng, monkeyp
     assert 0 < np.count_nonzero(behind) < 4
     assert_allclose(scores[~behind], expected[~behind], rtol=1e-8)
     assert_allclose(scores[behind], tried[behind], rtol=1e-8)
+    assert_allclose(shared.scores(functions[3:4], 1, trainings), expected[3:4], rtol=1e-8)
 
 
 def data():
