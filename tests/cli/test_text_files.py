@@ -138,7 +138,7 @@ def test_numbers_of_text_are_held_to_the_size_that_is_allowed(tmp_path):
 
 
 def test_a_header_of_many_columns_is_refused(tmp_path):
-    names = [f"c{k}" for k in range(40_000)]  # minutes if each were looked up in all
+    names = [f"c{k}" for k in range(10_000)]  # long if each were looked up in all
     path = tmp_path / "predictions.csv"
     path.write_text(",".join([*names, "c7", "label"]) + "\n")
     with pytest.raises(FileError, match="names column 'c7' twice"):
@@ -150,10 +150,10 @@ def test_a_header_of_many_columns_is_refused(tmp_path):
 
 def test_a_long_name_among_many_is_refused_before_all_take_its_place(tmp_path):
     path = tmp_path / "predictions.csv"
-    path.write_text(",".join(["x" * 100_000, *(f"c{k}" for k in range(20_000)), "label"]) + "\n")
-    path.write_text(path.read_text() + "0," * 20_001 + "c0\n")
+    path.write_text(",".join(["x" * 10_000, *(f"c{k}" for k in range(2000)), "label"]) + "\n")
+    path.write_text(path.read_text() + "0," * 2001 + "c0\n")
     with pytest.raises(FileError, match="Raise --max-size"):
-        read_predictions(path)
+        read_predictions(path, max_bytes=2**24)
 
 
 def test_messages_are_of_bounded_length(tmp_path, capsys):
