@@ -76,3 +76,8 @@ def test_names_of_columns_say_which_class_each_holds():
         found = TemperatureScaling().fit(frame[names[order]], y)
         assert found.classes_.tolist() == names[order].tolist()
         assert_allclose(found.temperature_, expected.temperature_, rtol=1e-6)
+    some = codes != 1  # also where a class is missing
+    found = TemperatureScaling().fit(frame[names[order]][some], names[codes[some]])
+    assert found.classes_.tolist() == names[order].tolist()
+    expected = TemperatureScaling().fit(proba[some], codes[some])
+    assert_allclose(found.temperature_, expected.temperature_, rtol=1e-6)

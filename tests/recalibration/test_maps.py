@@ -1,20 +1,15 @@
 """Recalibration maps against their likelihoods."""
 
 import numpy as np
-import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.optimize import approx_fprime
 from scipy.special import log_softmax, logit, softmax
 from sklearn.base import clone
-from sklearn.datasets import make_classification
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
 
 from skcal import TemperatureScaling
-from skcal.model_selection import ClassifierProbabilities
 from skcal.recalibration import (
     BetaCalibration,
     ClassBasedTemperatureScaling,
@@ -273,27 +268,6 @@ def test_binary_predictions_are_one_number_one_column_or_two_and_any_labels(esti
     assert_array_equal(two.classes_, labels)
     if estimator in SCALAR_MAPS:
         assert_allclose(two.predict_proba(np.column_stack([1 - p, p])), plain, rtol=1e-9)
-
-
-@pytest.mark.parametrize("estimator", [*MAPS, *SCALAR_MAPS], ids=str)
-def test_maps_in_a_pipeline_after_a_classifier(estimator):
-    X, y = make_classification(300, random_state=0)
-    y = np.where(y == 1, "sick", "healthy")
-    classifier = FrozenEstimator(LogisticRegression().fit(X[:100], y[:100]))
-    pipeline = make_pipeline(ClassifierProbabilities(classifier), clone(estimator))
-    pipeline.fit(X[100:], y[100:])
-    assert_array_equal(pipeline.classes_, ["healthy", "sick"])
-    assert pipeline.predict_proba(X).shape == (300, 2)
-    assert pipeline.score(X, y) > 0.7
-
-
-def test_names_of_columns_tell_the_classes_where_some_are_missing(rng):
-    X = pd.DataFrame(rng.dirichlet(np.ones(3), 30), columns=["c", "a", "b"])
-    y = np.array(["a", "b"])[rng.integers(0, 2, 30)]
-    fitted = TemperatureScaling().fit(X, y)
-    assert_array_equal(fitted.classes_, ["c", "a", "b"])
-    codes = np.where(y == "a", 1, 2)
-    assert fitted.temperature_ == TemperatureScaling().fit(X.to_numpy(), codes).temperature_
 
 
 @pytest.mark.parametrize("estimator", MAPS, ids=lambda estimator: type(estimator).__name__)

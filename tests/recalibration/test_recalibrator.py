@@ -94,9 +94,10 @@ def test_the_identity_is_always_among_the_candidates_and_first():
     assert fitted.comparisons_[fitted.names_.index(fitted.best_name_)].difference == 0
 
 
-def test_results_have_the_form_of_a_grid_search():
+@pytest.mark.parametrize("loss", ["log_loss", "brier_score"])
+def test_results_have_the_form_of_a_grid_search_by_either_score(loss):
     P, y = tempered(200)
-    fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
+    fitted = Recalibrator(FEW, cv=3, scoring=f"neg_{loss}", random_state=0).fit(P, y)
     results = fitted.cv_results_
     assert [type(one["map"]) for one in results["params"]] == [
         Identity,
@@ -112,6 +113,7 @@ def test_results_have_the_form_of_a_grid_search():
     assert results["rank_test_score"].min() == 1
     assert fitted.names_[-1] == "Mixture"
     assert fitted.best_score_ == results["mean_test_score"][fitted.best_index_]
+    assert -fitted.best_score_ == pytest.approx(fitted.comparison_[loss].after, rel=0.05)
 
 
 @pytest.mark.filterwarnings("ignore:All predictions in")
@@ -125,14 +127,6 @@ def test_an_infinite_loss_is_left_and_said():
     assert fitted.predict_proba(P).min() > 0
 
 
-@pytest.mark.parametrize("scoring", ["neg_log_loss", "neg_brier_score"])
-def test_scoring_decides(scoring):
-    P, y = tempered(400)
-    fitted = Recalibrator(FEW, cv=3, scoring=scoring, random_state=0).fit(P, y)
-    key = {"neg_log_loss": "log_loss", "neg_brier_score": "brier_score"}[scoring]
-    assert -fitted.best_score_ == pytest.approx(fitted.comparison_[key].after, rel=0.05)
-
-
 # Cross-fitted predictions
 
 
@@ -142,6 +136,9 @@ def test_cross_fitted_predictions_are_aligned_and_by_maps_without_the_sample_and
     for together in (None, groups):
         fitted = Recalibrator([TemperatureScaling()], max_samples=150, random_state=0)
         fitted.fit(P, y, groups=together)
+        # The choice rests on 150 samples, and the fit on all.
+        assert fitted.n_samples_ == 600
+        assert fitted.best_estimator_.temperature_ == TemperatureScaling().fit(P, y).temperature_
         proba = fitted.cross_fit_predict_proba(P)
         assert proba.shape == (600, 3)
         codes = np.arange(600) if together is None else together
@@ -197,17 +194,6 @@ def test_what_is_said_of_the_simplest_map_agrees_with_its_pvalue(seed):
     assert said.endswith(f"(p = {gap.pvalue:.2g}).")
     assert ("not significantly" in said) == (gap.pvalue > 0.05)
     assert ("higher" in said) == (gap.difference > 0)
-
-
-def test_the_summary_shows_one_set_of_mixture_weights():
-    P, y = tempered(400)
-    P = P * [1, 3, 0.5] / (P @ [1, 3, 0.5])[:, None]
-    fitted = Recalibrator(FEW, cv=3, random_state=0).fit(P, y)
-    assert fitted.best_name_ == "Mixture"
-    text = fitted.summary()
-    assert text.count("weights") == 1
-    for share in fitted._shares.values():
-        assert f"{100 * share:.0f} %" in text
 
 
 @pytest.mark.parametrize("call", ["predict", "predict_proba", "transform", "score", "summary"])
@@ -285,13 +271,6 @@ def test_weight_zero_removes_a_sample():
     alone = Recalibrator(FEW, cv=splits, random_state=0).fit(P[:200], y[:200])
     assert_allclose(weighted.predict_proba(P), alone.predict_proba(P), atol=1e-9)
     assert weighted.n_samples_ == 200
-
-
-def test_the_choice_rests_on_some_of_many_samples_and_the_fit_on_all():
-    P, y = tempered(600)
-    fitted = Recalibrator([TemperatureScaling()], max_samples=150, random_state=0).fit(P, y)
-    assert fitted.n_samples_ == 600
-    assert fitted.best_estimator_.temperature_ == TemperatureScaling().fit(P, y).temperature_
 
 
 # Errors
@@ -378,6 +357,10 @@ def test_the_mixture_of_many_classes_ends_with_a_temperature_of_cross_fitted_mea
     fitted = Recalibrator(FEW, cv=cv).fit(P, y)
     mixture = fitted.best_estimator_
     assert isinstance(mixture, Mixture)
+    text = fitted.summary()
+    assert text.count("weights") == 1
+    for share in fitted._shares.values():
+        assert f"{100 * share:.0f} %" in text
     means = np.empty_like(P)
     for train, test in cv.split(P):  # by weights of the other folds
         weights = {}
