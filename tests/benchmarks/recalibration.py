@@ -229,8 +229,7 @@ def write_tables(out, folder, title) -> None:
         ax.axvline(0, color="black", linewidth=0.9)
         ax.set_xscale("symlog", linthresh=0.01)
         ax.set_xlabel(f"{loss} loss above that of skcal")
-    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=8)
-    save(drawn, folder, title)
+    save(drawn, folder, title, axes[0, 0], ncols=8)
 
 
 def _z(difference) -> float:

@@ -186,8 +186,7 @@ def write_tables(path, tables):
     axes[0, 0].set_xscale("symlog", linthresh=10)
     axes[0, 0].set_xticks([0, 5, 10, 20, 50, 100], ["0", "5", "10", "20", "50", "100"])
     axes[0, 0].set(xlabel="rejections of calibrated data sets at 5 %, in percent")
-    drawn.legend(loc="outside lower center", ncols=3, frameon=False)
-    save(drawn, tables, "levels")
+    save(drawn, tables, "levels", axes[0, 0], frameon=False)
     draw_errors(groups, tables)
 
 
@@ -210,8 +209,7 @@ def draw_errors(groups, tables):
         ax.set_title(f"{model}: {'false alarms' if model == 'M1' else 'misses'}", fontsize="medium")
     for ax in axes[-1]:
         ax.set_xlabel("significance level", fontsize="small")
-    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    save(drawn, tables, "tests")
+    save(drawn, tables, "tests", axes[0, 0])
 
 
 def main():

@@ -23,14 +23,11 @@ from scipy.special import rel_entr, softmax
 from study_tools import (
     append,
     command_line,
-    dots,
-    figure,
+    draw_errors,
     kept,
-    logarithmic,
     mean_of_cells,
     means_of_column,
     rows_of,
-    save,
     write_table,
 )
 
@@ -276,25 +273,14 @@ def write_tables(path, folder):
                     rows.append([KINDS[kind], name, *shown, time_taken])
         header = [f"{group}, {n:,}" for group in groups for n in sizes]
         write_table(folder, title, ["error", "estimator", *header, f"time, {sizes[1]:,}"], rows)
-    draw_errors(found, names, sizes, folder)
-
-
-def draw_errors(found, names, sizes, folder):
-    """The errors of the total variation, a panel for each group."""
-    groups, missing = ("binary", "3 classes", "10 classes"), (np.nan, np.nan)
-    names = [n for n in names if any((g, s, "l1", n) in found for g in groups for s in sizes)]
-    drawn, axes = figure(1, len(groups), size=(10, 4))
-    for ax, group in zip(axes[0], groups, strict=True):
-        series = {
-            f"n = {n:,}": np.transpose([found.get((group, n, "l1", k), missing) for k in names])
-            for n in sizes
-        }
-        dots(ax, names, series, spread=0.3)
-        ax.set(title=group, xlabel="mean absolute error × 1000")
-        ax.set_yticklabels(names if ax is axes[0, 0] else [])
-        logarithmic(ax)
-    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    save(drawn, folder, "errors")
+    groups = ("binary", "3 classes", "10 classes")
+    panels = {group: {n: {} for n in sizes} for group in groups}
+    for (group, n, kind, name), pair in found.items():
+        if kind == "l1" and group in groups:
+            panels[group][n][name] = pair
+    drawn = {name for errors in panels.values() for by_name in errors.values() for name in by_name}
+    names = [name for name in names if name in drawn]
+    draw_errors(panels, names, (10, 4), folder, "errors")
 
 
 def main():

@@ -97,8 +97,7 @@ def draw(rows, tables):
         row[0].set_ylabel(name.replace(", ", ",\n"))
         for ax in row if "ECE" in name and "SK" not in name else ():
             ax.set_xlim(-0.02, 1.02)
-    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    save(drawn, tables, "estimates")
+    save(drawn, tables, "estimates", axes[0, 0])
 
 
 def main():

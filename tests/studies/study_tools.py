@@ -111,18 +111,34 @@ def dots(ax, names, series, ticks=None, *, spread=0.5):
     ax.tick_params(axis="y", length=0)
 
 
-def logarithmic(ax):
-    """Make the lower axis logarithmic, with 1, 2, 5, 10, … written out."""
+def draw_errors(panels, names, size, folder, title):
+    """Draw mean absolute errors of names, a panel for each group.
+
+    ``panels`` maps groups to sizes of samples, and these to the mean and error of each name. The
+    lower axes are logarithmic, with 1, 2, 5, 10, … written out.
+    """
     from matplotlib.ticker import LogLocator, NullFormatter, StrMethodFormatter
 
-    ax.set_xscale("log")
-    ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
-    ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
-    ax.xaxis.set_minor_formatter(NullFormatter())
+    drawn, axes = figure(1, len(panels), size=size)
+    for ax, (group, errors) in zip(axes[0], panels.items(), strict=True):
+        series = {}
+        for n, by_name in errors.items():
+            pairs = [by_name.get(name, (np.nan, np.nan)) for name in names]
+            series[f"n = {n:,}"] = np.transpose(pairs)
+        dots(ax, names, series, spread=0.3)
+        ax.set(title=group, xlabel="mean absolute error × 1000", xscale="log")
+        ax.set_yticklabels(names if ax is axes[0, 0] else [])
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5), numticks=8))
+        ax.xaxis.set_major_formatter(StrMethodFormatter("{x:,g}"))
+        ax.xaxis.set_minor_formatter(NullFormatter())
+    save(drawn, folder, title, axes[0, 0])
 
 
-def save(figure, folder, name):
-    """Write a picture for a page."""
+def save(figure, folder, name, legend_of=None, **options):
+    """Write a picture for a page; the legend below it is that of an axis."""
+    if legend_of is not None:
+        handles = legend_of.get_legend_handles_labels()
+        figure.legend(*handles, **{"loc": "outside lower center", "ncols": 3, **options})
     Path(folder).mkdir(parents=True, exist_ok=True)
     figure.savefig(Path(folder) / f"{name}.png", dpi=110)
 

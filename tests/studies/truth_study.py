@@ -23,14 +23,11 @@ from sklearn.model_selection import ShuffleSplit
 from study_tools import (
     append,
     command_line,
-    dots,
-    figure,
+    draw_errors,
     kept,
-    logarithmic,
     mean_of_cells,
     means_of_column,
     rows_of,
-    save,
     write_table,
 )
 
@@ -194,19 +191,10 @@ def tables(path, folder):
     rows = [[name, *(text.get(name, "–") for text in texts)] for name in names]
     header = ["estimator", *(f"{group}, {n:,}" for group, n in columns)]
     write_table(folder, "number", header, rows)
-    found = {key: mean_of_cells(by_cell) for key, by_cell in gaps.items()}
-    drawn, axes = figure(1, len(CELLS), size=(10, 4.4))
-    for ax, group in zip(axes[0], CELLS, strict=True):
-        series = {}
-        for n in sorted({n for c, n in columns if c == group}):
-            pairs = [found.get((group, n, name), (np.nan, np.nan)) for name in names]
-            series[f"n = {n:,}"] = np.transpose(pairs)
-        dots(ax, names, series, spread=0.3)
-        ax.set(title=group, xlabel="mean absolute error × 1000")
-        logarithmic(ax)
-        ax.set_yticklabels(names if ax is axes[0, 0] else [])
-    drawn.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=3)
-    save(drawn, folder, "number")
+    panels = {group: {n: {} for of, n in columns if of == group} for group in CELLS}
+    for (group, n, name), by_cell in gaps.items():
+        panels[group][n][name] = mean_of_cells(by_cell)
+    draw_errors(panels, names, (10, 4.4), folder, "number")
 
 
 def main():
