@@ -46,12 +46,11 @@ def largest_signed_sums(steps: np.ndarray, most: int) -> np.ndarray:
 
 def largest_pattern(steps: np.ndarray, most: int) -> np.ndarray:
     """Signs of the steps that attain T_most."""
-    path, found = np.append(0.0, np.cumsum(steps)), []
-    for first in (1, -1):
-        values = list(_values(path, first, most))
-        found += [(value[-1], -k, -first, values) for k, value in enumerate(values)]
-    _, k, first, values = max(found, key=lambda one: one[:3])
-    k, first = -k, -first
+    path = np.append(0.0, np.cumsum(steps))
+    by_first = {first: list(_values(path, first, most)) for first in (1, -1)}
+    sums = [(row[-1], -k, -first) for first, rows in by_first.items() for k, row in enumerate(rows)]
+    _, k, first = max(sums)
+    k, first, values = -k, -first, by_first[-first]
     signs, end = np.empty(len(steps)), len(steps)
     for change in range(k, -1, -1):
         sign = first * (-1) ** change

@@ -229,7 +229,7 @@ class ErrorLimits:
             beside = np.zeros(len(sample.weight))
             for problem, a, b in zip(problems, *drawn, strict=True):
                 beside += a * problem.features[:, 0] + b * problem.residuals[:, 0]
-        self.parts = over_jobs([(GapSums.of, one, beside) for one in problems], prefer="threads")
+        self.parts = over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
         self.groups = sample.groups.of_several()
 
     def interval(
@@ -290,9 +290,9 @@ class ErrorLimits:
 
         Factors in [-1, 1] cannot make it larger than the error.
         """
-        found = over_jobs([(held_out_gaps, part) for part in self.parts], prefer="threads")
+        held_out = over_jobs([(held_out_gaps, part) for part in self.parts], prefer="threads")
         signals, variances = [], []
-        for (cells, gaps), share in zip(found, self.shares, strict=True):
+        for (cells, gaps), share in zip(held_out, self.shares, strict=True):
             n = cells.mass.sum()
             signals.append(share * gaps * cells.mass / n)
             variances.append(share**2 * cells.noise / n**2)
@@ -301,7 +301,7 @@ class ErrorLimits:
         signs = [
             of_cells[part.folds, part.of_rows(cells.cell)]
             for part, (cells, _), of_cells in zip(
-                self.parts, found, np.split(factors, ends, axis=1), strict=True
+                self.parts, held_out, np.split(factors, ends, axis=1), strict=True
             )
         ]
         return self._signed(signs)

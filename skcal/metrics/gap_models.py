@@ -97,7 +97,7 @@ def _joined(variance, side) -> np.ndarray:
     ``side`` is -1, 0 or 1 where predictions are below 1/2, equal to it or above it.
     """
     label, k = np.zeros(len(variance), dtype=np.intp), 0
-    for places in (np.flatnonzero(side == one)[:: -one or 1] for one in (-1, 0, 1)):
+    for places in (np.flatnonzero(side == sign)[:: -sign or 1] for sign in (-1, 0, 1)):
         first, filled = k, 0.0
         for i in places:
             label[i], filled = k, filled + variance[i]
@@ -119,7 +119,7 @@ def held_out_gaps(gaps: GapSums) -> tuple[Cells, np.ndarray]:
     sums = np.bincount(places, gaps.weight * gaps.residuals, FOLDS * n).reshape(-1, n)
     part = 1 - np.bincount(folds, gaps.weight, FOLDS)  # of the weight, in the other folds
     train = gaps.n_effective * (sums.sum(axis=0) - sums) / np.sqrt(np.maximum(part, 0.5))[:, None]
-    return cells, np.array([models.average(one)[1] for one in train])
+    return cells, np.array([models.average(of_others)[1] for of_others in train])
 
 
 class GapModels:
@@ -140,8 +140,9 @@ class GapModels:
         n_scales = max(2, np.ceil(np.log2(_LARGEST / smallest)) + 1)
         scales = smallest * 2.0 ** np.arange(n_scales)
         self.squares, self.log_prior = scales**2, -np.log1p((scales / _TYPICAL) ** 1.5)
-        own, mean = chance / mass, chance.sum() / mass.sum()
-        self.amplitudes = np.stack([own, np.sqrt(own * mean), np.full(len(own), mean)])
+        of_cell, mean = chance / mass, chance.sum() / mass.sum()
+        equal = np.full(len(of_cell), mean)
+        self.amplitudes = np.stack([of_cell, np.sqrt(of_cell * mean), equal])
         kernels, odds = _kernels(rank, p, chance)
         scaled = self.density * self.amplitudes
         grams = scaled[:, None, :, None] * kernels * scaled[:, None, None, :]
