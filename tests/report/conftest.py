@@ -22,7 +22,7 @@ def once(draw):
     return cached
 
 
-@pytest.fixture(autouse=True, scope="package")
+@pytest.fixture(autouse=True, scope="module")
 def quick():
     with pytest.MonkeyPatch.context() as patch:
         draw_few(patch)
