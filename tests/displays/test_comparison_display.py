@@ -13,7 +13,7 @@ from skcal.hypothesis_tests import adjust_pvalues
 
 def test_numbers_are_those_of_the_searches():
     display = comparison(plot=False, confidence_level=0.9)
-    assert [one.name for one in display.classifiers] == ["calibrated", "overconfident"]
+    assert [row.name for row in display.classifiers] == ["calibrated", "overconfident"]
     for one, temperature in zip(display.classifiers, (1.0, 2.0), strict=True):
         search = fitted_search(temperature)
         assert one.plug_in == search.rms_calibration_error_
@@ -51,10 +51,10 @@ def test_markers_stand_in_rows_under_each_other():
     display = comparison()
     assert_array_equal(display.plug_ins_.get_ydata(), [0, 1])
     assert_array_equal(
-        display.one_steps_.get_xdata(), [one.one_step for one in display.classifiers]
+        display.one_steps_.get_xdata(), [row.one_step for row in display.classifiers]
     )
     segments = np.array(display.lower_bounds_.get_segments())
-    assert_array_equal(segments[:, 0, 0], [one.lower_bound for one in display.classifiers])
+    assert_array_equal(segments[:, 0, 0], [row.lower_bound for row in display.classifiers])
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels == ["calibrated", "overconfident"]
     assert display.ax_.get_xlabel() == "RMS calibration error (confidence)"

@@ -127,8 +127,15 @@ def test_given_axes_are_used_and_no_others_and_all_fits(make, n_panels, figures)
     assert (boxes[:-1, 2] <= boxes[1:, 0] + 1).all()  # panels do not cover each other
 
 
-@pytest.mark.parametrize("layout", [None, "constrained", "tight"])
-@pytest.mark.parametrize("case", ["reliability", "calibration curve"])
+@pytest.mark.parametrize(
+    ("case", "layout"),
+    [
+        ("reliability", None),
+        ("reliability", "constrained"),
+        ("reliability", "tight"),
+        ("calibration curve", "constrained"),
+    ],
+)
 def test_diagrams_stay_in_their_rectangles_and_leave_the_layout_alone(case, layout, figures):
     figure, axes = figures.subplots(2, 1, figsize=(4.5, 11), layout=layout)
     before = [ax.get_position(original=True).bounds for ax in axes]

@@ -31,18 +31,11 @@ def test_the_detector_is_drawn_where_it_alarms(figures):
     assert "e-detector" in display.ax_[0].get_ylabel()
 
 
-def test_without_an_alarm_no_line_is_drawn(figures):
-    display = MonitorDisplay.from_monitor(monitored(n_batches=2, alpha=1e-9))
-    assert display.alarm_ is None
-
-
-def test_infinite_evidence_and_a_single_batch_are_drawn(figures):
+def test_infinite_evidence_and_a_single_batch_are_drawn_and_no_line_without_alarm(figures):
+    assert MonitorDisplay.from_monitor(monitored(n_batches=2, alpha=1e-9)).alarm_ is None
     monitor = CalibrationMonitor(labels=[0, 1]).update([0.5, 0.0], [1, 1])
     display = MonitorDisplay.from_monitor(monitor)
     display.figure_.draw_without_rendering()
     assert "infinite evidence" in display.alarm_.get_label()
-
-
-def test_a_monitor_without_samples_is_refused():
     with pytest.raises(ValueError, match="has seen no samples"):
         MonitorDisplay.from_monitor(CalibrationMonitor())

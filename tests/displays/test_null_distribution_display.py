@@ -78,13 +78,8 @@ def test_resamples_that_are_all_the_same_make_one_bar(value):
     assert np.count_nonzero(display.panels[0].counts) == 1
 
 
-def test_a_result_without_null_distribution_names_tests_that_have_one():
-    y, proba = tempered()
-    result = spiegelhalter_test(y, proba)
+def test_results_without_null_distribution_and_names_of_some_classes_are_refused():
     with pytest.raises(ValueError, match=r"no null distribution. Use .* monte_carlo_test"):
-        NullDistributionDisplay.from_result(result)
-
-
-def test_names_of_other_than_all_classes_are_refused():
+        NullDistributionDisplay.from_result(spiegelhalter_test(*tempered()))
     with pytest.raises(ValueError, match="labels has 2 entries, the result 3 classes"):
         NullDistributionDisplay.from_result(null_result("classwise"), labels=["a", "b"])

@@ -11,12 +11,12 @@ def test_rows_are_the_worst_segments_with_their_intervals():
     display = SegmentDisplay.from_result(result, n_worst=3)
     worst = result.segments[:3]
     assert display.segments == worst
-    assert_array_equal(display.observed_.get_xdata(), [one.observed for one in worst])
-    predicted = [one.predicted for one in worst]
+    assert_array_equal(display.observed_.get_xdata(), [segment.observed for segment in worst])
+    predicted = [segment.predicted for segment in worst]
     assert_allclose(display.expected_.get_xdata(), predicted, rtol=1e-12)
     assert display.expected_.get_label() == "predicted"
     ends = np.array(display.intervals_.get_segments())[:, :, 0]
-    assert_array_equal(ends, [[one.low, one.high] for one in worst])
+    assert_array_equal(ends, [[segment.low, segment.high] for segment in worst])
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
     assert labels[0].endswith(f"n = {worst[0].n_samples}")
     assert display.n_segments == len(result.segments)
@@ -27,7 +27,7 @@ def test_relative_segments_stand_beside_what_all_samples_would_show():
     options = {"relative": True, "order": 1, "n_resamples": 19, "random_state": 0}
     result = segment_test(y, proba, {"side": np.arange(300) % 3}, **options)
     display = SegmentDisplay.from_result(result)
-    expected = [one.observed - one.difference for one in result.segments]
+    expected = [part.observed - part.difference for part in result.segments]
     assert_array_equal(display.expected_.get_xdata(), expected)
     assert display.expected_.get_label() == "all samples"
 
@@ -37,7 +37,7 @@ def test_rejected_segments_are_marked():
     level = min(0.99, result.segments[0].pvalue)
     display = SegmentDisplay.from_result(result, level=level)
     marked = [text.get_text().endswith("*") for text in display.tests_]
-    assert marked == [one.pvalue <= level for one in display.segments]
+    assert marked == [segment.pvalue <= level for segment in display.segments]
     assert marked[0]
 
 
