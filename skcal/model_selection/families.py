@@ -174,13 +174,10 @@ class Plain(FunctionFamily):
                 self._fits[setting, number] = fitted
         return self._fits[setting, training]
 
-    def known_fits(self) -> dict[Hashable, dict[int, Fit]]:
-        """The fits to each training set, by the key of the function."""
+    def known_fits(self) -> dict[tuple[Hashable, int], Fit]:
+        """The fits by the key of the function and the number of the training set."""
         keys = [key_of(function) for function in self.functions]
-        known: dict[Hashable, dict[int, Fit]] = {}
-        for (setting, training), fitted in self._fits.items():
-            known.setdefault(keys[setting], {})[training] = fitted
-        return known
+        return {(keys[setting], k): fitted for (setting, k), fitted in self._fits.items()}
 
 
 def key_of(function: BilinearFunction) -> Hashable:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -25,21 +25,24 @@ class Stack(FunctionFamily):
     """
 
     _held_out: list[list]  # of each column
-    _known: Sequence[dict[int, Fit]]  # fits of each part, by training
+    _known: dict[tuple[Hashable, int], Fit]  # of functions that may be parts, by training
 
     def take_parts(self, families: Iterable[FunctionFamily]) -> None:
         """Take the fits of parts from candidates that are the same functions."""
-        known: dict[Hashable, dict[int, Fit]] = {}
+        self._known = {}
         for family in families:
             if isinstance(family, Plain):
-                known |= family.known_fits()
-        self._known = [known.get(key_of(part), {}) for part in self.function.parts]
+                self._known |= family.known_fits()
 
     def calls(self, group: list, work: Work) -> list[tuple]:
         """Return the call that fits the parts, for each training set."""
+        keys = [key_of(part) for part in self.function.parts]
+        known = [
+            [self._known.get((key, k)) for key in keys] for k in range(len(work.plan.trainings))
+        ]
         return [
-            (fit_parts, self.function, work.data, *training, [fits.get(k) for fits in self._known])
-            for k, training in enumerate(work.plan.scored_trainings)
+            (fit_parts, self.function, work.data, *training, of_parts)
+            for training, of_parts in zip(work.plan.scored_trainings, known, strict=True)
         ]
 
     def record(self, group: list, results: list, work: Work) -> tuple[np.ndarray, np.ndarray]:
@@ -67,7 +70,7 @@ class Stack(FunctionFamily):
 
     def forget_fits(self) -> None:
         """Free the parts, and what they say."""
-        self._fits, self._held_out = {}, []
+        self._fits, self._held_out, self._known = {}, [], {}
 
 
 class HeldOutParts(NamedTuple):

@@ -93,6 +93,7 @@ def test_a_search_keeps_no_fits_but_those_of_its_choice(data, outer_cv):
     candidates = [
         DirichletKernelDensity(),
         (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-1]}),
+        PlugIn(TemperatureScaling()),
         Stacking([Binning(), PlugIn(TemperatureScaling())]),
     ]
     search = CalibrationErrorSearchCV(candidates, "confidence", outer_cv=outer_cv, random_state=0)
@@ -100,6 +101,7 @@ def test_a_search_keeps_no_fits_but_those_of_its_choice(data, outer_cv):
     for family in search.families_:
         assert not family._fits
         assert not getattr(family, "_held_out", [])
+        assert not getattr(family, "_known", {})
         assert len(family.models) == 5
     for result in search.outer_results_:
         assert result.function is None or not hasattr(result.function, "form_")
