@@ -17,12 +17,16 @@ import subprocess
 import tempfile
 import time
 import warnings
+from functools import partial
 from importlib import import_module, metadata
 from pathlib import Path
 
 import numpy as np
 from scipy.integrate import quad
 from scipy.special import expit, logit
+from sklearn.calibration import CalibratedClassifierCV, calibration_curve
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression
 
 from skcal import Recalibrator, calibration_error_interval
 from skcal.datasets import make_tempered
@@ -110,15 +114,15 @@ def loss(recalibrate):
     return f"{-np.log(np.clip(proba, 1e-15, 1))[np.arange(len(new_y)), new_y].mean():.3f}"
 
 
-def by_scikit_learn(P, y, new):
-    calibration, frozen = import_module("sklearn.calibration"), import_module("sklearn.frozen")
-    linear_model = import_module("sklearn.linear_model")
-    # Fitted to log P, the softmax of a multinomial regression can be the identity: a classifier.
-    model = linear_model.LogisticRegression(C=1e6, max_iter=2000).fit(np.log(P), y)
+def of_logs(P, y):
+    """A classifier of log P whose predictions are P: a regression with the identity."""
+    model = LogisticRegression(C=1e6, max_iter=2000).fit(np.log(P), y)
     model.coef_, model.intercept_ = np.eye(10), np.zeros(10)
-    calibrated = calibration.CalibratedClassifierCV(
-        frozen.FrozenEstimator(model), method="temperature"
-    )
+    return model
+
+
+def by_scikit_learn(P, y, new):
+    calibrated = CalibratedClassifierCV(FrozenEstimator(of_logs(P, y)), method="temperature")
     return calibrated.fit(np.log(P), y).predict_proba(np.log(new))
 
 
@@ -128,12 +132,8 @@ def by_netcal(P, y, new):
 
 
 def by_mapie(P, y, new):
-    linear_model = import_module("sklearn.linear_model")
-    model = linear_model.LogisticRegression(C=1e6, max_iter=2000).fit(np.log(P), y)
-    model.coef_, model.intercept_ = np.eye(10), np.zeros(10)
-    calibrator = import_module("mapie.calibration").VennAbersCalibrator(
-        model, inductive=True, random_state=0
-    )
+    method = import_module("mapie.calibration").VennAbersCalibrator
+    calibrator = method(of_logs(P, y), inductive=True, random_state=0)
     calibrator.cv = "prefit"
     return calibrator.fit(np.log(P), y).predict_proba(np.log(new))
 
@@ -177,9 +177,7 @@ def probmetrics_ece(y, p):
 
 ECE = {
     "skcal": lambda y, p: expected_calibration_error(y, p, n_bins=15),
-    "scikit-learn": lambda y, p: import_module("sklearn.calibration").calibration_curve(
-        y, p, n_bins=15
-    ),
+    "scikit-learn": lambda y, p: calibration_curve(y, p, n_bins=15),
     "netcal": lambda y, p: import_module("netcal.metrics").ECE(15).measure(p, y),
     "torchmetrics": torch_ece,
     "relplot": lambda y, p: import_module("relplot.metrics").binnedECE(p, y, 15),
@@ -244,36 +242,30 @@ def many_classes():
     P, y, *_ = classes()
     torch = import_module("torch")
     functional = import_module("torchmetrics.functional.classification")
-    curve = import_module("sklearn.calibration").calibration_curve
     metrics = import_module("probmetrics.metrics")
     mapie = import_module("mapie.metrics.calibration").expected_calibration_error
     relplot = import_module("relplot.metrics")
     to_confidences = relplot.multiclass_logits_to_confidences
     tensors = torch.tensor(P), torch.tensor(y)
-    return {
-        "skcal": lambda: passes(lambda: calibration_error_interval(y, P)),
-        "scikit-learn": lambda: passes(lambda: curve(y, P)),
-        "netcal": lambda: passes(lambda: import_module("netcal.metrics").ECE(15).measure(P, y)),
-        "torchmetrics": lambda: passes(
-            lambda: functional.multiclass_calibration_error(*tensors, 10)
-        ),
-        "relplot": lambda: passes(lambda: relplot.smECE(*to_confidences(P, y, probs=True))),
-        "MAPIE": lambda: passes(
-            lambda: mapie(None, P, 15, "uniform", classwise=True, class_labels=y)
-        ),
-        "probmetrics": lambda: passes(
-            lambda: metrics.SmoothCalibrationError().compute_from_labels_probs(*tensors[::-1])
-        ),
+    smooth = metrics.SmoothCalibrationError()
+    calls = {
+        "skcal": lambda: calibration_error_interval(y, P),
+        "scikit-learn": lambda: calibration_curve(y, P),
+        "netcal": lambda: import_module("netcal.metrics").ECE(15).measure(P, y),
+        "torchmetrics": lambda: functional.multiclass_calibration_error(*tensors, 10),
+        "relplot": lambda: relplot.smECE(*to_confidences(P, y, probs=True)),
+        "MAPIE": lambda: mapie(None, P, 15, "uniform", classwise=True, class_labels=y),
+        "probmetrics": lambda: smooth.compute_from_labels_probs(*tensors[::-1]),
     }
+    return {name: partial(passes, call) for name, call in calls.items()}
 
 
 def taking(argument):
     """Whether the calibration error or the recalibration of a package takes an argument."""
-    calibrated = import_module("sklearn.calibration").CalibratedClassifierCV
     mapie = import_module("mapie.calibration")
     functions = {
         "skcal": calibration_error_interval,
-        "scikit-learn": calibrated.fit,
+        "scikit-learn": CalibratedClassifierCV.fit,
         "netcal": import_module("netcal.metrics").ECE.measure,
         "relplot": import_module("relplot").smECE,
         "MAPIE": mapie.TopLabelCalibrator.fit,
@@ -350,7 +342,7 @@ def table():
         "reports of calibration",
         "monitor of calibration",
     ):
-        row(f"{what}", {"skcal": "yes"})
+        row(what, {"skcal": "yes"})
     on_tensors, also, boxes = others()
     assert on_tensors
     assert also
