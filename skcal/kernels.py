@@ -217,8 +217,8 @@ class Kernel(NamedTuple):
 
     def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
         product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
-        own = rows.stop - rows.start
-        inner = self.matrix(X[rows], X[rows]) @ V[rows] if own < len(X) else product
+        n_rows = rows.stop - rows.start
+        inner = self.matrix(X[rows], X[rows]) @ V[rows] if n_rows < len(X) else product
         return 2 * np.vdot(V[rows], product) - np.vdot(V[rows], inner)
 
 
@@ -259,25 +259,25 @@ def laplacian_forms(
 
     Returns
     -------
-    apart, own : ndarray of shape (n_forms,)
+    apart, alone : ndarray of shape (n_forms,)
 
     Notes
     -----
     Pairs within a block are a product with a small matrix; of the blocks before it, what counts is
     Σ_j exp(-gamma (z_1 - z_j)) v_j, which each block carries to the first sample of the next.
     """
-    apart = own = carried = np.zeros(1)
+    apart = alone = carried = np.zeros(1)
     for rows in (slice(i, i + _FORM_ROWS) for i in range(0, len(z), _FORM_ROWS)):
         v, places = rows_at(rows), z[rows]
         inside = np.exp(-gamma * np.abs(places[:, None] - places))
         from_first, to_last = inside[0].copy(), inside[-1].copy()
         np.fill_diagonal(inside, 0.0)
         apart = apart + np.einsum("ij,ij->i", v @ inside, v) + 2 * carried * (v @ from_first)
-        own = own + np.einsum("ij,ij->i", v, v)
+        alone = alone + np.einsum("ij,ij->i", v, v)
         carried = carried * to_last[0] + v @ to_last
         if rows.stop < len(z):
             carried = carried * np.exp(-gamma * (z[rows.stop] - z[rows.stop - 1]))
-    return apart, own
+    return apart, alone
 
 
 def _decayed_sums(z: np.ndarray, V: np.ndarray, gamma: float) -> np.ndarray:
@@ -330,10 +330,10 @@ def _median_gap(x: np.ndarray) -> float:
     Differences of some of the numbers bracket the median, as counting along all of them tells;
     those of all that fall into the bracket are then sorted.
     """
-    own = np.arange(len(x))
+    index = np.arange(len(x))
 
     def count(gap: float) -> int:
-        return int((np.searchsorted(x, x + gap, side="right") - 1 - own).sum())
+        return int((np.searchsorted(x, x + gap, side="right") - 1 - index).sum())
 
     pairs, coincide = len(x) * (len(x) - 1) // 2, count(0.0)
     if pairs == coincide:
@@ -345,12 +345,12 @@ def _median_gap(x: np.ndarray) -> float:
     low, high = (bisect_left(gaps, rank + 1, hi=len(gaps) - 1, key=count) for rank in ranks)
     least, most = gaps[max(low - 1, 0)], gaps[high]
     slack = 4 * np.finfo(np.float64).eps * (np.abs(x) + most)  # sums are rounded
-    start = np.maximum(np.searchsorted(x, x + least - slack), own + 1)
+    start = np.maximum(np.searchsorted(x, x + least - slack), index + 1)
     stop = np.searchsorted(x, x + most + slack, side="right")
     sizes = np.maximum(stop - start, 0)
-    left = np.repeat(own, sizes)
+    left = np.repeat(index, sizes)
     right = np.arange(len(left)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
-    places = ranks - (start - own - 1).sum()
+    places = ranks - (start - index - 1).sum()
     return float(np.partition(x[right] - x[left], places)[places].mean())
 
 
