@@ -446,6 +446,9 @@ def test_without_out_of_fold_predictions_no_error_is_estimated():
 # JSON
 
 
+MIXED = [(2, True, 2.0), (4, False, 2.0)]  # where the mean of several maps is chosen
+
+
 @pytest.mark.parametrize(
     ("n_classes", "from_logits", "temperature"),
     [(1, False, 2.0), (2, True, 2.0), (4, False, 2.0), (4, True, 2.0), (4, False, 1.0)],
@@ -454,7 +457,10 @@ def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temper
     P, y = tempered(300, temperature, max(n_classes, 2))
     P[0], names = np.eye(len(P[0]))[0], np.array(["a", "b", "c", "d"])
     X = np.log(np.maximum(P, 1e-9)) if from_logits else P[:, 1] if n_classes == 1 else P
-    fitted = Recalibrator(cv=2, from_logits=from_logits, random_state=0).fit(X, names[y])
+    candidates = FEW if n_classes == 2 else None
+    fitted = Recalibrator(candidates, cv=3, from_logits=from_logits, random_state=0)
+    fitted.fit(X, names[y])
+    assert (fitted.best_name_ == "Mixture") == ((n_classes, from_logits, temperature) in MIXED)
     read = Recalibrator.from_json(fitted.to_json())
     assert_array_equal(read.predict_proba(X), fitted.predict_proba(X))
     assert_array_equal(read.predict(X), fitted.predict(X))
@@ -465,7 +471,7 @@ def test_what_is_read_from_json_predicts_the_same(n_classes, from_logits, temper
 
 @pytest.fixture(scope="module")
 def text():
-    return Recalibrator(FEW).fit(*tempered(100)).to_json()
+    return Recalibrator(FEW, random_state=0).fit(*tempered(100)).to_json()
 
 
 @pytest.mark.parametrize(
