@@ -250,7 +250,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         if self.max_segments == 0:
             return model
         made = make_segments(data.columns, len(data.y), n_bins=_N_BINS, min_samples=_LEAST)
-        rules_of = dict(zip(made.names, made.rules, strict=True))
+        rules_of = {name: made.rules_of(k) for k, name in enumerate(made.names)}
         while len(model.rules) < self.max_segments:
             test = segment_test(
                 happened.astype(int),

@@ -405,7 +405,7 @@ def test_the_most_of_all_ranges_knows_the_variance_of_the_law():
 def test_no_distance_of_a_curve_is_known_better_with_groups():
     for seed in range(3):
         y, p, groups = drawn_with(0.1, 7, 100, seed)
-        options = {"n_resamples": 19, "random_state": 0}
+        options = {"n_resamples": 39, "random_state": 0}
         ignored, told = (validation_measures(y, p, groups=g, **options) for g in (None, groups))
         for name in CURVE_DISTANCES:
             alone, own = getattr(ignored, name), getattr(told, name)

@@ -94,7 +94,7 @@ def test_rules_hold_for_the_samples_of_their_segments():
     segments = segment_features.make_segments(features, n, n_bins=4, order=2, min_samples=5)
     columns = {name: np.asarray(values) for name, values in features.items()}
     for number, name in enumerate(segments.names):
-        rules = segments.rules[number]
+        rules = segments.rules_of(number)
         assert " and ".join(map(str, rules)) in name
         held = np.all([rule.holds(columns[rule.column]) for rule in rules], axis=0)
         assert_array_equal(np.flatnonzero(held), np.sort(segments.rows_of(number)))

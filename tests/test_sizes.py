@@ -16,7 +16,7 @@ from skcal import (
     DirichletKernelDensity,
 )
 from skcal.functions import dirichlet_sums
-from skcal.hypothesis_tests import skce_test
+from skcal.hypothesis_tests import segment_test, skce_test
 from skcal.metrics import binned_rms_error_interval, squared_kernel_calibration_error
 from skcal.model_selection import compare_risks
 from skcal.recalibration import DirichletCalibration, MatrixScaling
@@ -67,6 +67,13 @@ def of_kernel_blocks():
     return [error, skce_test(y, P, notion="canonical", method="block").pvalue]
 
 
+def of_segments():
+    y, p = draw(400)
+    features = np.random.default_rng(1).integers(0, 4, (400, 3)).astype(float)
+    result = segment_test(y, p, features, random_state=0, n_resamples=99)
+    return [result.pvalue, result.statistic]
+
+
 def of_interval_of_groups():
     interval = binned_rms_error_interval(*draw(200), groups=np.arange(200) % 20)
     return [interval.low, interval.estimate, interval.high]
@@ -88,6 +95,7 @@ PATHS = {
     "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),
+    "hypothesis_tests.segment_features._DENSE": (of_segments, 1e-12),
     "hypothesis_tests.skce._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
     "metrics.kernel._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
     "model_selection.comparison._FEW_PAIRS": (of_compared_risks, 1e-10),

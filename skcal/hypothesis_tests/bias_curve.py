@@ -164,7 +164,8 @@ def bias_curve(
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)
     problem = one_problem(sample)
-    segments = Segments([""] * len(windows), _members(windows, len(values)), [()] * len(windows))
+    each = np.arange(len(windows))
+    segments = Segments([""] * len(windows), _members(windows, len(values)), each, each)
     part = SegmentBias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
     pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
     described = part.describe(iter(pvalues.tolist()))
@@ -210,5 +211,5 @@ def _members(windows, n_samples):
     """Whether each sample, a row, is in each window, a column."""
     rows, sizes = np.concatenate(windows), [len(window) for window in windows]
     of = np.repeat(np.arange(len(windows)), sizes)
-    entries = np.ones(len(rows), dtype=np.float32), (rows, of)
+    entries = np.ones(len(rows), dtype=np.uint8), (rows, of)
     return sparse.csr_array(entries, shape=(n_samples, len(windows)))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import pairwise
 from typing import Any, NamedTuple
 
@@ -10,9 +12,9 @@ import numpy as np
 from scipy import sparse
 
 from skcal._labels import column_names, is_missing
-from skcal._validation import InputError, decoded, row_blocks
+from skcal._validation import InputError, decoded
 
-_BLOCK_BYTES = 2**26
+_DENSE = 256  # of more single segments the members are sparse
 _KEYS = 2**26  # sums of so large integers are exact up to 10⁸ samples
 
 
@@ -59,44 +61,74 @@ class Rule(NamedTuple):
         return (values > low) & (values <= (np.inf if self.high is None else self.high))
 
 
-class Segments(NamedTuple):
-    """Overlapping subsets of the samples.
+@dataclass(frozen=True, eq=False)
+class Segments:
+    """Overlapping subsets of the samples: what two single segments, or one and itself, share.
 
     Attributes
     ----------
-    names : list of str
-    members : scipy.sparse.csr_array of float32 of shape (n_samples, n_segments)
-        1 where a sample belongs to a segment.
-    rules : list of tuple of Rule
-        The conditions of each segment, one or two.
+    names : sequence of str
+    single : ndarray or scipy.sparse.csr_array of shape (n_samples, n_single)
+        1 where a sample belongs to a value or range of a feature.
+    first, second : ndarray of shape (n_segments,)
+        The columns of ``single`` that each segment has in common.
     n_left_out : int
         The number of further segments, with fewer samples than asked for.
+    rules : sequence of Rule
+        The condition of each column of ``single``.
     """
 
-    names: list[str]
-    members: sparse.csr_array
-    rules: list[tuple[Rule, ...]]
+    names: Sequence[str]
+    single: Any
+    first: np.ndarray
+    second: np.ndarray
     n_left_out: int = 0
+    rules: Sequence[Rule] = ()
+
+    def rules_of(self, segment: int) -> tuple[Rule, ...]:
+        """Return the conditions of a segment, one or two."""
+        columns = dict.fromkeys([int(self.first[segment]), int(self.second[segment])])
+        return tuple(self.rules[column] for column in columns)
 
     def take(self, rows) -> Segments:
         """Return the segments of some of the samples."""
-        return self._replace(members=self.members[rows])
+        return replace(self, single=self.single[rows])
 
     def keep(self, which: np.ndarray, n_left_out: int) -> Segments:
         """Return some of the segments, by their numbers."""
-        if len(which) == len(self.names):
-            return self._replace(n_left_out=n_left_out)
-        numbers = which.tolist()
-        names, rules = [self.names[k] for k in numbers], [self.rules[k] for k in numbers]
-        return Segments(names, self.members[:, which], rules, n_left_out)
+        names = [self.names[k] for k in which.tolist()]
+        return replace(
+            self,
+            names=names,
+            first=self.first[which],
+            second=self.second[which],
+            n_left_out=n_left_out,
+        )
+
+    @cached_property
+    def _members(self) -> dict[int, np.ndarray]:
+        """The samples of each single segment that is the first of some."""
+        return {k: self._column(k).nonzero()[0].astype(np.intp) for k in np.unique(self.first)}
+
+    def _column(self, k) -> np.ndarray:
+        return np.asarray((self.single[:, [k]] * np.uint8(1)).sum(axis=1)) > 0
 
     def rows_of(self, segment: int) -> np.ndarray:
         """The samples of a segment."""
-        return self.members[:, [segment]].nonzero()[0]
+        rows = self._members[self.first[segment]]
+        return rows[self._column(self.second[segment])[rows]]
 
     def sums(self, values: np.ndarray) -> np.ndarray:
-        """Sums over the samples of each segment, (n_segments, k), of floats (n_samples, k)."""
-        return self.members.T @ values
+        """Sums over the samples of each segment, (n_segments, k), of floats (n_samples, k).
+
+        By a product for each first single segment, so that no more than ``single`` is in memory.
+        """
+        sums = np.empty((len(self.first), values.shape[1]), dtype=values.dtype)
+        for first, rows in self._members.items():
+            at = np.flatnonzero(self.first == first)
+            members = self.single[rows][:, self.second[at]].astype(values.dtype)
+            sums[at] = members.T @ values[rows]
+        return sums
 
 
 def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20) -> Segments:
@@ -125,63 +157,61 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
         codes.append(place[of_samples])
         rules += [of_column[rule_number] for rule_number in large.tolist()]
         feature += [k] * len(large)
-    if not rules:
+    names = [rule.name for rule in rules]
+    if not names:
         reason = f"make no segment of at least {min_samples} samples."
         remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
         raise InputError("features", reason, remedy)
-    single = _one_hot(codes, len(rules))
-    first = second = np.arange(len(rules))
-    if order == 2:
-        of_pair, other, size = _pairs(single, np.array(feature))
-        large = size >= min_samples
-        n_left_out += int(np.count_nonzero(~large))
-        first, second = np.append(first, of_pair[large]), np.append(second, other[large])
-    of_segments = [
-        tuple(rules[column] for column in dict.fromkeys(pair))
-        for pair in zip(first.tolist(), second.tolist(), strict=True)
-    ]
-    names = [" and ".join(map(str, conditions)) for conditions in of_segments]
-    blocks = [
-        single[rows][:, first].multiply(single[rows][:, second])
-        for rows in row_blocks(n_samples, 64 * len(first), most=_BLOCK_BYTES)
-    ]
-    members = sparse.vstack(blocks, format="csr")
-    return _without_repetitions(Segments(names, members, of_segments, n_left_out))
+    single = _one_hot(codes, len(names))
+    each = np.arange(len(names))
+    if order == 1:
+        return _without_repetitions(Segments(names, single, each, each, n_left_out, rules))
+    first, second, size = _pairs(single, np.array(feature))
+    large = size >= min_samples
+    n_left_out += int(np.count_nonzero(~large))
+    first, second = first[large], second[large]
+    pairs = zip(first.tolist(), second.tolist(), strict=True)
+    names += [f"{names[a]} and {names[b]}" for a, b in pairs]
+    first, second = np.concatenate([each, first]), np.concatenate([each, second])
+    return _without_repetitions(Segments(names, single, first, second, n_left_out, rules))
 
 
-def _one_hot(codes, width) -> sparse.csr_array:
+def _one_hot(codes, width):
     """Members (n_samples, width) of the columns that codes of several features tell; -1: none."""
     n_samples = len(codes[0])
     columns = np.concatenate(codes)
     rows = np.tile(np.arange(n_samples), len(codes))[columns >= 0]
     columns = columns[columns >= 0]
-    ones = np.ones(len(rows), dtype=np.float32)
-    return sparse.csr_array((ones, (rows, columns)), shape=(n_samples, width))
+    if width > _DENSE:
+        entries = np.ones(len(rows), dtype=np.uint8), (rows, columns)
+        return sparse.csr_array(entries, shape=(n_samples, width))
+    single = np.zeros((n_samples, width), dtype=np.uint8)
+    single[rows, columns] = 1
+    return single
 
 
 def _pairs(single, feature):
     """The columns of two features that share samples, and how many, feature by feature."""
-    counts = single.astype(np.int64)
-    shared = sparse.coo_array(counts.T @ counts)
+    exact = single.astype(np.float32 if single.shape[0] < 2**24 else np.float64)
+    shared = sparse.coo_array(exact.T @ exact)
     first, second = shared.coords
     other = feature[first] < feature[second]
     first, second, size = first[other], second[other], shared.data[other]
     order = np.lexsort((second, first, feature[second], feature[first]))
-    return first[order], second[order], size[order]
+    return first[order], second[order], size[order].astype(int)
 
 
 def _without_repetitions(segments: Segments) -> Segments:
     """Make segments of the same samples one, with the names of all."""
     rng = np.random.default_rng(0)  # for sums that no two sets of samples have in common
-    n_samples = segments.members.shape[0]
-    keys = segments.sums(rng.integers(_KEYS, size=(n_samples, 3)).astype(np.float64))
+    keys = segments.sums(rng.integers(_KEYS, size=(segments.single.shape[0], 3)).astype(np.float64))
     first_of: dict[bytes, int] = {}
     same = np.array([first_of.setdefault(key.tobytes(), k) for k, key in enumerate(keys)])
     names: dict[int, list[str]] = {}
     for name, first in zip(segments.names, same.tolist(), strict=True):
         names.setdefault(first, []).append(name)
     kept = segments.keep(np.array(list(names)), segments.n_left_out)
-    return kept._replace(names=[_as_one_name(shared_names) for shared_names in names.values()])
+    return replace(kept, names=[_as_one_name(shared_names) for shared_names in names.values()])
 
 
 def _as_one_name(names: list[str]) -> str:
@@ -205,9 +235,7 @@ def read_columns(features, n_samples):
         names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
         columns = list(zip(names, array.T, strict=True))
     else:
-        for name, count in Counter(map(str, names)).items():
-            if count > 1:
-                raise InputError("features", f"has two columns {name!r}.", "Name each once.")
+        _refuse_equal(names)
         columns = [(str(name), _values(features, name)) for name in names]
     if not columns:
         raise InputError("features", "has no columns.", "Pass at least one.")
@@ -217,6 +245,15 @@ def read_columns(features, n_samples):
             reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
             raise InputError("features", reason, "Pass one value a sample.")
     return columns
+
+
+def _refuse_equal(names):
+    """Raise where two columns have the same name."""
+    known = set()
+    for name in map(str, names):
+        if name in known:
+            raise InputError("features", f"has two columns {name!r}.", "Name each once.")
+        known.add(name)
 
 
 def _values(features, name):

@@ -212,7 +212,7 @@ def test_bins_are_merged_until_five_of_either_outcome_are_expected():
 @pytest.mark.parametrize("test", TESTS)
 def test_p_values_are_never_zero(test):
     rng = np.random.default_rng(0)
-    p = rng.uniform(0.001, 0.999, 60_000)
+    p = rng.uniform(0.001, 0.999, 100_000)
     y = (rng.uniform(size=len(p)) < np.where(p > 0.5, 0.95, 0.1)).astype(int)
     assert 0 < test(y, p).pvalue < 1e-300
 

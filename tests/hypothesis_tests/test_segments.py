@@ -26,7 +26,7 @@ def draw(n, seed=0, wrong=0.0):
 
 def members_of(segments):
     """Whether each sample, a column, belongs to each segment, a row."""
-    members = np.zeros((len(segments.names), segments.members.shape[0]), dtype=bool)
+    members = np.zeros((len(segments.names), segments.single.shape[0]), dtype=bool)
     for k, row in enumerate(members):
         row[segments.rows_of(k)] = True
     return members
@@ -315,11 +315,12 @@ def test_segments_of_several_outcomes_name_them():
     assert result.worst(5).columns[1] == "outcome"
 
 
-@pytest.mark.parametrize("n_kinds", [3, 20])
-def test_sums_of_segments_are_those_of_their_members(n_kinds):
+@pytest.mark.parametrize("n_kinds", [3, 90])
+def test_sums_of_segments_are_those_of_their_members_dense_and_sparse(n_kinds):
     rng = np.random.default_rng(0)
     features = {f"{k}": rng.integers(n_kinds, size=400).astype(str) for k in range(3)}
     segments = make_segments(features, 400, min_samples=1)
+    assert isinstance(segments.single, np.ndarray) == (n_kinds == 3)
     values = rng.normal(size=(400, 2))
     assert_allclose(segments.sums(values), members_of(segments) @ values, atol=1e-12)
     some = rng.permutation(400)[:150]
