@@ -217,11 +217,16 @@ class BinCountDisplay(Display):
 
 
 def _require_one_law(sample: Sample):
+    if sample.notion.of_labels:
+        raise ValueError(
+            f"notion={sample.notion!r} says nothing of how several labels are drawn together. Use "
+            "ReliabilityDisplay."
+        )
     if not sample.notion.joint_law:
-        one_class = "Pass y_true == k and y_proba[:, k] for a class k, or use notion='top-label'."
         raise ValueError(
             f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "
-            f"drawn together. {'Use ReliabilityDisplay.' if sample.notion.of_labels else one_class}"
+            "drawn together. Pass y_true == k and y_proba[:, k] for a class k, or use "
+            "notion='top-label'."
         )
 
 
