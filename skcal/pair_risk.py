@@ -277,7 +277,15 @@ class PlugInSums:
         self._square: Any = 0.0  # S_φφ
 
     def add(self, phis: Iterable[np.ndarray], residuals: np.ndarray, weight: np.ndarray) -> None:
-        """Add φ (n_rows, m) of every function at some of the samples."""
+        """Add some of the samples.
+
+        Parameters
+        ----------
+        phis : iterable of ndarray of shape (n_rows, m)
+            φ of every function at these samples.
+        residuals : ndarray of shape (n_rows, d)
+        weight : ndarray of shape (n_rows,)
+        """
         root = np.sqrt(weight)
         weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
         gaps, cross, square = [], [], []

@@ -22,9 +22,22 @@ MAX_PANELS = 12
 _COLUMNS = {1: 1, 2: 2, 3: 3, 4: 2}  # panels side by side; of more, 3
 
 
+class _Axes(HasMethods):
+    """The constraint of ``ax``."""
+
+    def __init__(self) -> None:
+        super().__init__("plot")
+
+    def is_satisfied_by(self, val: Any) -> bool:
+        return all(map(super().is_satisfied_by, np.asarray(val, dtype=object).ravel()))
+
+    def __str__(self) -> str:
+        return "matplotlib axes or an array of them (leave ax out for a new figure)"
+
+
 #: Constraints of options that several displays have, which are read before anything is computed.
 DRAWN: dict[str, list] = {
-    "ax": [HasMethods("plot"), "array-like", None],
+    "ax": [_Axes(), None],
     "line_kw": [dict, None],
     "ref_line": ["boolean"],
     "plot": ["boolean"],

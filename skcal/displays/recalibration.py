@@ -214,7 +214,7 @@ class RecalibrationDisplay(Display):
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = method, confidence_level, n_resamples, random_state
         before, after = (
-            ReliabilityDisplay.of_sample(sample, part, *test, **bins)
+            ReliabilityDisplay._of_sample(sample, part, *test, **bins)
             for sample, part in zip(samples, ("before", "after"), strict=True)
         )
         if len(before.panels) > 1 or len(after.panels) > 1:

@@ -277,11 +277,11 @@ class ReliabilityDisplay(Display):
         )
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = confidence_level, n_resamples, random_state
-        display = cls.of_sample(sample, name, method, *test, **bins)
+        display = cls._of_sample(sample, name, method, *test, **bins)
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     @classmethod
-    def of_sample(
+    def _of_sample(
         cls, sample: Sample, name, method, confidence_level, n_resamples, random_state, rule, scale
     ) -> Self:
         """Compute the diagram of a sample whose predictions are binned by a rule."""

@@ -3,6 +3,7 @@
 import importlib
 from collections import Counter, defaultdict
 from functools import reduce
+from inspect import signature
 
 from test_public_surface import surface
 
@@ -40,6 +41,7 @@ RANGES = {
     ),
     "an int in the range [19, inf)": (
         "BinCountDisplay.from_predictions.n_resamples "
+        "RecalibrationDisplay.from_predictions.n_resamples "
         "ReliabilityDisplay.from_predictions.n_resamples calibration_report.n_resamples "
         "validation_measures.n_resamples"
     ),
@@ -61,7 +63,8 @@ def constraints():
             if isinstance(thing, type):
                 allowed = getattr(thing, "_parameter_constraints", None)
             for option, parts in (allowed or {}).items():
-                yield name, option, parts
+                if option in signature(thing).parameters:  # not of other displays alone
+                    yield name, option, parts
 
 
 def found_ranges():
