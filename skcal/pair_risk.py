@@ -284,7 +284,9 @@ class PlugInSums:
         phis : iterable of ndarray of shape (n_rows, m)
             φ of every function at these samples.
         residuals : ndarray of shape (n_rows, d)
+            Observed minus predicted.
         weight : ndarray of shape (n_rows,)
+            Weights of the samples.
         """
         root = np.sqrt(weight)
         weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
