@@ -52,10 +52,11 @@ def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
     if happened.ndim > 1 or not 2 < n_classes <= _MOST_CLASSES:
         return None
     halves = np.zeros((2, n_classes, n_classes))
-    half = np.arange(n) % 2
+    samples = np.arange(n)
+    half = samples % 2
     np.add.at(halves, (half, happened), rows)
     orders = np.array([_best_order(sums) for sums in halves[::-1]])
-    gain = rows[np.arange(n), orders[half, happened]] - of_outcomes(rows, happened)
+    gain = rows[samples, orders[half, happened]] - rows[samples, happened]
     if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
         return None
     names = ", ".join(str(classes[k]) for k in np.argsort(_best_order(halves.sum(axis=0))))
