@@ -6,12 +6,7 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
 from skcal.hypothesis_tests import equivalence, equivalence_test
-from skcal.hypothesis_tests.equivalence import (
-    _asymptotic_rise,
-    _exact_rise,
-    _range_quantile,
-    _Terms,
-)
+from skcal.hypothesis_tests.equivalence import _range_quantile
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
@@ -39,11 +34,6 @@ def bounds_alone(monkeypatch):
     monkeypatch.setattr(equivalence, "needed_for_cutoff_error", lambda *_: (np.nan, np.nan))
 
 
-def terms_of(y, p):
-    [problem] = read_sample(y, p, labels=[0, 1]).problems()
-    return _Terms(problem)
-
-
 def ranges(values):
     """Sums over all stretches of distinct predictions."""
     path = np.append(0, np.cumsum(values))
@@ -52,12 +42,11 @@ def ranges(values):
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed):
+def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed, bounds_alone):
     y, p, _ = draw(seed, 200, slope=0.7)
+    high = equivalence_test(y, p, limit=0.1, error="cutoff").high - np.log(20) / 200
     delta, order = y - p, np.argsort(p)
     delta, p = delta[order], p[order]
-    terms = terms_of(y[order], p)
-    high = max(_asymptotic_rise(terms.steps, each, Z) for each in (terms.seen, terms.implied))
     naive = max(
         (sign * ranges(delta) / 200 + Z * np.sqrt(ranges(variance)) / 200).max()
         for sign in (1, -1)
@@ -68,7 +57,7 @@ def test_asymptotic_bound_is_the_largest_mean_plus_half_width_of_all_ranges(seed
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_exact_bound_is_the_largest_of_all_ranges(seed):
+def test_exact_bound_is_the_largest_of_all_ranges(seed, bounds_alone):
     y, p, _ = draw(seed, 100)
     delta = (y - p)[np.argsort(p)]
     rate = np.log(20)
@@ -78,8 +67,7 @@ def test_exact_bound_is_the_largest_of_all_ranges(seed):
         (sign * ranges(delta) / 100 + psi / slope * ranges(delta**2) / 100).max()
         for sign in (1, -1)
     )
-    terms = terms_of(y, p)
-    high = _exact_rise(terms.steps, terms.seen, terms.implied.sum(), 100, rate)
+    high = equivalence_test(y, p, limit=0.1, error="cutoff", method="exact").high
     assert high == pytest.approx(naive + rate / (100 * slope))
 
 

@@ -98,6 +98,7 @@ def test_a_class_predicted_once_adds_nothing(metric):
     share = np.bincount(proba.argmax(axis=1)) / len(y)
     assert np.isnan(each[2])
     assert_allclose(metric(y, proba), share[:2] @ each[:2], rtol=1e-12)
+    assert_allclose(metric(y, proba, average="macro"), each[:2].mean(), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
