@@ -24,6 +24,7 @@ from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
 from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling
+from skcal.recalibration import VectorScaling
 
 ONE = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
 
@@ -278,7 +279,8 @@ def test_decisions_between_pairs_are_refused():
 def test_a_fold_may_lack_a_class_and_a_prediction_does_not_depend_on_its_batch(classifier):
     X, y = made(n_classes=3)
     test_fold = np.where(y == 2, 0, np.arange(len(y)) % 3)
-    fitted = RecalibratedClassifierCV(classifier, ONE, PredefinedSplit(test_fold)).fit(X, y)
+    scaling = VectorScaling()  # no temperature is better than the logits of LinearSVC
+    fitted = RecalibratedClassifierCV(classifier, scaling, PredefinedSplit(test_fold)).fit(X, y)
     whole = fitted.predict_proba(X)
     assert whole.shape == (len(X), 3)
     assert np.isfinite(whole).all()
@@ -404,3 +406,5 @@ def test_a_class_of_as_many_samples_as_folds_is_enough():
         X + y[:, None], y
     )
     assert mended.predict_proba(X).shape == (30, 2)
+    with pytest.raises(ValueError, match="has 3 samples, less than cv=4 folds"):
+        RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=4).fit(X, y)

@@ -350,8 +350,11 @@ def test_parquet_files_are_read(tmp_path):
     pytest.importorskip("pyarrow")
     path = tmp_path / "predictions.parquet"
     frame = frame_of({"cat": [0.25, 1.0], "dog": [0.75, 0.0], "label": ["dog", "cat"]})
+    frame.assign(id=[7, 8], site=["a", "b"]).to_parquet(path)
+    found = read_predictions(path, by=["site"], ignore=["id"])
+    assert_array_equal(found.labels, ["dog", "cat"])
+    assert found.others["site"].tolist() == ["a", "b"]
     frame.to_parquet(path)
-    assert_array_equal(read_predictions(path).labels, ["dog", "cat"])
     with pytest.raises(FileError, match="--max-size"):
         read_predictions(path, max_bytes=path.stat().st_size - 1)
     frame[:0].to_parquet(path)

@@ -3,6 +3,7 @@
 import json
 import os
 import shlex
+import shutil
 from concurrent.futures import ThreadPoolExecutor, wait
 
 import numpy as np
@@ -129,7 +130,8 @@ def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys
     for file in files:
         printed = run(file)
     before = run.state.read_bytes()
-    for file in files:  # the jobs of two days run once more
+    renamed = str(shutil.copy(files[0], tmp_path / "renamed.csv"))
+    for file in (*files, renamed):  # the jobs of two days run once more
         assert main(["monitor", str(run.state), file]) == 0
         captured = capsys.readouterr()
         assert "was added before and is not added again" in captured.err

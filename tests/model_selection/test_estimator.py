@@ -246,3 +246,17 @@ def test_a_lens_may_leave_its_last_group_empty_in_evaluation(split, name):
     # A sample's own estimate does not depend on the samples beside it.
     assert_allclose(estimator.predict(Q[without]), estimator.predict(Q)[without], rtol=1e-9)
     assert np.isfinite(estimator.score(Q[without], z[without]))
+
+
+@pytest.mark.parametrize("notion", ["canonical", "binary"])
+def test_float32_predictions_give_the_float64_answer(split, notion):
+    (P, y), (Q, z) = split(notion, 200, 80)
+    P, Q = P.astype(np.float32), Q.astype(np.float32)
+    for function in FUNCTIONS.values():
+        single, double = (
+            CalibrationErrorEstimator(function, notion).fit(X, y) for X in (P, P.astype(np.float64))
+        )
+        # Only residuals are rounded to float32: 6e-8 each, amplified by at most 1 / sqrt(alpha).
+        expected = double.squared_error(Q.astype(np.float64))
+        assert_allclose(single.squared_error(Q), expected, rtol=1e-4, atol=1e-7)
+        assert_allclose(single.score(Q, z), double.score(Q.astype(np.float64), z), rtol=1e-5)

@@ -309,7 +309,9 @@ def test_columns_in_another_order_are_refused():
         monitor.update(frame[[1, 0, 2, 3]], labels)
 
 
-@pytest.mark.parametrize("options", [{"alpha": 1}, {"alpha": "x"}, {"run_length": 0}])
+@pytest.mark.parametrize(
+    "options", [{"alpha": 1}, {"alpha": 1e-320}, {"alpha": "x"}, {"run_length": 0}]
+)
 def test_parameters_are_checked(options):
     with pytest.raises(ValueError, match=next(iter(options))):
         CalibrationMonitor(**options).update([0.5], [1])

@@ -384,6 +384,8 @@ def test_the_mixture_of_many_classes_ends_with_a_temperature_of_cross_fitted_mea
     plain = Mixture(mixture.estimators, mixture.weights).fit(P, y).predict_proba(P)
     tempered_means = softmax(np.log(plain) / mixture.temperature, axis=1)
     assert_allclose(mixture.predict_proba(P), tempered_means)
+    alone = [fitted.predict_proba(row)[0] for row in P[:3, None]]
+    assert_allclose(alone, fitted.predict_proba(P)[:3])
 
 
 def maps_of_few():

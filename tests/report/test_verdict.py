@@ -30,6 +30,7 @@ from skcal._show import plain_number
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import equivalence_test, scan_test
+from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import calibration_error, calibration_error_interval, validation_measures
 from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
@@ -233,6 +234,7 @@ def test_the_test_and_the_ranges_are_of_999_draws():
     assert found.test.null_distribution.shape[-1] == 999
     test = scan_test(y, p, n_resamples=999, random_state=0)
     assert (found.scan.pvalue, found.scan.ranges) == (test.pvalue, test.ranges)
+    assert [default_resamples(n) for n in (100_000, 100_001)] == [999, 199]
 
 
 def test_a_shown_error_is_said_with_side_place_and_remedy():
@@ -436,7 +438,9 @@ def test_groups_of_dependent_samples_and_weights_reach_the_verdict_and_the_valid
     y, p = binary()
     groups = np.arange(len(y)) // 8
     weight = np.arange(len(y)) % 3 / 2
-    report = calibration_report(y, p, groups=groups, sample_weight=weight, **FEW)
+    given = {"groups": groups, "sample_weight": weight, "max_error": 0.2}
+    report = calibration_report(y, p, **given, **FEW)
+    assert report.overall.tolerance == 0.2
     test = verdict_test(y, p, groups=groups, sample_weight=weight)
     assert report.overall.test.pvalue == test.pvalue
     assert "groups flipped" in report.overall.test.method
