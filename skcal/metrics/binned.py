@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from math import isinf
 from numbers import Integral, Real
@@ -464,14 +465,15 @@ def count_bins(sample: Sample, rule, names, measure):
         return None
     problems = [problem for problem in sample.problems() if len(problem.weight)]
     binned = [BinnedRows(problem, rule.partition(problem)) for problem in problems]
-    return partial(_measure_counts, binned, sample.weight, names, measure)
+    return partial(_measure_counts, binned, sample.notion.shares_samples, names, measure)
 
 
-def _measure_counts(binned: list[BinnedRows], weight, names, measure, counts) -> float:
-    total, moments = weight @ counts, []
+def _measure_counts(binned: list[BinnedRows], shares_samples, names, measure, counts) -> float:
+    counts, moments = counts.astype(np.float64), []
     for rows in binned:
-        problem = rows.problem
-        counted = problem.weight * counts[problem.rows]
-        share = 1.0 if problem.of_all_samples else counted.sum() / total
-        moments.append(rows.moments(names, share, counted))
+        counted = rows.problem.weight * counts[rows.problem.rows]
+        moments.append(rows.moments(names, 1.0, counted))
+    if not shares_samples:
+        total = sum(part.total for part in moments)
+        moments = [replace(part, share=part.total / total) for part in moments]
     return measure(moments)

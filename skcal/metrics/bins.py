@@ -238,7 +238,7 @@ class BinnedRows:
             case "squares":
                 return weight**2
             case "residuals":
-                return column * self.problem.residuals
+                return column * self._residuals
             case "outcomes":
                 return column * self._outcomes
             case "shift":
@@ -253,6 +253,10 @@ class BinnedRows:
                 return weight * (self._shift * self._outcomes).sum(axis=1)
         codes, problem = observed_draw(self.problem)[0], self.problem
         return weight * bounded_log_losses(problem.features, codes, problem.logits)
+
+    @cached_property
+    def _residuals(self) -> np.ndarray:
+        return self.problem.residuals.astype(np.float64, copy=False)  # once for all weights
 
     @cached_property
     def _outcomes(self) -> np.ndarray:

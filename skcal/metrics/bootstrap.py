@@ -180,7 +180,7 @@ def bootstrap_interval(
 
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins. They cost little more than the draws: some
-    30 s for a million samples and 1,000 resamples. Other measures cost n_resamples evaluations, 10
+    15 s for a million samples and 1,000 resamples. Other measures cost n_resamples evaluations, 10
     s for the smooth error of 100,000 samples. To save time choose 200 resamples or ``n_jobs``.
     :func:`binned_rms_error_interval` gives an interval of the binned error without resampling.
 
