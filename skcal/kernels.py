@@ -325,33 +325,47 @@ def _evenly(n_rows: int, most: int) -> np.ndarray:
 
 
 def _median_gap(x: np.ndarray) -> float:
-    """:func:`median_distance` of ascending numbers (n,).
-
-    Differences of some of the numbers bracket the median, as counting along all of them tells;
-    those of all that fall into the bracket are then sorted.
-    """
-    index = np.arange(len(x))
-
-    def count(gap: float) -> int:
-        return int((np.searchsorted(x, x + gap, side="right") - 1 - index).sum())
-
-    pairs, coincide = len(x) * (len(x) - 1) // 2, count(0.0)
+    """:func:`median_distance` of ascending numbers (n,)."""
+    values, repeats = np.unique(x, return_counts=True)
+    pairs, coincide = len(x) * (len(x) - 1) // 2, int(repeats @ (repeats - 1)) // 2
     if pairs == coincide:
         return 1.0
-    before = coincide if pairs // 2 < coincide else 0  # then the median of the others
-    ranks = before + np.array([(pairs - before - 1) // 2, (pairs - before) // 2])
-    some = x[_evenly(len(x), _BRACKET_ROWS)]
+    if pairs // 2 < coincide:
+        pairs, coincide = pairs - coincide, 0
+    middle = np.array([(pairs - 1) // 2, pairs // 2]) - coincide  # among those that are not 0
+    gaps = _ordered_gaps(values, repeats, np.maximum(middle, 0), x[_evenly(len(x), _BRACKET_ROWS)])
+    return float(np.where(middle < 0, 0.0, gaps).mean())
+
+
+def _ordered_gaps(
+    values: np.ndarray, repeats: np.ndarray, ranks: np.ndarray, some: np.ndarray
+) -> np.ndarray:
+    """Order statistics of the differences of distinct numbers, all pairs of their copies counted.
+
+    Differences of ``some`` of the numbers bracket the ``ranks``, ascending, as counting along the
+    values tells; all that fall into the bracket are then sorted.
+    """
+    up_to, index = np.cumsum(repeats), np.arange(len(values))
+
+    def count(gap: float) -> int:
+        within = np.searchsorted(values, values + gap, side="right") - 1
+        return int(repeats @ (up_to[within] - up_to))
+
     gaps = np.append(0.0, np.sort(pdist(some[:, None], "cityblock")))
-    low, high = (bisect_left(gaps, rank + 1, hi=len(gaps) - 1, key=count) for rank in ranks)
+    low = bisect_left(gaps, ranks[0] + 1, hi=len(gaps) - 1, key=count)
+    high = bisect_left(gaps, ranks[-1] + 1, lo=low, hi=len(gaps) - 1, key=count)
     least, most = gaps[max(low - 1, 0)], gaps[high]
-    slack = 4 * np.finfo(np.float64).eps * (np.abs(x) + most)  # sums are rounded
-    start = np.maximum(np.searchsorted(x, x + least - slack), index + 1)
-    stop = np.searchsorted(x, x + most + slack, side="right")
+    slack = 4 * np.finfo(np.float64).eps * (np.abs(values) + most)  # sums are rounded
+    start = np.maximum(np.searchsorted(values, values + least - slack), index + 1)
+    stop = np.searchsorted(values, values + most + slack, side="right")
     sizes = np.maximum(stop - start, 0)
     left = np.repeat(index, sizes)
     right = np.arange(len(left)) + np.repeat(start - np.cumsum(sizes) + sizes, sizes)
-    places = ranks - (start - index - 1).sum()
-    return float(np.partition(x[right] - x[left], places)[places].mean())
+    between = values[right] - values[left]
+    order = np.argsort(between)
+    below = repeats @ (up_to[start - 1] - up_to)
+    total = below + np.cumsum((repeats[left] * repeats[right])[order])
+    return between[order[np.searchsorted(total, ranks, side="right")]]
 
 
 class KernelBasis(NamedTuple):

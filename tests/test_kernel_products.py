@@ -160,6 +160,15 @@ def test_the_median_of_scalars_is_to_the_bit_that_of_all_pairs(kind):
         assert median_distance(X, "cityblock") == median_distance(X, "euclidean") == expected
 
 
+def test_copies_of_few_values_take_no_memory_of_pairs():
+    X = np.repeat([[0.0], [1.0]], 1500, axis=0)
+    tracemalloc.start()
+    assert median_distance(X, "cityblock") == 1
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**20
+
+
 @pytest.mark.parametrize("metric", ["cityblock", "euclidean"])
 def test_coinciding_pairs_are_left_out_when_they_are_half_of_all(metric):
     copies = np.zeros((8, 1))
