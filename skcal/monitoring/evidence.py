@@ -105,11 +105,11 @@ class Evidence:
     log_wealth, log_starts : ndarray of shape (n_tilts,)
         log A_t(j) and log D_t(j).
     totals : ndarray of shape (5,)
-        The sum of the weights; that of this stream alone, and its variance V; the logarithm of the
-        wealth merged from other streams; the weight of outcomes whose prediction was 0, infinite
-        evidence.
+        The sum of the weights, twice; the variance V; the logarithm of the wealth merged from other
+        streams; the weight of outcomes whose prediction was 0, infinite evidence.
     begun : ndarray of shape (4,)
-        The second and third of the totals, and ``bias_sums``, when the evidence last began anew.
+        The second and third of the totals, and ``bias_sums``, when the evidence last began anew,
+        and what other streams added to the totals since: of this stream the rest is not yet bet.
     bias_sums : ndarray of shape (2,)
         Σ w δ_t and Σ w δ_t² of the target.
     error_sums : ndarray of shape (2, n_scales)
@@ -257,7 +257,8 @@ class Evidence:
     def merge(self, other: Evidence) -> None:
         """Add the evidence of another stream, independent of this one given the past."""
         won = 0.0 if other.totals[4] else other.log_wealth_of_bets
-        self.totals += [other.totals[0], 0.0, 0.0, won, other.totals[4]]
+        self.totals += [*other.totals[:3], won, other.totals[4]]
+        self.begun[:2] += other.totals[1:3]
         self.log_starts = np.logaddexp(self.log_starts, other.log_starts)
         self.bias_sums += other.bias_sums
         self.begun[2:] += other.begun[2:]

@@ -216,7 +216,12 @@ def test_merge_multiplies_independent_evidence():
     assert merged.totals[0] == first.n_samples_seen_ == 600
     assert first.to_frame().n_samples.iloc[-1] == 600
     assert kept.to_json() == second.to_json()
+    both = watch([*stream(6, temperature=1.3, seed=1), *stream(6, temperature=1.3, seed=2)])
+    assert first.plan(1.1, batch_size=50) == both.plan(1.1, batch_size=50)
     empty = CalibrationMonitor("confidence").merge(second)
+    assert empty.plan(1.1, batch_size=50) == second.plan(1.1, batch_size=50)
+    for ours, theirs in zip(empty.found_by_now_[-1], second.found_by_now_[-1], strict=True):
+        assert ours == pytest.approx(theirs)
     assert_allclose(empty.log_e_value_, second.log_e_value_)
     assert empty.merge(CalibrationMonitor()).n_samples_seen_ == second.n_samples_seen_
 
