@@ -22,6 +22,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
+from skcal.metrics.bootstrap import resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
@@ -246,6 +247,14 @@ def test_an_option_of_a_partial_gives_way_to_that_of_the_call(data):
     one = bootstrap_interval(partial(ece, n_bins=3), *data, **options)
     other = bootstrap_interval(ece, *data, **options)
     assert_array_equal(one.distribution, other.distribution)
+
+
+def test_counts_are_multinomial(rng):
+    counts = np.stack([resample_counts(rng, 10) for _ in range(4000)])
+    assert (counts.sum(axis=1) == 10).all()
+    # Means of 1 and variances of 0.9, which leave 4.5 standard errors with probability 1.4e-4.
+    assert (np.abs(counts.mean(axis=0) - 1) < 4.5 * np.sqrt(0.9 / 4000)).all()
+    assert (np.abs(counts.var(axis=0) - 0.9) < 4.5 * np.sqrt(2.034 / 4000)).all()
 
 
 def test_a_metric_of_your_own_takes_sets_of_labels(rng):
