@@ -23,8 +23,8 @@ def sample(notion, n=60, seed=0):
 
 
 def naive_pairs(y, proba, notion, weight, n_bins):
-    """h_ij of every pair, the same with variances under H0, and the pair mean of each row's bin."""
-    n, h, null, own = len(y), *np.zeros((2, len(y), len(y))), np.zeros(len(y))
+    """h_ij of all pairs, also of centred residuals; variances under H0; means of pairs in bins."""
+    n, (h, centred, null), own = len(y), np.zeros((3, len(y), len(y))), np.zeros(len(y))
     if notion == "binary":
         parts = [(np.arange(n), proba, y == 1)]
     elif notion == "classwise":
@@ -48,8 +48,10 @@ def naive_pairs(y, proba, notion, weight, n_bins):
             factor, place = share / pairs.sum(), np.ix_(rows, rows)
             own[rows[inside]] += products.sum() / pairs.sum()
             h[place] += factor * products
+            apart = delta - np.average(delta[inside], weights=w[inside])
+            centred[place] += factor * pairs * np.outer(apart, apart)
             null[place] += (factor * pairs) ** 2 * np.outer(variance, variance)
-    return h, null, own
+    return h, centred, null, own
 
 
 @pytest.mark.parametrize("strategy", ["uniform", "quantile", "unique"])
@@ -70,15 +72,16 @@ def test_the_variance_is_that_of_sums_over_pairs(notion):
     terms = _PairTerms(
         read_sample(y, proba, notion=notion, sample_weight=weight), BinRule(5, "uniform")
     )
-    h, null, own = naive_pairs(y, proba, notion, weight, 5)
+    h, centred, null, own = naive_pairs(y, proba, notion, weight, 5)
     assert_allclose(terms.estimate, h.sum(), rtol=1e-10)
     assert_allclose(terms.means, h.sum(axis=1), atol=1e-12)
     assert_allclose(terms.expected, null.sum(), rtol=1e-10)
     share = weight / weight.sum()
     influence = 2 * h.sum(axis=1) - share * (own + h.sum())
     assert abs(influence.sum()) < 1e-12
-    assert terms.degenerate >= 2 * null.sum() * (1 - 1e-10)
-    assert terms.linear <= influence @ influence
+    seen = np.sum(centred**2)
+    assert_allclose(terms.degenerate, 2 * max(seen, null.sum()), rtol=1e-10)
+    assert_allclose(terms.linear, max(influence @ influence - 4 * seen, 0), rtol=1e-9)
     assert 1 <= terms.freedom <= 15
 
 
