@@ -217,7 +217,8 @@ def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sampl
     """Labels and checked predictions in the order of their classes, with weights and groups."""
     notion, sample_weight, labels, pos_label, groups, few_groups = question
     proba, logits = predictions
-    of_labels = is_of_labels(notion) and proba.ndim == 2
+    notion = resolve_notion(notion, proba)
+    of_labels = notion.of_labels and proba.ndim == 2
     if pos_label is not None and proba.ndim == 2 and not of_labels:
         _require_positive_class(pos_label, proba, notion)
     options = {"pos_label": pos_label, "of_labels": of_labels, "counted": True}
@@ -234,7 +235,7 @@ def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sampl
     ones = sample_weight is None and votes is None
     if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
         weight = weight / weight.max()
-    together, notion = read_groups(groups, weight, few_groups), resolve_notion(notion, proba)
+    together = read_groups(groups, weight, few_groups)
     if notion.of_shares:
         together = together.with_votes(np.full(len(weight), np.nan), weight)
     elif votes is not None:
@@ -282,13 +283,13 @@ def refuse_vectors(sample: Sample) -> None:
         )
 
 
-def _require_positive_class(pos_label, proba, notion):
+def _require_positive_class(pos_label, proba: np.ndarray, notion: Notion) -> None:
     """Raise unless the notion is about one of two columns."""
     if proba.shape[1] > 2:
         raise ValueError(
             f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
         )
-    if callable(notion) or not resolve_notion(notion, proba).of_positive_class:
+    if not notion.of_positive_class:
         raise ValueError(
             f"pos_label={pos_label!r} has no meaning for notion={notion!r}, which takes two "
             "columns alike. Leave it out, or use notion='binary'."
