@@ -220,7 +220,7 @@ def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sampl
     notion = resolve_notion(notion, proba)
     of_labels = notion.of_labels and proba.ndim == 2
     if pos_label is not None and proba.ndim == 2 and not of_labels:
-        _require_positive_class(pos_label, proba, notion)
+        _require_positive_class(pos_label, proba.shape[1], notion)
     options = {"pos_label": pos_label, "of_labels": of_labels, "counted": True}
     codes, classes, outcomes, votes = read_outcomes(
         y_true, y_proba, proba, labels, names, **options
@@ -283,11 +283,11 @@ def refuse_vectors(sample: Sample) -> None:
         )
 
 
-def _require_positive_class(pos_label, proba: np.ndarray, notion: Notion) -> None:
+def _require_positive_class(pos_label, n_columns: int, notion: Notion) -> None:
     """Raise unless the notion is about one of two columns."""
-    if proba.shape[1] > 2:
+    if n_columns > 2:
         raise ValueError(
-            f"pos_label={pos_label!r} has no meaning for {proba.shape[1]} columns. Leave it out."
+            f"pos_label={pos_label!r} has no meaning for {n_columns} columns. Leave it out."
         )
     if not notion.of_positive_class:
         raise ValueError(
