@@ -30,7 +30,8 @@ def doubt_about_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | 
     classes : sequence
         The names of the classes.
     """
-    return REVERSED if are_reversed(rows, happened) else _other_order(rows, happened, classes)
+    other_order = _other_order(rows, happened, classes)
+    return REVERSED if are_reversed(rows, happened) else other_order
 
 
 def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
