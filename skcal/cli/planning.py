@@ -81,5 +81,6 @@ def sample_size(options) -> ValidationSampleSize:
         if isinstance(error, InputError):
             message = error.message(argument=name)
         else:  # without the option there is no None
-            message = f"{name} {error.reason([one for one in error.allowed if one != 'None'])}"
+            allowed = [kind for kind in error.allowed if kind != "None"]
+            message = f"{name} {error.reason(allowed)}"
         raise FileError(message) from error

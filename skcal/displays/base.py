@@ -169,7 +169,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     plt = require_matplotlib()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
-        if len(axes) != n_panels or not all(hasattr(one, "plot") for one in axes):
+        if len(axes) != n_panels or not all(hasattr(panel, "plot") for panel in axes):
             raise ValueError(
                 f"ax holds {len(axes)} axes, the display has {n_panels} panel(s). Pass "
                 f"plt.subplots(1, {n_panels})[1], or leave ax out for a new figure."

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from numbers import Integral
 from typing import Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._show import percent
-from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display
 from skcal.displays.from_estimator import of_cv_results, of_estimator
@@ -103,7 +104,12 @@ class BinCountDisplay(Display):
 
     @classmethod
     @validate_params(
-        {**DRAWN, "n_bins": ["array-like"], "strategy": [StrOptions({"uniform", "quantile"})]},
+        {
+            **DRAWN,
+            "n_bins": ["array-like"],
+            "strategy": [StrOptions({"uniform", "quantile"})],
+            "n_resamples": [Interval(Integral, 19, None, closed="left")],
+        },
         prefer_skip_nested_validation=False,
     )
     def from_predictions(

@@ -196,9 +196,9 @@ def measure(
         n_curves = None if of_part else min(settings.n_resamples, _CURVES)
         validation = attempt("validation", _validated, inner, settings, refuted, n_curves)
         curve = attempt("calibration curve", _curve_display, name, sample, level)
-        rate, decisions = sample.frequencies[1:], ("decision curve", _decision_curve)
-        decision = attempt(*decisions, sample, level)
-        at_prevalence = attempt(*decisions, sample, level, rate)
+        decision = attempt("decision curve", _decision_curve, sample, level)
+        if decision is not None:
+            at_prevalence = decisions_of(sample, level, sample.frequencies[1:])
     return Measures(
         **vars(findings),
         cutoff=cutoff,
@@ -357,10 +357,9 @@ def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
     return CalibrationCurveDisplay(**parts_of_curve(sample, name, level))
 
 
-def _decision_curve(sample, level, *thresholds) -> DecisionCurve | None:
-    """The decision curve, or some points of it, if both outcomes happened."""
-    both = 0 < sample.frequencies[1] < 1
-    return decisions_of(sample, level, *thresholds) if both else None
+def _decision_curve(sample, level) -> DecisionCurve | None:
+    """The decision curve, if both outcomes happened."""
+    return decisions_of(sample, level) if 0 < sample.frequencies[1] < 1 else None
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
