@@ -226,6 +226,16 @@ def test_the_one_step_terms_fall_short_by_what_the_correction_misses():
         assert_allclose(terms, saved, **ROUNDED)  # of the Brier score
 
 
+def test_standard_error_is_close_to_the_jackknife(rng):
+    phi, residuals = rng.normal(size=(60, 4)), rng.normal(size=(60, 3))
+    left_out = [
+        excess_risk(np.delete(phi, i, 0), np.delete(residuals, i, 0)).value for i in range(60)
+    ]
+    # They differ by a factor (n - 1) / (n - 2) in every contribution and √(n / (n - 1)).
+    error = excess_risk(phi, residuals).standard_error
+    assert_allclose(error, np.sqrt(59 * np.var(left_out)), rtol=3 / 60)
+
+
 def test_the_weighted_mean_has_the_usual_standard_error():
     terms, weight = np.random.default_rng(0).normal(size=(2, 30)) ** 2
     usual = terms.mean(), terms.std(ddof=1) / np.sqrt(30)

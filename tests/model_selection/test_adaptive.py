@@ -173,6 +173,10 @@ def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
     monkeypatch.setattr(calibrated_limit_module, "_TOGETHER", 10_000)
     data, corrections = made(notion, weighted=True)
     values = calibrated_limit_module._redrawn(data, corrections)
+    claimed = [deviation for *_, deviation in adaptive_squared_error(data, corrections).candidates]
+    # The product has no less than the deviation of one cell, more than its own.
+    assert values[:, 0].std() < claimed[0]
+    assert_allclose(values[:, 1:].std(axis=0), claimed[1:], rtol=0.2)
     parts = [part for part in data.parts if len(part.weight)]
     rng, share = np.random.default_rng(0), data.share_samples
     several = list(calibrated_limit_module._outcomes(parts, rng, len(values), share))
