@@ -138,16 +138,19 @@ def test_cells_hold_every_sample_once_and_stay_on_their_side_of_one_half():
         assert len(cells.mass) <= 128
 
 
-def test_upper_limit_is_a_signed_mean_plus_its_half_width():
+def test_limits_are_signed_means_and_their_half_widths():
     y, p = drawn(400, seed=3, truth=lambda p: p**2)
     order = np.argsort(p)
     gap = (y - p)[order]
     sums = [gap[:i].sum() - gap[i:].sum() for i in range(401)]
     largest = np.abs(sums).max() / 400
-    variance = max(np.mean(gap**2), np.mean(p * (1 - p))) - largest**2
-    high, crossings = limits_of(y, p).high(0.05, 1)
+    square, limits = max(np.mean(gap**2), np.mean(p * (1 - p))), limits_of(y, p)
+    high, crossings = limits.high(0.05, 1)
     assert crossings == 1
-    assert_allclose(high, largest + 1.6449 * np.sqrt(variance / 400) + np.log(20) / 400, rtol=1e-4)
+    half = 1.6449 * np.sqrt((square - largest**2) / 400)
+    assert_allclose(high, largest + half + np.log(20) / 400, rtol=1e-4)
+    bias = abs(gap.mean())  # shows more here than residuals that others sign
+    assert_allclose(limits.low(0.05), bias - 1.96 * np.sqrt((square - bias**2) / 400), rtol=1e-4)
 
 
 def test_factors_of_a_lower_limit_are_the_best_that_a_search_finds():
