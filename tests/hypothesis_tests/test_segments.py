@@ -6,7 +6,7 @@ import sys
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.stats import binom, binomtest
+from scipy.stats import beta, binom, binomtest
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import bias_curve, segment_test
@@ -111,6 +111,13 @@ def test_the_interval_is_that_of_clopper_and_pearson():
         hits = round(one.observed * one.n_samples)
         exact = binomtest(hits, one.n_samples).proportion_ci(0.95)
         assert_allclose([one.low, one.high], exact, atol=1e-9)
+    options = {"sample_weight": np.arange(1.0, 301), "n_resamples": 19, "random_state": 0}
+    for one in segment_test(y, p, {"b": features["b"]}, **options).segments:
+        weight = options["sample_weight"][features["b"] == one.name.removeprefix("b = ")]
+        n = weight.sum() ** 2 / (weight @ weight)
+        hits = n * one.observed
+        exact = beta.ppf([0.025, 0.975], [hits, hits + 1], [n - hits + 1, n - hits])
+        assert_allclose([one.low, one.high], exact, rtol=1e-9)
 
 
 def test_a_series_names_its_segments():
