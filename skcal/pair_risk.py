@@ -258,23 +258,28 @@ def plug_in_risks(
         What :func:`pair_risk` gives for each, without standard errors.
     """
     residuals = np.asarray(residuals, dtype=np.float64).reshape(len(residuals), -1)
-    sums = PlugInSums()
-    sums.add(phis, residuals, check_weight(sample_weight, len(residuals)))
-    return sums.risks()
+    weight = check_weight(sample_weight, len(residuals))
+    root = np.sqrt(weight)
+    weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
+    constant, totals = square_of_products(weighted), []
+    for phi in phis:
+        # ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖², S_φδ = Σ w φ δᵀ
+        own = weight * (norms - rowwise_dot(phi, phi))
+        phi = times_rows(phi, root)
+        cross = phi.T @ weighted
+        square = square_of_products(phi)
+        totals.append(constant - 2 * inner_product(cross, cross) + square - own @ own)
+    return np.array(totals) / sum_over_pairs(weight)
 
 
 class PlugInSums:
-    """Sums over samples from which the risks of :func:`plug_in_risks` follow, block by block.
+    """The sums of :func:`plug_in_risks` over blocks of samples, where not all fit the memory."""
 
-    ΣΣ w w (⟨δ, δ'⟩ - ⟨φ, φ'⟩)² = ‖S_δδ‖² - 2 ‖S_φδ‖² + ‖S_φφ‖², S_φδ = Σ w φ δᵀ.
-    """
-
-    def __init__(self) -> None:
+    def __init__(self, n_functions: int) -> None:
         self._weight: list[np.ndarray] = []
-        self._residuals: Any = 0.0  # S_δδ, and of each function:
-        self._own: Any = 0.0  # Σ w² (‖δ‖² - ‖φ‖²)²
-        self._cross: Any = 0.0  # S_φδ
-        self._square: Any = 0.0  # S_φφ
+        self._residuals: Any = 0.0  # S_δδ
+        # Of each function Σ w² (‖δ‖² - ‖φ‖²)², S_φδ and S_φφ.
+        self._of_functions: list[list[Any]] = [[0.0, 0.0, 0.0] for _ in range(n_functions)]
 
     def add(self, phis: Iterable[np.ndarray], residuals: np.ndarray, weight: np.ndarray) -> None:
         """Add some of the samples.
@@ -290,27 +295,23 @@ class PlugInSums:
         """
         root = np.sqrt(weight)
         weighted, norms = times_rows(residuals, root), rowwise_dot(residuals, residuals)
-        gaps, cross, square = [], [], []
-        for phi in phis:
-            gap = weight * (norms - rowwise_dot(phi, phi))
-            phi = times_rows(phi, root)
-            gaps.append(gap @ gap)
-            cross.append(phi.T @ weighted)
-            square.append(phi.T @ phi)
         self._weight.append(weight)
-        self._residuals = self._residuals + weighted.T @ weighted
-        self._own = self._own + np.array(gaps)
-        self._cross, self._square = self._cross + np.array(cross), self._square + np.array(square)
+        self._residuals += weighted.T @ weighted
+        for sums, phi in zip(self._of_functions, phis, strict=True):
+            own = weight * (norms - rowwise_dot(phi, phi))
+            phi = times_rows(phi, root)
+            sums[0] += own @ own
+            sums[1] += phi.T @ weighted
+            sums[2] += phi.T @ phi
 
     def risks(self) -> np.ndarray:
         """Return the risk of each function."""
         constant = inner_product(self._residuals, self._residuals)
-        squares = constant - 2 * _squared_norms(self._cross) + _squared_norms(self._square)
-        return (squares - self._own) / sum_over_pairs(np.concatenate(self._weight))
-
-
-def _squared_norms(matrices: np.ndarray) -> np.ndarray:
-    return np.einsum("kij,kij->k", matrices, matrices)
+        totals = [
+            constant - 2 * inner_product(cross, cross) + inner_product(square, square) - own
+            for own, cross, square in self._of_functions
+        ]
+        return np.array(totals) / sum_over_pairs(np.concatenate(self._weight))
 
 
 def pair_products(

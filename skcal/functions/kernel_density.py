@@ -23,7 +23,7 @@ from skcal.functions.dirichlet_sums import (
     suits_interpolation,
     weighted_targets,
 )
-from skcal.pair_risk import PlugInSums
+from skcal.pair_risk import PlugInSums, plug_in_risks
 
 BANDWIDTHS = np.concatenate([np.logspace(-5, -1, 15), np.linspace(0.2, 1, 5)])
 _TRIAL_ROWS = 1000  # of a block that is too large to be held
@@ -257,8 +257,10 @@ class _SumsOverBlocks(BlockFits):
         row_bytes = 16 * len(widths) * (len(self._points) + 1) * (X.shape[1] + 1)
         blocks = list(row_blocks(len(X), row_bytes))
         if len(blocks) < 2:
-            return self._risks(trainings, X, residuals, weight, widths, blocks)
-        first = slice(_TRIAL_ROWS)
+            paths = self._residuals_by(trainings, X, widths)
+            columns = [plug_in_risks(path, residuals, sample_weight=weight) for path in paths]
+            return np.stack(columns, axis=1)
+        first = np.flatnonzero(weight)[:_TRIAL_ROWS]
         trial = list(row_blocks(len(X[first]), row_bytes))
         risks = self._risks(trainings, X[first], residuals[first], weight[first], widths, trial)
         near = (risks <= _BEHIND * risks.min(axis=0)).any(axis=1)
@@ -267,7 +269,7 @@ class _SumsOverBlocks(BlockFits):
 
     def _risks(self, trainings, X, residuals, weight, widths, blocks):
         """Risks whose sums are taken over blocks of rows, each with its products found once."""
-        sums = [PlugInSums() for _ in trainings]
+        sums = [PlugInSums(len(widths)) for _ in trainings]
         for rows in blocks:
             paths = self._residuals_by(trainings, X[rows], widths)
             for of_training, path in zip(sums, paths, strict=True):
