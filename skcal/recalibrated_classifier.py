@@ -283,12 +283,10 @@ class RecalibratedClassifierCV(
             return process_routing(self, "fit", sample_weight=sample_weight, **fit_params)
         params = dict(fit_params)
         if sample_weight is not None:
+            of_a_step = any(name.endswith("__sample_weight") for name in fit_params)
             if "sample_weight" in signature(estimator.fit).parameters:
                 params["sample_weight"] = sample_weight
-            elif not isinstance(estimator, FrozenEstimator) and not any(
-                name.endswith("__sample_weight")
-                for name in fit_params  # of a step of a pipeline
-            ):
+            elif not isinstance(estimator, FrozenEstimator) and not of_a_step:
                 remedy = "Pass a classifier that takes it, or no weights."
                 if hasattr(estimator, "steps"):
                     step = estimator.steps[-1][0]

@@ -117,7 +117,7 @@ def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap
 def judge(fitted, identity, data, train, test, scoring) -> JudgedMap:
     """Judge a map that was fitted to some rows, beside the identity, on others."""
     start = time.perf_counter()
-    n_train = data.take(train).n_positive
+    n_train = int(np.count_nonzero(data.weight[train]))
     data = data.take(test)
     losses, surprises, variances = np.empty((3, len(test)))
     logs = []
