@@ -144,12 +144,15 @@ def _moments_of_excess(problem, rows):
         array[rows].astype(np.float64, copy=False)
         for array in (problem.features, problem.residuals, problem.weight)
     )
-    scale = 2.0
-    if X.shape[1] == 1:  # the score of one of two columns is half of that of both
-        X, delta, scale = np.hstack([1 - X, X]), np.hstack([-delta, delta]), 1.0
-    terms = scale * np.sum(delta * (0.5 - X), axis=1)
-    values = scale * (np.sum(X**2, axis=1, keepdims=True) - X)
-    variances, fourth_moments = (np.sum(X * values**k, axis=1) for k in (2, 4))
+    if X.shape[1] == 1:  # the moments of a hit's and a miss's term in closed form
+        x = X[:, 0]
+        terms, uncertain, squares = delta[:, 0] * (1 - 2 * x), x * (1 - x), (1 - 2 * x) ** 2
+        variances = uncertain * squares
+        fourth_moments = variances * squares * (1 - 3 * uncertain)
+    else:
+        terms = np.sum(delta * (1 - 2 * X), axis=1)
+        squares = (2 * (np.sum(X**2, axis=1, keepdims=True) - X)) ** 2
+        variances, fourth_moments = np.sum(X * squares, axis=1), np.sum(X * squares**2, axis=1)
     weighted = weight * terms
     return (
         weighted.sum(),
