@@ -31,6 +31,8 @@ from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
 from skcal.monitoring import CalibrationMonitor
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 # Entrances
 
 

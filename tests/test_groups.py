@@ -219,12 +219,8 @@ METHODS = {
         )
     },
 }
-# metrics/test_shifted.py; monitoring/test_evidence.py; two panels of ReliabilityDisplay
-ELSEWHERE = {
-    "CalibrationMonitor.update",
-    "shifted_calibration_error",
-    "RecalibrationDisplay.from_predictions",
-}
+# metrics/test_shifted.py; monitoring/test_evidence.py
+ELSEWHERE = {"CalibrationMonitor.update", "shifted_calibration_error"}
 
 
 def test_every_public_function_and_method_that_takes_groups_is_tried():
@@ -232,6 +228,7 @@ def test_every_public_function_and_method_that_takes_groups_is_tried():
     assert tried == set(public_takers_of_groups())
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("name", METHODS)
 @pytest.mark.filterwarnings("ignore:Too few")
 def test_groups_of_one_sample_change_no_bit_of_fits_displays_and_reports(name):
@@ -682,6 +679,7 @@ def test_cells_are_the_groups_in_each_bin(n_bins):
     )
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_comparison_in_a_report_knows_groups():
     y, p, groups = clustered(40, 6)
     options = {"groups": groups, "compare": p**2, "n_resamples": 19}

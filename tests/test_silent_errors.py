@@ -36,6 +36,8 @@ THREE = RNG.dirichlet(np.ones(3), 200)
 CLASS = (THREE.cumsum(axis=1) < RNG.uniform(size=(200, 1))).sum(axis=1)
 FEW = [(Zero(), {}), (Binning(3), {})]
 
+pytestmark = pytest.mark.usefixtures("few_draws")
+
 # Of (labels, predictions), each with what it calls them.
 FUNCTIONS = {
     "metric": expected_calibration_error,

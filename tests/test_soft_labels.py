@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
+from report_cases import verdict_test
 from scipy.stats import binom
 from sklearn.base import clone
 from sklearn.naive_bayes import GaussianNB
@@ -244,11 +245,12 @@ def test_an_accumulator_debiases_votes_as_the_metric_does():
         merged.expected_calibration_error(norm=2, debias="labels")
 
 
+@pytest.mark.usefixtures("few_draws")
 def test_a_report_of_votes_says_what_the_functions_say():
     options = {"candidates": [Zero()], "cv": 3, "n_resamples": 19, "n_bins": 5}
     report = calibration_report(VOTES, PROBA, **options)
     assert report.overall.ece.estimate == expected_calibration_error(VOTES, PROBA, n_bins=5)
-    assert report.overall.test.pvalue == (calibration_test(VOTES, PROBA).pvalue)
+    assert report.overall.test.pvalue == verdict_test(VOTES, PROBA).pvalue
     assert report.overall.overview.n_groups is None
     samples, columns = as_rows(VOTES)
     of_rows = calibration_report(columns, PROBA[samples], groups=samples, **options)

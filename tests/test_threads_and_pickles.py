@@ -211,7 +211,7 @@ def searched(n_jobs, P, y):
     answers = []
     for candidates, options in (
         (CANDIDATES, {"cv": 2, "outer_cv": 2}),
-        ([*CANDIDATES, *several], {"cv": 3, "n_repeats": 2}),
+        (several, {"cv": 3, "n_repeats": 2}),
     ):
         search = CalibrationErrorSearchCV(candidates, "classwise", random_state=0, n_jobs=n_jobs)
         search.set_params(**options).fit(P, y)

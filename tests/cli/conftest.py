@@ -12,8 +12,8 @@ from skcal.report import calibration_report
 
 
 @pytest.fixture(autouse=True)
-def short_searches(monkeypatch):
-    """What is recommended does not matter here, and takes long."""
+def short_searches(few_draws, monkeypatch):
+    """What is recommended, and how many draws tests make, does not matter here, and takes long."""
     monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
 
 

@@ -10,8 +10,6 @@ from skcal.hypothesis_tests import calibration_test, compare_calibration
 from skcal.metrics import calibration_error
 from skcal.report import calibration_report
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 FEW = ["--resamples", "19"]
 N = 200
 

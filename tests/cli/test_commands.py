@@ -17,8 +17,6 @@ from skcal.metrics import expected_calibration_error
 from skcal.report import calibration_report
 from skcal.report.figure import reliability
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 COMMANDS = ["evaluate", "report", "test", "plot", "compare"]
 FEW = ["--resamples", 19]
 

@@ -17,8 +17,6 @@ from skcal.cli.gates import resamples_needed
 from skcal.hypothesis_tests import compare_calibration
 from skcal.report.compare import read_subgroups
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 HEADER = "id,no,yes,label,site"
 
 

@@ -7,13 +7,12 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES
+from report_cases import CANDIDATES, verdict_test
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.evaluate import ProgressLine, progress_in_words
-from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error
 from skcal.model_selection import candidates
 from skcal.report import calibration_report
@@ -65,7 +64,7 @@ def test_the_answer_is_that_of_the_report_and_needs_no_search(report, tempered, 
     assert result["searches"] == []
     assert answer["error"]["estimate"] == calibration_error(labels, proba)
     assert answer["error"] == as_data(overall.error)
-    assert answer["test"]["pvalue"] == calibration_test(labels, proba, random_state=0).pvalue
+    assert answer["test"]["pvalue"] == verdict_test(labels, proba).pvalue
     assert main(["evaluate", str(npz)]) == 0
     printed = capsys.readouterr().out
     said, shown = answer_of(overall), " ".join(printed.split())

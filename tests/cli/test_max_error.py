@@ -13,8 +13,6 @@ from skcal.cli.gates import status_of_gate
 from skcal.cli.parser import make_parser
 from skcal.hypothesis_tests import equivalence_test
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 
 def save(path, p, truth, rng):
     np.savez(path, proba=p, labels=(rng.random(len(p)) < truth).astype(int))

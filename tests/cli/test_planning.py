@@ -12,8 +12,6 @@ from skcal.cli.commands import main
 from skcal.metrics import shifted_calibration_error, validation_sample_size
 from skcal.report import calibration_report
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 N = 300
 
 

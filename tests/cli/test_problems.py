@@ -15,8 +15,6 @@ from skcal.cli import predictions
 from skcal.cli.commands import main
 from skcal.cli.parser import parse
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 FEW = ["--resamples", "19"]
 N = 120
 

@@ -14,8 +14,6 @@ from skcal.monitoring import CalibrationMonitor
 from skcal.report import calibration_report
 from skcal.sample import read_sample
 
-pytestmark = pytest.mark.usefixtures("few_draws")
-
 CLASSES = np.array(["cat", "dog", "emu"])
 
 

@@ -5,6 +5,7 @@ import inspect
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
+from report_cases import verdict_test
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import rankdata
@@ -246,6 +247,7 @@ def test_c_statistic_of_weights_meets_its_definition():
     assert_allclose(plain.estimate, ranks / (y.sum() * (1 - y).sum()))
 
 
+@pytest.mark.usefixtures("few_draws")
 @pytest.mark.parametrize("n_classes", [None, 3])
 def test_a_report_of_weights_is_that_of_its_parts(n_classes):
     y, proba, weight = weighted_sample(n=160, n_classes=n_classes)
@@ -256,8 +258,8 @@ def test_a_report_of_weights_is_that_of_its_parts(n_classes):
     assert all(" not estimated" not in text for text in report.warnings)
     counted = weight > 0
     y, proba, weight, second = y[counted], proba[counted], weight[counted], second[counted]
-    overall, test = report.overall, hypothesis_tests.calibration_test
-    assert overall.test.pvalue == test(y, proba, sample_weight=weight).pvalue
+    overall = report.overall
+    assert overall.test.pvalue == verdict_test(y, proba, sample_weight=weight).pvalue
     ece = metrics.expected_calibration_error(y, proba, sample_weight=weight)
     assert overall.ece.estimate == pytest.approx(ece)
     paired = hypothesis_tests.compare_calibration(y, proba, second, sample_weight=weight)

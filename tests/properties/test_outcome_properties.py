@@ -57,6 +57,7 @@ def entrances_of_labels():
     return found
 
 
+pytestmark = pytest.mark.usefixtures("few_draws")
 #: Other arguments and options of a call.
 MORE = {
     "compare_calibration": ((SECOND,), {}),

@@ -99,10 +99,7 @@ def test_wrong_labels_and_predictions_are_refused_by_name(name):
 
 @every_entrance
 def test_options_that_are_none_are_refused_by_name(name):
-    _, _, method = name.partition(".")
-    thing = owner_of(name, ENTRANCES[name])
-    options = signature(getattr(thing, method) if method else thing).parameters.values()
-    for option in options:
+    for option in options_of(name):
         if option.kind is option.KEYWORD_ONLY and option.name not in LATER:
             for value in (object(), "misspelt", np.array([3.0, -2.0])):
                 error = refusal(lambda: ask(name, LABELS, PROBA, **{option.name: value}))  # noqa: B023
