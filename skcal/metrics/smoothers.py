@@ -281,14 +281,16 @@ def _widths(roots, level, data: Outcome, of_groups) -> np.ndarray:
 
 
 def largest_deviations(roots, deviation) -> np.ndarray:
-    """Drawn values of the largest of |z| over the grid."""
+    """Drawn values of the largest of |z| over the grid, by the symmetric root of its covariance.
+
+    Singular vectors would depend on rounding, by their signs and where singular values coincide.
+    """
     scaled = np.divide(
         roots, deviation[:, None], out=np.zeros_like(roots), where=deviation[:, None] > 0
     )
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
-    kept = s > 1e-9 * s.max(initial=0)
-    draws = np.random.default_rng(0).standard_normal((_DRAWS, np.count_nonzero(kept)))
-    return np.abs(draws @ (u[:, kept] * s[kept]).T).max(axis=1)
+    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(scaled)))
+    return np.abs(draws @ (u * s) @ u.T).max(axis=1)
 
 
 #: Curves of points on a grid, by name.

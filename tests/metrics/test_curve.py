@@ -199,6 +199,20 @@ def test_bands_hold_the_curve(method, least):
     assert held >= least
 
 
+def test_draws_of_a_band_depend_on_the_covariance_alone():
+    rng = np.random.default_rng(0)
+    roots = np.repeat(rng.normal(size=(6, 4)), 2, axis=0)  # of rank 4
+    roots[:, :2] /= np.linalg.norm(roots[:, :2], axis=0)
+    rotation = np.linalg.qr(rng.normal(size=(9, 9)))[0][:4]
+    deviation = np.linalg.norm(roots, axis=1)
+    drawn = smoothers.largest_deviations(roots, deviation)
+    for same in (roots @ rotation, -roots[:, ::-1]):
+        assert_allclose(smoothers.largest_deviations(same, deviation), drawn, rtol=1e-9)
+    exact = np.abs(rng.normal(size=(100_000, 4)) @ (roots / deviation[:, None]).T).max(axis=1)
+    # Standard error of the mean of 2,000 draws: 0.012. False alarms: 1 in 10,000.
+    assert drawn.mean() == pytest.approx(exact.mean(), abs=0.05)
+
+
 def test_curves_are_shown_and_framed():
     y, p = draw(100)
     curve = flexible_calibration_curve(y, p)
