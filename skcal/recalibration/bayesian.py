@@ -127,7 +127,7 @@ class BayesianCalibration(RecalibrationMap):
             free, proba = proba, _increasing(proba, at, cells)
             self._lost = _log_likelihood(free, at, cells) - _log_likelihood(proba, at, cells)
             warn_if_contradicted(self)
-        self.logits_, self.mapped_logits_ = at, logit(proba)
+        self.logits_, self.mapped_logits_ = at, np.clip(logit(proba), -_FARTHEST, _FARTHEST)
 
     def _map(self, z):
         mapped = np.interp(z, self.logits_, self.mapped_logits_)

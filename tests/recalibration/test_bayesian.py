@@ -176,6 +176,16 @@ def test_outcomes_of_one_class_and_a_single_prediction_give_probabilities():
         assert ((proba > 0) & (proba < 1)).all()
 
 
+def test_certain_predictions_are_kept_off_0_and_1(monkeypatch):
+    def models(cells, at):
+        yield bayesian._Model("identity", 0.0, (at > 0).astype(float))
+
+    monkeypatch.setattr(bayesian, "_models", models)
+    fitted = BayesianCalibration(monotone=False).fit(*drawn(50, stepped))
+    assert_allclose(fitted.predict_proba([0.0, 1.0]).min(axis=1), np.finfo(float).eps, rtol=0.01)
+    assert "Infinity" not in fitted.to_json()
+
+
 def test_the_default_for_two_classes_is_this_map():
     p, y = drawn(200, moved)
     fitted = Recalibrator(random_state=0).fit(p, y)
