@@ -145,6 +145,8 @@ def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
     again = calibration_report(labels, proba, search=True, **options)
     assert capsys.readouterr().out == ""
     assert again.to_json() == report.to_json()
+    calibration_report(labels == 1, proba[:, 1], verbose=1, **options)
+    assert capsys.readouterr().out.count(" decision curve\n") == 1
 
 
 def test_groups_are_reports_of_their_samples_with_adjusted_pvalues():
