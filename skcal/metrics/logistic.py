@@ -262,7 +262,10 @@ class LogisticLine:
             low, high = np.full((2, len(best)), [[-np.inf], [np.inf]])
         else:
             rows, z = np.eye(len(best)), np.full(len(best), np.sqrt(chi2.ppf(confidence_level, 1)))
-            low, high = (self.likelihood.farthest(rows, sign, z, best) for sign in (-1, 1))
+            low, high = (  # one after the other, which halves the memory
+                [self.likelihood.farthest(row[None], sign, z[:1], best)[0] for row in rows]
+                for sign in (-1, 1)
+            )
         return [ConfidenceInterval(*ends) for ends in np.column_stack([low, high]).tolist()]
 
 
