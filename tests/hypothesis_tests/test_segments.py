@@ -151,11 +151,14 @@ def test_errors_that_cancel_show_in_the_ece_alone():
 
 
 def test_top_label_segments_are_of_predicted_classes():
-    data = make_dirichlet(500, n_classes=3, random_state=0)
-    group = np.arange(500) % 2
-    result = segment_test(data.labels, data.proba, group, notion="top-label", random_state=0)
+    data = make_dirichlet(500, n_classes=3, model="M3", random_state=0)
+    tested = data.labels, data.proba, np.arange(500) % 2
+    options = {"n_resamples": 99, "random_state": 0}
+    result = segment_test(*tested, notion="top-label", **options)
     assert len(result.segments) == 6
     assert sum(one.n_samples for one in result.segments) == 500
+    assert_allclose(result.pvalue, 0.01)  # 1 of 100, times 3 where classes are drawn apart
+    assert_allclose(segment_test(*tested, notion="classwise", **options).pvalue, 0.03)
 
 
 def test_results_do_not_depend_on_jobs():
@@ -328,6 +331,8 @@ def test_sums_of_segments_are_those_of_their_members_dense_and_sparse(n_kinds):
     features = {f"{k}": rng.integers(n_kinds, size=400).astype(str) for k in range(3)}
     segments = make_segments(features, 400, min_samples=1)
     assert isinstance(segments.single, np.ndarray) == (n_kinds == 3)
+    column, kind = segments.names[1].split(" = ")
+    assert_array_equal(members_of(segments)[1], features[column] == kind)
     values = rng.normal(size=(400, 2))
     assert_allclose(segments.sums(values), members_of(segments) @ values, atol=1e-12)
     some = rng.permutation(400)[:150]
