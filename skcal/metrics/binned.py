@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._bins import bin_sums
+from skcal._groups import INDEPENDENT
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError
 from skcal.metrics.base import combine_problems
@@ -249,6 +250,8 @@ def expected_calibration_error(
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
+    if not debias:
+        sample = sample._replace(groups=INDEPENDENT)  # so that large samples are read in blocks
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
         if average == "micro":
