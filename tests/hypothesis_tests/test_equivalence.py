@@ -69,6 +69,9 @@ def test_exact_bound_is_the_largest_of_all_ranges(seed, bounds_alone):
     )
     high = equivalence_test(y, p, limit=0.1, error="cutoff", method="exact").high
     assert high == pytest.approx(naive + rate / (100 * slope))
+    options = {"limit": 0.1, "error": "cutoff", "method": "exact", "labels": [0, 1]}
+    low = equivalence_test(np.zeros(100, int), np.full(100, 0.9), **options).low
+    assert low == pytest.approx(0.9 - np.sqrt(2 * np.log(40) / 100))
 
 
 @pytest.mark.parametrize("alpha", [0.2, 0.05, 0.001, 1e-6])

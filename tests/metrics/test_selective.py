@@ -102,6 +102,12 @@ def test_only_the_order_of_confidences_matters():
     assert_array_equal(one.risk, other.risk)
 
 
+def test_one_of_five_starts_has_a_fifth_of_the_error():
+    """1 of 52 wrong: at most 0.088 with 95 % confidence, 0.12 with 99 %."""
+    rows = np.arange(200)
+    assert coverage_at_risk(rows < 51, np.where(rows < 52, 0.9, 0.5), 0.1).coverage == 0
+
+
 def test_copies_in_a_group_count_once():
     """5 copies of each answer: risk and area as before, limits not narrower."""
     right, confidence = answers(5, n=200)
