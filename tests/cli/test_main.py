@@ -7,7 +7,7 @@ from contextlib import redirect_stdout
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES, verdict_test
+from report_cases import CANDIDATES, binary, verdict_test
 
 from skcal import CalibrationErrorSearchCV, Zero
 from skcal.cli import commands
@@ -75,6 +75,15 @@ def test_the_answer_is_that_of_the_report_and_needs_no_search(report, tempered, 
     assert " ".join(" ".join(said.sentences).split()) in shown
     assert f"{answer['title']}. {' '.join(answer['sentences'])}" == str(answer_of(overall))
     assert len(printed.rstrip().splitlines()) <= 10
+
+
+def test_the_answer_about_two_columns_is_that_of_one(tmp_path, capsys):
+    (labels, proba), answers = binary(), []
+    for columns in (proba, np.column_stack([1 - proba, proba])):
+        np.savez(tmp_path / "p.npz", proba=columns, labels=labels)
+        assert main(["evaluate", str(tmp_path / "p.npz"), "--notion", "binary", "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)[0]["answers"])
+    assert answers[0] == answers[1]
 
 
 def test_notions_are_auto_unless_asked_and_vectors_are_searched(report, three_candidates):

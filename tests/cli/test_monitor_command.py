@@ -127,6 +127,8 @@ def test_bad_input_leaves_the_state_as_it_was(run, tmp_path):
 
 def test_a_file_is_added_once_unless_it_is_asked_for_again(run, tmp_path, capsys):
     files = [write(tmp_path / f"{seed}.csv", *batch(seed)) for seed in range(2)]
+    assert "alpha" in run(files[0], "--alpha", "2", status=2)
+    assert not run.state.exists()
     for file in files:
         printed = run(file)
     before = run.state.read_bytes()
