@@ -148,7 +148,8 @@ def bootstrap_interval(
     -----
     Predictions and labels are resampled together. Coverage of 95 % intervals of confidence
     calibration, on models M1 (calibrated), M2 and M3 of Widmann et al. (2019) with C = 10,
-    Dir(0.1), 150 data sets each (standard error 2 %), of the measure's own population value:
+    Dir(0.1), 150 data sets each (standard error 2 %), of the measure's own population value
+    (``tests/studies/interval_coverage.py``):
 
     ==================== ========== ============ ============= ============ =============
     measure              method     M1, n = 250  M1, n = 1,000 M2, n = 250  M2, n = 1,000
