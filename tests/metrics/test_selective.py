@@ -66,7 +66,7 @@ def every_number(right, confidence, **options):
 @pytest.mark.parametrize("grouped", [False, True])
 def test_the_order_of_rows_weight_0_and_the_scale_of_weights_do_not_matter(grouped):
     for seed in range(2):
-        right, confidence = answers(seed, n=120, levels=3)
+        right, confidence = answers(seed, n=120)
         rng = np.random.default_rng(seed)
         groups = rng.integers(0, 40, 120) if grouped else None
         rows, weight = rng.permutation(120), rng.uniform(0.5, 2, 120)
