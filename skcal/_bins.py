@@ -281,6 +281,8 @@ def bin_sums(bins: np.ndarray, values: np.ndarray, n_bins: int) -> np.ndarray:
     """Sums in each bin of ``values`` (n,) or (n, m), float64 of shape (n_bins,) or (n_bins, m)."""
     if values.ndim == 1:
         return np.bincount(bins, values, minlength=n_bins)
+    if values.shape[1] == 1:
+        return np.bincount(bins, values[:, 0], minlength=n_bins)[:, None]
     return np.stack([np.bincount(bins, column, minlength=n_bins) for column in values.T], axis=1)
 
 

@@ -62,6 +62,8 @@ def combine_problems(powers, problems, norm: float, average: str | None, root: b
         values = max(power for power, _ in present)
     elif average == "macro":
         values = np.mean([power for power, _ in present])
+    elif len(present) == 1:
+        values = present[0][0] * present[0][1]
     else:
         values = np.sum([power * share for power, share in present])
     if root and norm != 1 and not isinf(norm):
