@@ -278,7 +278,7 @@ class PlugInSums:
     def __init__(self, n_functions: int) -> None:
         self._weight: list[np.ndarray] = []
         self._residuals: Any = 0.0  # S_δδ
-        # Of each function Σ w² (‖δ‖² - ‖φ‖²)², S_φδ and S_φφ.
+        # For each function: Σ w² (‖δ‖² - ‖φ‖²)², S_φδ, S_φφ
         self._of_functions: list[list[Any]] = [[0.0, 0.0, 0.0] for _ in range(n_functions)]
 
     def add(self, phis: Iterable[np.ndarray], residuals: np.ndarray, weight: np.ndarray) -> None:

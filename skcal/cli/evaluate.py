@@ -69,8 +69,10 @@ def evaluate(name, predictions, options, gate=None, limits=None) -> dict:
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
             sentences = wrapped(" ".join(answer.sentences))
-            remark = f" {_NO_LIMIT}" * (options.command == "evaluate")  # no demonstration
-            said = [f"{answer.verdict()}{remark}", heading(findings), sentences, ""]
+            verdict = answer.verdict()
+            if options.command == "evaluate":  # the demonstration has no such option
+                verdict = f"{verdict} {_NO_LIMIT}"
+            said = [verdict, heading(findings), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [heading(findings), "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more

@@ -313,7 +313,7 @@ def _draw(law, statistic, problem, seeds):
 
 
 def flip(problem: Problem, seeds, group_seeds) -> np.ndarray:
-    """Outcomes of which groups keep or change the signs of all residuals; see the module."""
+    """Outcomes (k, n, …) for which each group keeps or changes the signs of all its residuals."""
     return flip_groups(problem, group_signs(group_seeds, problem.groups), seeds)
 
 

@@ -210,7 +210,7 @@ class BinnedRows:
     problem : Problem
     partition : Intervals, Cells or Tree
     centres : ndarray of shape (n_bins, m), default=None
-        What second moments are taken about, where these are asked for.
+        The points about which second moments are taken; they may be None if none are asked for.
     """
 
     def __init__(self, problem: Problem, partition, centres: Any = None):
@@ -223,7 +223,7 @@ class BinnedRows:
         return BinMoments(share, self.partition, self.centres, **sums, bins=self.bins)
 
     def sums(self, names, weight: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the same as arrays."""
+        """Return the sums over the bins by name, (n_bins,) or (n_bins, m), for these weights."""
         size = self.partition.n_bins
         return {name: bin_sums(self.bins, self._terms(name, weight), size) for name in names}
 

@@ -45,7 +45,7 @@ class LogisticLikelihood(NamedTuple):
     offset: Any = 0.0
 
     def expanded(self, coefficients):
-        """Of coefficients (m, k) the values (k,), gradients (k, m) and negative Hessians."""
+        """Values (k,), gradients (k, m), negative Hessians (k, m, m) at coefficients (m, k)."""
         m, linear = self.design.shape[1], self.offset + self.design @ coefficients
         away, misses = np.exp(-np.abs(linear)), self.mass - self.hits
         chance = np.where(linear > 0, 1, away) / (1 + away)
@@ -64,7 +64,7 @@ class LogisticLikelihood(NamedTuple):
         )
 
     def at(self, coefficients):
-        """Of coefficients (m,) the value, the gradient and the negative Hessian."""
+        """The value, the gradient (m,) and the negative Hessian (m, m) at coefficients (m,)."""
         return tuple(part[0] for part in self.expanded(np.asarray(coefficients)[:, None]))
 
     def most_likely(self, start) -> np.ndarray:

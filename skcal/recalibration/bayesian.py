@@ -226,7 +226,7 @@ def _smoothed(z):
 
 
 def _features(z) -> np.ndarray:
-    """Functions of logits, (4, n), of which lines are linear combinations."""
+    """Four functions (4, n) of logits (n,); each line adds a linear combination of some."""
     return np.stack([z, np.ones_like(z), np.logaddexp(0, z), -np.logaddexp(0, -z)])
 
 

@@ -203,7 +203,7 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
 def measure_subgroups(
     parts: list[tuple], sample: Sample, by_label: Sample | None, settings: Settings
 ) -> tuple[list[Measures], list[str]]:
-    """Measure the subgroups, of which names and rows are given, and return what to warn of."""
+    """Measure each subgroup, given its name and rows; return the measures and the warnings."""
     names = [name for name, _ in parts]
     samples = [sample_of(sample, rows) for _, rows in parts]
     wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
