@@ -247,7 +247,7 @@ def test_differences_of_losses_and_errors_know_the_dependence():
     assert_allclose(compared.standard_error, np.sqrt(law) / len(y))
     second = read_sample(y, p**2, groups=codes)
     limits = ErrorLimits(sample), ErrorLimits(second)
-    signs = [one.parts[0].largest_pattern(3) for one in limits]
+    signs = [one.parts[0].largest_patterns([3])[0] for one in limits]
     sums = np.bincount(limits[0].parts[0].groups.codes, signs[0] - signs[1]) / len(y)
     expected = sums**2 @ (m - m**2)[::8]
     assert_allclose(_variance_by_dependence(*limits), expected, rtol=0.01)  # of λ almost 1

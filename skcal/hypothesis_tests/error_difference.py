@@ -124,7 +124,7 @@ def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
     for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
         if a.groups.independent or b.groups.independent:  # no groups in this problem
             continue
-        signs = [part.largest_pattern(_CROSSINGS) for part in (a, b)]
+        signs = [part.largest_patterns([_CROSSINGS])[0] for part in (a, b)]
         in_order = np.full((3, n_samples), np.nan)
         in_order[:, b.rows] = signs[1], b.x, b.x + b.residuals
         sign, x, outcome = in_order[:, a.rows]
@@ -141,7 +141,7 @@ def _signed_terms(limits: ErrorLimits) -> tuple[np.ndarray, float]:
     """The mean signed residual, after what each sample adds to it, shape (n_samples,)."""
     terms, mean = np.zeros(len(limits.sample.weight)), 0.0
     for part, share in zip(limits.parts, limits.shares, strict=True):
-        signed = part.residuals * part.largest_pattern(_CROSSINGS)
+        signed = part.residuals * part.largest_patterns([_CROSSINGS])[0]
         total = float(part.weight @ signed)
         terms[part.rows] += share * part.weight * (signed - total)
         mean += share * total

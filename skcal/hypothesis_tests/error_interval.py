@@ -84,7 +84,10 @@ def calibration_error_interval(
     misses the error by more than its half width in 5 % of the data sets. k is ``max_crossings``, or
     larger where T_k of a larger k exceeds it by more than noise. The attribute ``max_crossings``
     says which. A curve that crosses the diagonal more often than that, by so little that the data
-    do not show it, may have a larger error than this limit.
+    do not show it, may have a larger error than this limit. The argument needs a half width as
+    large as that of the true pattern. Independent samples have one for all patterns. Effects of
+    groups add up in a constant pattern and cancel in an alternating one. With ``groups`` the limit
+    is the largest of T_j plus the half width of its pattern, for j = 0, …, k.
 
     *Lower limit.* The larger of two, each at half the level: that of the bias, and that of the mean
     of (y - p) s(p), where the models of :func:`calibration_error` choose s, between -1 and 1, for

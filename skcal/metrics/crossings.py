@@ -2,9 +2,11 @@
 
 For a pattern of signs s(p) the mean of (y - p) s(p) estimates at most the mean absolute gap, and
 just that if s is the sign of the gap. T_k is the largest such mean over patterns that change their
-sign at most k times. With the half width of the attaining pattern alone it is an upper limit for
-all curves that cross the diagonal at most k times: the pattern of the true gap is fixed, so its
-noise is that of one mean.
+sign at most k times. T_k plus a half width is an upper limit for all curves that cross the diagonal
+at most k times: the pattern of the true gap is fixed, so its noise is that of one mean. This needs
+a half width that is no smaller than that of the true pattern. That of any pattern is as good for
+independent samples. Groups add up in a constant pattern and cancel in an alternating one, so the
+limit is the largest of T_j plus the half width of the pattern that attains T_j, for j = 0, …, k.
 """
 
 from __future__ import annotations
@@ -44,19 +46,22 @@ def largest_signed_sums(steps: np.ndarray, most: int) -> np.ndarray:
     return np.maximum.accumulate(best.max(axis=0), axis=0)
 
 
-def largest_pattern(steps: np.ndarray, most: int) -> np.ndarray:
-    """Signs of the steps that attain T_most."""
+def largest_patterns(steps: np.ndarray, changes) -> list[np.ndarray]:
+    """Signs of the steps that attain T_k, for each k of the changes."""
     path = np.append(0.0, np.cumsum(steps))
-    by_first = {first: list(_values(path, first, most)) for first in (1, -1)}
+    by_first = {first: list(_values(path, first, max(changes))) for first in (1, -1)}
     sums = [(row[-1], -k, -first) for first, rows in by_first.items() for k, row in enumerate(rows)]
-    _, k, first = max(sums)
-    k, first, values = -k, -first, by_first[-first]
-    signs, end = np.empty(len(steps)), len(steps)
-    for change in range(k, -1, -1):
-        sign = first * (-1) ** change
-        start = int(np.argmax((values[change - 1] - sign * path)[: end + 1])) if change else 0
-        signs[start:end], end = sign, start
-    return signs
+    patterns = []
+    for most in changes:
+        _, k, first = max(each for each in sums if each[1] >= -most)
+        k, first, values = -k, -first, by_first[-first]
+        signs, end = np.empty(len(steps)), len(steps)
+        for change in range(k, -1, -1):
+            sign = first * (-1) ** change
+            start = int(np.argmax((values[change - 1] - sign * path)[: end + 1])) if change else 0
+            signs[start:end], end = sign, start
+        patterns.append(signs)
+    return patterns
 
 
 def _values(path, sign, most):

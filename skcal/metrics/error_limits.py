@@ -231,6 +231,8 @@ class ErrorLimits:
                 beside += a * problem.features[:, 0] + b * problem.residuals[:, 0]
         self.parts = over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
         self.groups = sample.groups.of_several()
+        #: Whether a mean of signed residuals is less certain with some signs than with others.
+        self.widths_differ = not self.groups.independent
 
     def interval(
         self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
@@ -260,12 +262,16 @@ class ErrorLimits:
 
     def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
         """The upper limit, and how many crossings of the diagonal it allows."""
-        largest, spread = self._signed([part.largest_pattern(max_crossings) for part in self.parts])
+        z = self.quantile(tail)
+        changes = [k for k in CHANGES if k < max_crossings] if self.widths_differ else []
+        patterns = [part.largest_patterns([*changes, max_crossings]) for part in self.parts]
+        signed = [self._signed(signs) for signs in zip(*patterns, strict=True)]
+        largest = max(total + z * spread for total, spread in signed)
         unseen = np.log(1 / tail) * self.typical_share  # events too rare to have happened
         more = float(
             excess_of_more_changes(self._sums, self._noise[1], self.deviation, max_crossings)
         )
-        high = largest + more + self.quantile(tail) * spread + unseen
+        high = largest + more + unseen
         covered = self._sums <= at_changes(self._sums, max_crossings) + more
         if more > 0:
             max_crossings = max(max_crossings, *np.array(CHANGES)[covered].tolist())

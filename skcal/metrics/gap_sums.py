@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from skcal._groups import Groups
-from skcal.metrics.crossings import largest_pattern
+from skcal.metrics.crossings import largest_patterns
 from skcal.metrics.statistic import ratio_of_shares
 from skcal.notions import Problem
 
@@ -199,8 +199,8 @@ class GapSums:
             variances = variances * max(1.0, *largest)
         return steps, variances
 
-    def largest_pattern(self, most: int) -> np.ndarray:
-        """Signs of the rows that make their sum of w δ largest, with at most so many changes."""
+    def largest_patterns(self, changes) -> list[np.ndarray]:
+        """Signs of the rows that make their sum of w δ largest, with at most k changes, each k."""
         cells = self.in_cells(_MOST_POINTS)
-        signs = largest_pattern(np.bincount(cells, self.steps), most)
-        return self.of_rows(signs[cells])
+        patterns = largest_patterns(np.bincount(cells, self.steps), changes)
+        return [self.of_rows(signs[cells]) for signs in patterns]

@@ -498,7 +498,7 @@ class _ShiftedLimits(ErrorLimits):
 
     def __init__(self, sample: Sample, resampled: np.ndarray):
         super().__init__(sample)
-        self.resampled = resampled
+        self.resampled, self.widths_differ = resampled, True
 
     def _variance(self, signs, sums) -> float:
         """The variance of the mean of the residuals times signs over resamples.

@@ -322,7 +322,7 @@ def test_variances_over_resamples_are_those_of_reweighted_means():
     resampled = rng.uniform(size=(30, 200))
     limits = shifted._ShiftedLimits(sample, resampled)
     [part] = limits.parts
-    sign = part.largest_pattern(2)
+    [sign] = part.largest_patterns([2])
     means = [np.average(part.residuals * sign, weights=one[part.rows]) for one in resampled]
     assert_allclose(limits._variance([sign], [0.0]), np.var(means, ddof=1) * 29 / 27)
     means = [np.average(part.residuals, weights=one[part.rows]) for one in resampled]
