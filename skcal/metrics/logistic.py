@@ -183,11 +183,14 @@ class LogisticLine:
         return float(fewer / self.groups.design_effect(self.weight))
 
     def check_overlap(self) -> None:
-        """Raise unless the predictions of the two outcomes overlap, without which b is infinite."""
+        """Raise unless the predictions of the two outcomes overlap, without which b is infinite.
+
+        A share of both outcomes counts on both sides: its likelihood falls wherever b goes.
+        """
         logit = self.design[:, 1]
         if logit.min() == logit.max():
             raise ValueError("All predictions of y_proba are equal, so they have no slope.")
-        below, above = logit[self.outcome == 0], logit[self.outcome == 1]
+        below, above = logit[self.outcome < 1], logit[self.outcome > 0]
         if below.max() <= above.min() or above.max() <= below.min():
             raise ValueError(
                 "A threshold on y_proba separates the outcomes, so that no finite slope is the "

@@ -218,7 +218,7 @@ def _is_infinite(data: Problems) -> bool:
         p, happened = proba_of_outcomes(part), part.outcomes
         if happened.shape[1] == 1:
             happened = np.hstack([happened, 1 - happened])
-        impossible = (happened == 1) & (p <= 0)
+        impossible = (happened > 0) & (p <= 0)
         if impossible.any():
             row = np.flatnonzero(impossible.any(axis=1))[0]
             sample = np.arange(len(data.weight))[part.rows][row]

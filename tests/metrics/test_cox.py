@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from numpy.testing import assert_allclose
-from scipy.optimize import minimize
+from scipy.optimize import linprog, minimize
 from scipy.special import expit, logit
 from scipy.stats import chi2
 from sklearn.linear_model import LogisticRegression
@@ -110,6 +110,46 @@ def test_no_finite_slope_raises_while_the_intercept_exists(y, p, match):
             function(y, p)
     assert np.isfinite(calibration_intercept(y, p))
     assert 0 <= integrated_calibration_index(y, p) <= 1
+
+
+def fit_of_votes(k, n_votes, p):
+    """Votes with a slope as rows of single votes; a slope that separates them by linear programs.
+
+    A slope exists unless one direction (a, b) has a + b z ≥ 0 at all events and ≤ 0 at all others,
+    with one of them strict [Albert & Anderson, Biometrika 1984].
+    """
+    rows = np.repeat(np.arange(len(p)), n_votes)
+    y = (np.arange(len(rows)) - np.repeat(np.cumsum(n_votes) - n_votes, n_votes)) < k[rows]
+    signed = np.where(y, 1, -1)[:, None] * np.column_stack([np.ones(len(rows)), logit(p[rows])])
+    best = linprog(-signed.sum(axis=0), A_ub=-signed, b_ub=np.zeros(len(rows)), bounds=(-1, 1))
+    return y.astype(int), p[rows], best.fun > -1e-9
+
+
+def test_votes_have_a_slope_just_where_their_single_votes_have_one():
+    existed = []
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(12, 18))
+        p, n_votes = rng.choice([0.2, 0.3, 0.5, 0.6, 0.9], n), rng.integers(1, 6, n)
+        cut = rng.choice([0.3, 0.5, 0.6])
+        k = np.where(p > cut, n_votes, 0) if rng.random() < 0.8 else rng.binomial(n_votes, p)
+        mixed = p == (cut if rng.random() < 0.6 else rng.choice(p))
+        k = np.where(mixed, n_votes // 2, k)
+        k = n_votes - k if rng.random() < 0.5 else k
+        y, x, exists = fit_of_votes(k, n_votes, p)
+        if np.ptp(p) == 0 or min((k > 0).sum(), (k < n_votes).sum()) < 5:
+            continue
+        votes, proba = np.column_stack([n_votes - k, k]), np.column_stack([1 - p, p])
+        existed.append(exists)
+        for function in (cox_test, cox_recalibration, calibration_slope):
+            if not exists:
+                with pytest.raises(ValueError, match="separates the outcomes"):
+                    function(votes, proba)
+            elif function is cox_recalibration:
+                assert_allclose(function(votes, proba).slope, cox_recalibration(y, x).slope)
+            else:
+                function(votes, proba)
+    assert 15 < np.sum(existed) < len(existed) - 15
 
 
 @pytest.mark.parametrize("least", [0, 1])  # of which outcome there are few
