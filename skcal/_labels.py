@@ -20,6 +20,7 @@ from skcal._validation import (
     first_of,
     naming,
     plain_array,
+    refuse_list_of_labels,
     refuse_masked,
 )
 
@@ -205,6 +206,7 @@ def check_labels(
         classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
         classes = _sorted_classes(present, proba.shape[1], name, proba_name)
+        _warn_of_digits(classes, name, proba_name)
         _warn_of_order(y_true, classes, name, proba_name)
     else:
         classes = _given_classes(labels, proba, proba_name)
@@ -284,17 +286,44 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
     warn_if_hard(proba, proba_name)
     if (np.abs(total - 1) <= SUM_TOLERANCE).all():
         return array / total[:, None], np.where(whole, 1.0, np.nan) * np.ones(len(array))
+    if whole and array.max() <= 1 < total.max():
+        raise _several_labels(array, name, proba_name)
     if not total.all():
         row = int(np.argmin(total))
         raise InputError(name, "has no votes.", "Drop that sample.", row=row)
-    if not whole or array.max() <= 1:
+    if not whole:
         row = int(np.argmax(np.abs(total - 1) > SUM_TOLERANCE))
-        several = "several classes" if whole else f"sums to {total[row]:.6g}"
         remedy = "Pass shares that sum to 1, or whole numbers of votes."
-        if whole:
-            remedy = "Of labels that hold together pass one column at a time, as 'binary'."
-        raise InputError(name, f"{'has' if whole else ''} {several}.".strip(), remedy, row=row)
+        raise InputError(name, f"sums to {total[row]:.6g}.", remedy, row=row)
     return array / total[:, None], total
+
+
+def _several_labels(array: np.ndarray, name: str, proba_name: str) -> InputError:
+    """What is wrong with 0 and 1 where several labels of a sample hold."""
+    total = array.sum(axis=1)
+    row = int(np.argmax(total > 1))
+    return InputError(
+        name,
+        f"has several classes: {total[row]:.0f} of {array.shape[1]}.",
+        "If several labels of a sample may hold, pass notion='multi-label', or one label at a "
+        f"time, {name}[:, k] and {proba_name}[:, k]. Pass votes of several annotators as "
+        "shares that sum to 1.",
+        row=row,
+        kind="multi-label",
+    )
+
+
+def refuse_several_labels(y_true, y_proba, names: tuple[str, str]) -> None:
+    """Raise for labels (n, K) of 0 and 1 of which several hold, and rows that do not sum to 1."""
+    refuse_list_of_labels(y_proba, names[1], names[0])
+    if not (is_table(y_true) and is_table(y_proba)):
+        return
+    labels, proba = np.asarray(decoded(y_true)), np.asarray(decoded(y_proba))
+    if labels.shape == proba.shape and labels.dtype.kind in "biuf" and proba.dtype.kind == "f":
+        sums = proba.sum(axis=1, dtype=np.float64)
+        are_of_labels = ((proba >= 0) & (proba <= 1)).all() and (np.abs(sums - 1) > 0.05).any()
+        if are_of_labels and np.isin(labels, (0, 1)).all() and (labels.sum(axis=1) > 1).any():
+            raise _several_labels(labels, *names)
 
 
 def read_label_sets(y_true, proba: np.ndarray, name: str) -> np.ndarray:
@@ -417,6 +446,18 @@ def _warn_of_order(y_true, classes, name, proba_name) -> None:
             f"{name} has the categories {shortened(np.asarray(categories))}, but the columns of "
             f"{proba_name} are read in sorted order, as scikit-learn has them: "
             f"{shortened(classes)}. {PASS_LABELS}",
+            stacklevel=2,
+        )
+
+
+def _warn_of_digits(classes, name: str, proba_name: str) -> None:
+    """Warn where labels are digits as texts, of which "10" is sorted before "2"."""
+    texts = classes.tolist()
+    if _are_integers(texts) and texts != sorted(texts, key=int):
+        warnings.warn(
+            f"{name} holds digits as texts. The columns of {proba_name} are read in the order of "
+            f"texts, as classes_ has it: {shortened(classes)}. If they are in the order of the "
+            f"numbers, pass the labels as integers, numpy.asarray({name}).astype(int).",
             stacklevel=2,
         )
 

@@ -222,7 +222,7 @@ def check_proba(
         _check_columns(proba, name)
         if sums:
             _check_rows(proba, _tolerance(y_proba), name, option)
-    return _check_range(proba, name, option)
+    return _check_range(proba, name, option, _ulp(y_proba))
 
 
 def check_predictions(
@@ -268,6 +268,12 @@ def check_predictions(
             "probabilities, do not pass them as logits.",
             stacklevel=2,
         )
+    elif len(logits) >= _FEWEST and logits.max() <= 0:
+        warnings.warn(
+            f"No logit in {name} is above 0, as no log-probability is. If they are logarithms of "
+            f"probabilities, pass numpy.exp({name}) without from_logits.",
+            stacklevel=2,
+        )
     if logits.ndim == 1 or not sums:
         return expit(logits), logits
     return softmax(logits, axis=1), normalized_logits(logits)
@@ -295,6 +301,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
         refuse_no_numbers(proba, name)
         if proba.ndim not in (1, 2):
+            refuse_list_of_labels(predictions, name)
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
             remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(proba, name)}"
@@ -307,6 +314,23 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             proba = _validate_columns(estimator, proba, name, reset, options)
     check_finite(proba, name)
     return proba
+
+
+def refuse_list_of_labels(predictions, name: str, y_name: str | None = None) -> None:
+    """Raise for a list of arrays of two columns, of which a forest returns one for each label."""
+    if not (isinstance(predictions, list | tuple) and len(predictions)):
+        return
+    if all(np.ndim(part) == 2 and np.shape(part)[1] == 2 for part in predictions):
+        y_name = y_name or {"X": "y", "y_proba": "y_true"}.get(name, "labels")
+        raise InputError(
+            name,
+            f"is a list of {len(predictions)} arrays of two columns, as predict_proba returns of "
+            "several labels.",
+            f"Pass notion='multi-label' and {y_name} of shape (n_samples, {len(predictions)}) of 0 "
+            f"and 1, or one label at a time: {y_name}[:, k] and {name}[k][:, 1]. If "
+            f"each array is one text of several words, pass numpy.concatenate({name}) and the labels alike.",
+            kind="multi-label",
+        )
 
 
 def _to_reshape(proba, name: str) -> str:
@@ -329,6 +353,11 @@ def _kind_of_half(array) -> str | None:
     """The name of a type of 16 bits, of numpy or of a tensor; None of other numbers."""
     name = str(getattr(array, "dtype", "")).removeprefix("torch.")
     return name if name in _HALF else None
+
+
+def _ulp(proba) -> float | None:
+    """The rounding of a type of 16 bits, which is read as another; None of other types."""
+    return {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(_kind_of_half(proba) or "")
 
 
 def _tolerance(proba) -> float:
@@ -467,8 +496,10 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> 
     raise InputError(name, f"sums to {total[row]:.6g}, not 1.", remedy, row=row, kind=kind)
 
 
-def _check_range(proba: np.ndarray, name: str, option: str = "") -> np.ndarray:
-    rounding = ROUNDING_ULPS * np.finfo(proba.dtype).eps
+def _check_range(
+    proba: np.ndarray, name: str, option: str = "", ulp: float | None = None
+) -> np.ndarray:
+    rounding = ROUNDING_ULPS * (ulp or np.finfo(proba.dtype).eps)
     low, high = proba.min(initial=0), proba.max(initial=1)
     if low < -rounding or high > 1 + rounding:
         outside = (proba < -rounding) | (proba > 1 + rounding)
@@ -486,7 +517,10 @@ def _refuse_outside(proba, outside, name, option, low, high):
     if (proba.ndim == 1 or proba.shape[1] == 1) and not (proba % 1).any():
         kind, remedy = "integers", f"{SWAPPED}{remedy}"
     elif low > -SUM_TOLERANCE and high < 1 + SUM_TOLERANCE:
-        kind, remedy = "", f"If that is rounding, pass numpy.clip({name}, 0, 1)."
+        kind, remedy = "rounded", f"If that is rounding, pass numpy.clip({name}, 0, 1)."
+    elif (proba.ndim == 1 or proba.shape[1] == 1) and proba.max() <= 0:
+        remedy = f"No value is above 0: of log-probabilities pass numpy.exp({name}), of log-odds "
+        kind, remedy = "log-probabilities", f"{remedy}scipy.special.expit({name}){option}."
     value = proba[tuple(where.values())]
     reason = f"is {value:.9g}, not a probability in [0, 1]."
     raise InputError(name, reason, remedy, **where, kind=kind)
@@ -635,4 +669,6 @@ def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
     option = " or from_logits=True" if from_logits is not None else ""
     if columns.shape[1] > 1:
         _check_rows(columns, _tolerance(X), "X", option)
-    return _check_range(columns, "X", option)
+        if _kind_of_half(X) is not None:  # which no later check knows
+            columns = columns / columns.sum(axis=1, keepdims=True)
+    return _check_range(columns, "X", option, _ulp(X))

@@ -12,6 +12,7 @@ from skcal._labels import (
     is_positive_first,
     read_outcomes,
     refuse_another_order,
+    refuse_several_labels,
 )
 from skcal._matrices import hits, two_columns
 from skcal._validation import InputError, check_predictions, check_weight
@@ -167,6 +168,8 @@ def read_sample(
     -------
     sample : Sample
     """
+    if not is_of_labels(notion):
+        refuse_several_labels(y_true, y_proba, names)
     predictions = read_predictions(y_proba, notion, from_logits, names[1])
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
@@ -192,6 +195,8 @@ def read_fit(
     stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
     """
     names, of_estimator = ("y", "X"), {"estimator": estimator, "reset": reset}
+    if not is_of_labels(notion):
+        refuse_several_labels(y, X, names)
     predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
     refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     question = notion, sample_weight, labels, estimator.pos_label, groups, FEW_OF_TESTS

@@ -231,7 +231,7 @@ def test_scorers_take_labels_of_both_kinds_of_classifiers():
         (Y * 0.5, P, "precision-at-2", "is 0.5, not 0 or 1"),
         (Y, P * 3, "multi-label", "not a probability"),
         (Y, P, "precision-at-5", "K must be from 1 to 4"),
-        (Y, P, "canonical", "sums to"),
+        (Y, P, "canonical", "has several classes.*notion=.multi-label"),
         (Y, [np.column_stack([1 - P[:, 0], P[:, 0]]), P[:, :1]], "multi-label", "for label 1"),
     ],
 )

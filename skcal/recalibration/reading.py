@@ -12,6 +12,7 @@ from skcal._labels import (
     is_clearly_lower,
     read_outcomes,
     refuse_another_order,
+    refuse_several_labels,
     rows_of_shares,
 )
 from skcal._validation import InputError, check_weight, read_columns
@@ -79,6 +80,12 @@ def read_labelled(
     scikit-learn's classifiers, unless ``labels`` has another order. A sample weighs as many as its
     votes, 1 where unknown.
     """
+    try:
+        refuse_several_labels(y, X, ("y", "X"))
+    except InputError as error:
+        place = "X[k][:, 1]" if isinstance(X, list | tuple) and np.ndim(X[0]) == 2 else "X[:, k]"
+        remedy = f"Fit a map for each label, to {place} and y[:, k]."
+        raise error.with_remedy(remedy) from None
     columns = read_columns(estimator, X, y)
     refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     proba = columns[:, 0] if columns.shape[1] == 1 else columns

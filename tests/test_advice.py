@@ -1,0 +1,115 @@
+"""Advice of functions, followed to the letter, gives the right number."""
+
+import re
+
+import numpy as np
+import pytest
+from scipy.special import expit, softmax
+
+from skcal import Binning, CalibrationErrorEstimator, Recalibrator
+from skcal._validation import InputError
+from skcal.hypothesis_tests import calibration_test
+from skcal.metrics import calibration_error, expected_calibration_error
+from skcal.recalibration import TemperatureScaling
+
+N = 200
+RNG = np.random.default_rng(0)
+P = RNG.uniform(0.02, 0.98, (N, 3))
+Y = (RNG.uniform(size=P.shape) < P).astype(int)
+FOREST = [np.column_stack([1 - p, p]) for p in P.T]
+
+
+def told(function, *args, **kwargs):
+    with pytest.raises(InputError) as caught:
+        function(*args, **kwargs)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("function", "of_labels"), [(expected_calibration_error, np.sum), (calibration_error, np.mean)]
+)
+@pytest.mark.parametrize("proba", [FOREST, P], ids=["forest", "columns"])
+def test_several_labels_are_read_as_the_message_says(function, of_labels, proba):
+    message = told(function, Y, proba)
+    assert "notion='multi-label'" in message
+    assert "reshape" not in message
+    followed = function(Y, proba, notion="multi-label")
+    k, each = 1, [function(Y[:, k], P[:, k]) for k in range(3)]
+    assert followed == pytest.approx(of_labels(each), rel=1e-9)
+    place = re.search(r"one label at a time[:,] (\S+ k\]) and ([^.]*\])", message)
+    names = {"y_true": Y, "y_proba": proba, "k": k}
+    one = [eval(text, names) for text in place.groups()]
+    assert function(*one) == each[k]
+
+
+@pytest.mark.parametrize("estimator", [TemperatureScaling(), Recalibrator(random_state=0)])
+@pytest.mark.parametrize("proba", [FOREST, P], ids=["forest", "columns"])
+def test_maps_of_several_labels_are_fitted_as_the_message_says(estimator, proba):
+    message = told(estimator.fit, proba, Y)
+    place = re.search(r"Fit a map for each label, to (X\S+ [k1]\]) and (\S+ k\])\.$", message)
+    X, y = (eval(text, {"X": proba, "y": Y, "k": 2}) for text in place.groups())
+    np.testing.assert_array_equal(X, P[:, 2])
+    np.testing.assert_array_equal(y, Y[:, 2])
+
+
+def test_a_list_of_texts_of_words_is_joined_as_the_message_says():
+    texts = [FOREST[0][:80], FOREST[0][80:]]
+    labels = [Y[:80, 0], Y[80:, 0]]
+    message = told(expected_calibration_error, np.concatenate(labels), texts)
+    assert "pass numpy.concatenate(y_proba) and the labels alike" in message
+    followed = expected_calibration_error(np.concatenate(labels), np.concatenate(texts))
+    assert followed == expected_calibration_error(Y[:, 0], FOREST[0])
+
+
+@pytest.mark.parametrize("n_classes", [10, 11, 12])
+def test_digits_as_texts_warn_where_numbers_have_another_order(n_classes):
+    rng = np.random.default_rng(1)
+    proba = softmax(2 * rng.normal(size=(500, n_classes)), axis=1)
+    y = (proba.cumsum(axis=1) > rng.random((500, 1))).argmax(axis=1)
+    right = expected_calibration_error(y, proba)
+    texts = y.astype(str)
+    if n_classes <= 10:
+        assert expected_calibration_error(texts, proba) == right
+        return
+    with pytest.warns(UserWarning, match=r"pass the labels as integers, numpy.asarray\(y_true\)"):
+        expected_calibration_error(texts, proba)
+    assert expected_calibration_error(np.asarray(texts).astype(int), proba) == right
+    with pytest.warns(UserWarning, match=r"pass the labels as integers, numpy.asarray\(y\)"):
+        TemperatureScaling().fit(proba, texts)
+    by_name = np.argsort(np.arange(n_classes).astype(str))
+    with pytest.warns(UserWarning, match="order of texts"):  # which is right here
+        assert expected_calibration_error(texts, proba[:, by_name]) == pytest.approx(right)
+
+
+def test_log_probabilities_are_read_as_the_message_says():
+    p, y = P[:, 0], Y[:, 0]
+    message = told(calibration_test, y, np.log(p))
+    assert "of log-probabilities pass numpy.exp(y_proba)" in message
+    right = calibration_test(y, p).pvalue
+    assert calibration_test(y, np.exp(np.log(p))).pvalue == pytest.approx(right, rel=1e-6)
+    rare = np.minimum(-0.1, np.log(p))
+    message = told(calibration_error, y, rare)
+    assert "of log-odds scipy.special.expit(y_proba)" in message
+    assert calibration_error(y, expit(rare)) >= 0
+    with pytest.warns(UserWarning, match=r"pass numpy.exp\(X\) without from_logits"):
+        CalibrationErrorEstimator(Binning(), from_logits=True).fit(np.log(p), y)
+
+
+@pytest.mark.parametrize("ulps", [1, 4])
+def test_half_precision_above_one_by_rounding_is_one(ulps):
+    p = P[:, 0].astype(np.float16)
+    p[0] = np.float16(1 + ulps * 2.0**-10)
+    expected = p.astype(np.float64).clip(0, 1)
+    assert calibration_error(Y[:, 0], p) == pytest.approx(calibration_error(Y[:, 0], expected))
+    p[0] = np.float16(1.02)
+    assert "not a probability" in told(calibration_error, Y[:, 0], p)
+
+
+def test_the_choice_among_maps_takes_half_precision():
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.full(20, 0.5), 300)
+    y = (proba.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    half = proba.astype(np.float16)
+    fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(half, y)
+    exact = Recalibrator([TemperatureScaling()], random_state=0).fit(proba, y)
+    np.testing.assert_allclose(fitted.predict_proba(half), exact.predict_proba(proba), atol=5e-3)
