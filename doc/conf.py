@@ -40,7 +40,9 @@ numpydoc_class_members_toctree = False
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
-    "subsection_order": [f"../examples/{name}" for name in ("measure", "decide", "estimators")],
+    "subsection_order": [
+        f"../examples/{name}" for name in ("tune", "measure", "decide", "estimators")
+    ],
     "filename_pattern": r"plot_",
     "backreferences_dir": "api/generated/backreferences",
     "doc_module": ("skcal",),
@@ -62,6 +64,7 @@ html_sidebars = {
     for name in (
         "index",
         "getting_started",
+        "grid_search",
         "howto/index",
         "explanation/index",
         "validation/index",
@@ -78,7 +81,7 @@ html_sidebars = {
 html_theme_options = {
     "logo": {"text": f"skcal {version}"},
     "navbar_end": ["theme-switcher"],
-    "header_links_before_dropdown": 6,
+    "header_links_before_dropdown": 7,
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": ["sphinx-version"],

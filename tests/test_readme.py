@@ -36,6 +36,8 @@ def test_the_examples_print_what_is_shown(tmp_path):
     sentence, pvalue = printed[1].splitlines()
     assert sentence in " ".join(SHOWN.split())  # one number, whoever is asked
     assert f"p ≤ {pvalue}" in SHOWN
+    shown = NUMBER.findall(BLOCKS[2].rpartition("#")[2])
+    assert [f"{float(number):.4f}" for number in printed[2].split()] == shown
 
 
 def assert_printed(found, shown):

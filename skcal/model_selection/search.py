@@ -109,8 +109,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
         corrections. It says how large noise is; :func:`skcal.hypothesis_tests.calibration_test`
         says whether the error is significant.
     plug_in_squared_error_ : float
-        The mean of h(x, x) over test samples and fits of the best function. It holds the noise of
-        the fits.
+        Eq. 21 of [1]_, the mean of h(x, x) over test samples, averaged over the fits of the best
+        function. It holds the noise of the fits.
     fold_spread_ : float
         The standard deviation of the plug-ins of single fits; not a standard error.
     one_step_squared_error_, one_step_standard_error_ : float or None

@@ -80,6 +80,15 @@ def estimate_distributions(names):
         assert abs(skce.mean() - truth[key][1]) < 4 * skce.std() / np.sqrt(len(skce)) + slack
 
 
+def grid_search(names):
+    for search in names["searches"].values():
+        risks = -search.cv_results_["mean_test_score"]
+        assert -search.best_score_ == risks.min() < 0.7 * names["zero"]
+        assert risks[0] > 1.005 * risks.min() or risks[-1] > 1.1 * risks.min()
+    assert max(names["errors"].values()) < 1.05 * min(names["errors"].values())
+    assert round(np.mean(list(names["errors"].values())) ** 0.5, 2) == 0.26
+
+
 def recalibrate_protocol(names):
     assert names["result"].estimate > 0
     assert names["result"].pvalue < 0.05  # 5e-5 from 600 samples of 10 classes
@@ -157,6 +166,7 @@ CLAIMS = {
     "decision_curves": decision_curves,
     "digits": digits,
     "estimate_distributions": estimate_distributions,
+    "grid_search": grid_search,
     "imbalanced": imbalanced,
     "lower_risk": lower_risk,
     "million": million,

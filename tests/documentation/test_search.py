@@ -33,6 +33,8 @@ QUESTIONS = {
     "torchmetrics": "howto/coming_from",
     "recalibration method": "howto/which_method",
     "FAQ": "faq",
+    "GridSearchCV bandwidth": "grid_search",
+    "Gruber Bach risk": "grid_search",
     # in other words
     "error bars for calibration error": "howto/ece_interval",
     "probabilities too extreme": "howto/fix_overconfident",

@@ -100,6 +100,35 @@ def test_cv_results_equal_those_of_a_plain_grid_search(found, data, notion):
     assert names[1:4] == ["KroneckerKernelRidge", "TwoStepKernelRidge", "TwoStepKernelRidge 2"]
 
 
+def features_and_residuals(P, y, notion):
+    """As the page on GridSearchCV writes them."""
+    if notion == "confidence":
+        features = P.max(axis=1, keepdims=True)
+        return features, (P.argmax(axis=1) == y) - features[:, 0]
+    if notion == "canonical":
+        return P, np.eye(P.shape[1])[y] - P
+    return P[:, 1:], (y == 1) - P[:, 1]
+
+
+@pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
+@pytest.mark.parametrize("notion", ["confidence", "canonical", "binary"])
+def test_a_grid_search_over_features_and_residuals_chooses_and_estimates_alike(data, notion):
+    P, y = data
+    if notion == "binary":
+        P, y = np.column_stack([1 - P[:, 1], P[:, 1]]), (y == 1).astype(int)
+    features, residuals = features_and_residuals(P, y, notion)
+    for function, grid in CANDIDATES[1:3] + CANDIDATES[4:5]:
+        search = searched((P, y), [(function, grid)], notion)
+        plain = GridSearchCV(function, grid, cv=KFold(3)).fit(features[TRAIN], residuals[TRAIN])
+        scores = (one.cv_results_["mean_test_score"] for one in (search, plain))
+        assert_allclose(*scores, rtol=4e-9)
+        assert search.best_index_ == plain.best_index_
+        eq_21 = plain.predict(features[TEST]).mean()
+        assert_allclose(search.predict(P[TEST]).mean(), eq_21, rtol=1e-6)
+        of_folds = [one.squared_error(P[TEST]) for one in search.estimators_]
+        assert_allclose(search.plug_in_squared_error_, np.mean(of_folds), rtol=1e-12)
+
+
 def test_weighted_cv_results_equal_those_of_a_plain_grid_search(data, rng):
     notion = "classwise"
     P, y = data
