@@ -330,7 +330,9 @@ class _Independent(Groups):
 INDEPENDENT = _Independent()
 
 
-def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Groups:
+def read_groups(
+    groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS, fewest: int = _FEWEST
+) -> Groups:
     """Check a user's groups.
 
     Parameters
@@ -341,6 +343,8 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
         Samples of weight 0 do not count.
     few : int
         Below so many groups there is a warning.
+    fewest : int
+        So many groups are needed; folds need two.
     """
     if isinstance(groups, Groups):
         return groups
@@ -350,10 +354,10 @@ def read_groups(groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS) -> Gro
     if (sizes <= 1).all():
         return INDEPENDENT
     n_groups = int(np.count_nonzero(sizes))
-    if n_groups < _FEWEST:
+    if n_groups < fewest:
         raise InputError(
             "groups",
-            f"holds {n_groups} groups, and at least {_FEWEST} are needed: samples of one group may "
+            f"holds {n_groups} groups, and at least {fewest} are needed: samples of one group may "
             "depend on each other, so that so few tell nothing of what chance does.",
             "Pass finer groups if those are independent, or collect more.",
         )
@@ -426,52 +430,6 @@ class GroupBlocks:
             )
         shuffled = np.random.default_rng(self.random_state).permutation(len(sizes))
         yield from GroupKFold(self.n_splits).split(X, groups=np.argsort(shuffled[::-1])[codes])
-
-
-def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tuple]:
-    """Row numbers (training, test) of the splits of a splitter, which hold whole groups."""
-    everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
-    if not groups.independent:
-        params["groups"] = groups.codes
-    try:
-        pairs = list(cv.split(X, y, **params))
-        refuse_no_pairs(pairs, name)
-        splits = [(everyone[train], everyone[test]) for train, test in pairs]
-    except InputError:
-        raise
-    except (ValueError, IndexError, TypeError) as error:
-        remedy = f"Pass fewer folds or more samples. ({error})"
-        raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
-    if not splits:
-        raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
-    _refuse_cut_groups(splits, groups.codes, name)
-    return splits
-
-
-def refuse_no_pairs(cv, name: str) -> None:
-    """Raise if a split in a list is not a pair of arrays of rows."""
-    if not isinstance(cv, list | tuple | np.ndarray):
-        return
-    for number, pair in enumerate(cv):
-        is_pair = isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2
-        if not (is_pair and all(np.ndim(rows) == 1 for rows in pair)):
-            reason = f"has the split {number} {pair!r:.80}."
-            raise InputError(name, reason, "Pass pairs of arrays: rows of training, and of test.")
-
-
-def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str) -> None:
-    """Raise where a group has samples in both parts of a split."""
-    if codes is None:
-        return
-    for number, (train, test) in enumerate(splits):
-        cut = np.isin(codes[test], codes[train])
-        if cut.any():
-            raise InputError(
-                name,
-                f"puts a group into both parts of split {number}, that of sample "
-                f"{test[int(np.argmax(cut))]}.",
-                "Pass an int, or a splitter of groups such as GroupKFold.",
-            )
 
 
 def law_of_mean(freedom: float):

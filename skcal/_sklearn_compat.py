@@ -15,6 +15,7 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils._array_api import get_namespace
 from sklearn.utils._param_validation import (
     HasMethods,
+    Hidden,
     Interval,
     InvalidParameterError,
     StrOptions,
@@ -58,7 +59,6 @@ except ImportError:  # scikit-learn < 1.9
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
 _LONGEST = 200  # characters of a value that are shown
-_VARIABLE = Parameter.VAR_POSITIONAL, Parameter.VAR_KEYWORD
 
 
 def _fit_context(
@@ -106,27 +106,20 @@ class ParameterError(InvalidParameterError):
         return f"The {self.argument!r} parameter of {self.function} {self.reason(self.allowed)}"
 
 
-def bound(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
-    """The arguments of a call by their names, or a TypeError that says what may be meant."""
-    positional = [k for k, p in parameters.items() if p.kind is Parameter.POSITIONAL_OR_KEYWORD]
-    takes_any = any(param.kind is Parameter.VAR_KEYWORD for param in parameters.values())
-    given = dict(zip(positional, args, strict=False))
-    if len(args) > len(positional):
-        raise TypeError(f"{name}() got too many positional arguments. Pass options by name.")
-    for argument in kwargs:
-        if argument in given:
-            raise TypeError(f"{name}() got multiple values for argument {argument!r}")
-        if argument not in parameters and not takes_any:
-            known = [param for param in parameters if param not in ("self", "cls")]
+def named_arguments(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
+    """The arguments of a call by their names; a TypeError says what a misspelt one may mean.
+
+    What else does not fit the parameters is left to the call itself.
+    """
+    kinds = {argument: param.kind for argument, param in parameters.items()}
+    if Parameter.VAR_KEYWORD not in kinds.values():
+        for argument in kwargs.keys() - kinds.keys():
+            known = [param for param in kinds if param not in ("self", "cls")]
             close = get_close_matches(argument, known, n=1, cutoff=0.7)
             remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
             raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
-    given.update(kwargs)
-    for argument, param in parameters.items():
-        needed = param.default is Parameter.empty and param.kind not in _VARIABLE
-        if needed and argument not in given:
-            raise TypeError(f"{name}() missing a required argument: {argument!r}")
-    return given
+    positional = [key for key, kind in kinds.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
+    return dict(zip(positional, args, strict=False)) | kwargs
 
 
 def validate_params(
@@ -153,7 +146,7 @@ def validate_params(
             config = _get_threadlocal_config()  # config_context copies it twice
             before = config["skip_parameter_validation"]
             if not before:
-                for key, value in bound(name, parameters, args, kwargs).items():
+                for key, value in named_arguments(name, parameters, args, kwargs).items():
                     check_parameter(name, key, value, constraints.get(key))
             config["skip_parameter_validation"] = prefer_skip_nested_validation or before
             try:
@@ -180,6 +173,7 @@ __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
     "HasMethods",
+    "Hidden",
     "Interval",
     "ParameterError",
     "StrOptions",
@@ -190,8 +184,8 @@ __all__ = [
     "_num_samples",
     "_safe_indexing",
     "as_tasks",
-    "bound",
     "get_namespace",
+    "named_arguments",
     "shared_by_scorers",
     "validate_parameter_constraints",
     "validate_params",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import warnings
 from contextlib import contextmanager
 from inspect import signature
@@ -14,20 +13,20 @@ from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.frozen import FrozenEstimator
 from sklearn.model_selection import StratifiedGroupKFold, check_cv
-from sklearn.pipeline import Pipeline
 from sklearn.svm import LinearSVC
 from sklearn.utils import Bunch, get_tags, indexable
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._groups import read_groups, read_splits
+from skcal._folds import absent_class, read_splits, refuse_overlap
+from skcal._groups import read_groups
 from skcal._labels import plain_labels, refuse_another_order, refuse_mark, shortened, sorted_labels
 from skcal._running import one_by_one
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import (
     CallbackSupportMixin,
     HasMethods,
-    InvalidParameterError,
+    Hidden,
     StrOptions,
     _check_method_params,
     _fit_context,
@@ -37,25 +36,14 @@ from skcal._sklearn_compat import (
 )
 from skcal._validation import (
     InputError,
-    as_floats,
     as_given,
-    check_finite,
     check_weight,
     decoded,
     first_of,
     naming,
-    plain_array,
     refuse_masked,
-    refuse_no_numbers,
 )
 from skcal.recalibration.recalibrator import Recalibrator
-from skcal.recalibration.trial import refuse_overlap
-
-_LONGEST = 500  # characters of a classifier's error
-# What errors of scikit-learn and numpy say of entries that are no finite numbers. Other errors are
-# about something else, such as the parameters, and entries that the classifier takes.
-_ABOUT_ENTRIES = re.compile(r"NaN|infinity|float:|float\(\)|numeric|Complex|dtype|DType|'str'")
-_UNLIKELY = 10.0  # by how much the logit of a class that a fold lacks is below its row's lowest
 
 
 class RecalibratedClassifierCV(
@@ -154,7 +142,7 @@ class RecalibratedClassifierCV(
             None,
         ],
         "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
-        "cv": ["cv_object"],
+        "cv": ["cv_object", Hidden(StrOptions({"prefit"}))],
         "ensemble": ["boolean", StrOptions({"auto"})],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -184,6 +172,9 @@ class RecalibratedClassifierCV(
         for name in ("estimator", "recalibrator"):
             if isinstance(kind := getattr(self, name), type):
                 raise InputError(name, f"is a class, {kind.__name__}.", "Pass an instance of it.")
+        if isinstance(self.cv, str):
+            remedy = "Leave cv out, and pass FrozenEstimator(estimator) of sklearn.frozen."
+            raise InputError("cv", "is 'prefit', which scikit-learn has replaced.", remedy)
         if self.estimator is not None:
             return self.estimator
         estimator = LinearSVC(random_state=self.random_state)
@@ -217,8 +208,9 @@ class RecalibratedClassifierCV(
         Raises
         ------
         ValueError
-            If there are less than two classes, test sets overlap, or a label is not among the
-            classes of a frozen classifier.
+            If there are less than two classes, the training part of a fold lacks a class, test sets
+            overlap, or a label is not among the classes of a frozen classifier. Exceptions of the
+            classifier are raised as they are, with a note on the fold.
         """
         given = {"X": X, "y": y, "sample_weight": sample_weight, "groups": groups}
         refuse_another_order(given)
@@ -243,10 +235,10 @@ class RecalibratedClassifierCV(
             reason += f"are {shortened(self.classes_)}."
             raise InputError("y", reason, "Pass labels as the classifier was trained on.", row=row)
         weight = check_weight(sample_weight, len(codes))
-        together = read_groups(groups, weight)
+        together = read_groups(groups, weight, fewest=2)
         given_weight = None if sample_weight is None else as_given(weight, X)
         routed = self._route(estimator, given_weight, fit_params)
-        splits = self._splits(X, y, codes, together, routed.splitter.split, frozen)
+        splits = self._splits(X, y, codes, weight, together, routed.splitter.split, frozen)
         rows = np.concatenate([test for _, test in splits])
         sizes = [len(test) for _, test in splits]
         context = self._init_callback_context(max_subtasks=1 if frozen else len(splits) + 1)
@@ -268,13 +260,14 @@ class RecalibratedClassifierCV(
     def _fit_classifiers(self, estimator, X, y, splits, params, context):
         """The classifier of each fold or, unless an ensemble, of all; predictions of the folds."""
         calls = [
-            (_fit_fold, clone(estimator), X, y, *split, params, self.classes_) for split in splits
+            (_fit_fold, clone(estimator), X, y, fold, *split, params, self.classes_)
+            for fold, split in enumerate(splits)
         ]
         names = [f"fold {k}" for k in range(len(splits))]
         fits = list(as_tasks(one_by_one(calls, self.n_jobs), names, self, context))
         self.classifiers_ = [classifier for classifier, _ in fits]
         if self.ensemble is False:
-            with naming_the_classifier(estimator, X):
+            with noting(estimator, "fit with all samples"):
                 self.classifiers_ = [clone(estimator).fit(X, y, **params)]
         return np.concatenate([held_out for _, held_out in fits])
 
@@ -298,7 +291,7 @@ class RecalibratedClassifierCV(
                 )
         return Bunch(splitter=Bunch(split={}), estimator=Bunch(fit=params))
 
-    def _splits(self, X, y, codes, groups, params, frozen):
+    def _splits(self, X, y, codes, weight, groups, params, frozen):
         """Training and test rows of the folds; no sample is tested twice."""
         counts = np.bincount(codes, minlength=len(self.classes_))
         if not frozen and isinstance(self.cv, Integral) and counts.min() < int(self.cv):
@@ -314,7 +307,22 @@ class RecalibratedClassifierCV(
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)
             splits = read_splits(cv, X, y, groups, **params)
         refuse_overlap(splits, len(codes))
+        absent = absent_class((train for train, _ in splits), codes, weight)
+        if absent and not frozen:
+            self._refuse_absent(absent, codes, weight, groups)
         return splits
+
+    def _refuse_absent(self, absent, codes, weight, groups):
+        """Raise for a training part without a class, with folds that help if there are any."""
+        rows = np.flatnonzero((codes == absent.code) & (weight > 0))
+        n_units = len(np.unique(groups.units(len(codes))[rows]))
+        kind = "StratifiedKFold" if groups.independent else "StratifiedGroupKFold"
+        remedy = f"Pass cv={kind}({min(n_units, 5)}, shuffle=True)."
+        if n_units == 1:
+            unit = "sample" if groups.independent else "group"
+            remedy = f"This class has one {unit}: pass more of it, or leave the class out."
+        reason = f"is unsuitable. {absent.sentence(self.classes_)}, so that a classifier would "
+        raise InputError("cv", f"{reason}give it probability 0.", remedy)
 
     def _fit_recalibrator(self, predictions, rows, codes, weight, groups, sizes, context):
         recalibrator = self.recalibrator
@@ -467,67 +475,42 @@ def _checked(X, y):
 
 
 @contextmanager
-def naming_the_classifier(classifier, X):
-    """Let errors of the classifier name the argument, the first entry at fault and a remedy."""
+def noting(classifier, what):
+    """Add to errors of the user's classifier what it was asked to do."""
     try:
         yield
-    except (InputError, InvalidParameterError):  # which name what is wrong
+    except Exception as error:
+        error.add_note(f"RecalibratedClassifierCV called {type(classifier).__name__}.{what}.")
         raise
-    except (ValueError, TypeError) as error:
-        classifier = getattr(classifier, "estimator", classifier)
-        name, text = type(classifier).__name__, str(error).strip().removesuffix(".")
-        if not hasattr(X, "toarray"):  # of sparse arrays no entry is named
-            _name_the_entry(X, text, name, isinstance(classifier, Pipeline))
-        remedy = f"Pass what {name} takes, or another classifier."
-        message = f"X, y or fit_params are refused by {name}: {text[:_LONGEST]}. {remedy}"
-        # Subclasses, such as that of wrong UTF-8, may take other arguments than a message.
-        raise (ValueError if isinstance(error, ValueError) else TypeError)(message) from error
 
 
-def _name_the_entry(X, text, name, is_pipeline):
-    """Raise for the entry that the text of a classifier's error is about, if it is known."""
-    array = plain_array(X, "X")
-    # A pipeline may encode some texts and refuse other entries; its own error says which.
-    if _ABOUT_ENTRIES.search(text) and not (is_pipeline and array.dtype.kind in "OSUT"):
-        remedy = f"Encode or impute it in a pipeline before {name}."
-        refuse_no_numbers(array, "X", remedy)
-        check_finite(as_floats(array, "X"), "X", remedy)
-    if array.ndim == 1 and "Expected 2D array" in text:
-        lead = "Expected 2D array, got 1D array instead: "
-        remedy = "Reshape your data: a row per sample, X.reshape(-1, 1) of one feature."
-        raise InputError("X", f"has shape {array.shape}.", remedy, lead=lead)
-
-
-def _fit_fold(classifier, X, y, train, test, params, classes):
+def _fit_fold(classifier, X, y, fold, train, test, params, classes):
     """A classifier of the training rows, and its predictions for the test rows."""
     params = _check_method_params(X, params, indices=train)
-    with naming_the_classifier(classifier, X):
+    with noting(classifier, f"fit with the training part of fold {fold}"):
         classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
     return classifier, _aligned_predictions(classifier, _safe_indexing(X, test), classes)
 
 
 def _aligned_predictions(classifier, X, classes):
-    """Probabilities or, of classifiers without, logits, with a column of every class."""
-    known = _columns_of(decoded(classifier.classes_), classes)
-    has_proba = hasattr(classifier, "predict_proba")
-    with naming_the_classifier(classifier, X):
-        method = classifier.predict_proba if has_proba else classifier.decision_function
-        values = np.asarray(decoded(method(X)))
-    if not has_proba:
-        if values.ndim == 1 and len(classes) > 2:
-            values = np.stack([np.zeros_like(values), values], axis=1)
-        if values.ndim == 2 and values.shape[1] != len(known):
-            raise ValueError(
-                f"{type(classifier).__name__}.decision_function has {values.shape[1]} columns for "
-                f"{len(known)} classes. Pass a classifier with a column per class, such as "
-                "SVC(decision_function_shape='ovr')."
-            )
-    if values.ndim == 1 or len(known) == len(classes):
-        return values
-    absent = 0 if has_proba else values.min(axis=1, keepdims=True) - _UNLIKELY
-    whole = np.full((len(values), len(classes)), absent, dtype=values.dtype)
-    whole[:, known] = values
-    return whole
+    """Probabilities or, of classifiers without, logits; columns are in the order of classes."""
+    name, place = type(classifier).__name__, _columns_of(classes, decoded(classifier.classes_))
+    if (place < 0).any() or len(place) != len(classifier.classes_):
+        raise ValueError(
+            f"{name} was fitted to the classes {shortened(classes)}, but its classes_ are "
+            f"{shortened(decoded(classifier.classes_))}. Pass a classifier that keeps all classes."
+        )
+    method = "predict_proba" if hasattr(classifier, "predict_proba") else "decision_function"
+    with noting(classifier, method):
+        values = np.asarray(decoded(getattr(classifier, method)(X)))
+    if values.ndim == 1:
+        return values if place[0] == 0 else -values
+    if values.ndim == 2 and values.shape[1] != len(classes):
+        raise ValueError(
+            f"{name}.{method} has {values.shape[1]} columns for {len(classes)} classes. Pass a "
+            "classifier with a column per class, such as SVC(decision_function_shape='ovr')."
+        )
+    return values if (np.diff(place) == 1).all() else values[:, place]
 
 
 def _columns_of(labels, classes) -> np.ndarray:

@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._files import Document
+from skcal._folds import absent_class, shuffled_folds
 from skcal._groups import Groups, read_groups
 from skcal._labels import plain_labels, refuse_another_order
 from skcal._scores import LOSSES
@@ -214,12 +215,15 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         self.recalibrator_, self.classes_ = whole.recalibrator, whole.recalibrator.classes_
         self.n_features_in_ = self.recalibrator_.n_features_in_
         before, after = np.empty(len(y)), np.empty(len(y))
-        folds = data.groups.blocks(self.cv, seed)
-        for train, test in folds.split(np.arange(len(y)), groups=data.groups.codes):
+        happened = y == self.classes_[1]
+        folds = shuffled_folds(data.groups, self.cv, seed, happened.astype(int), weight)
+        if absent := absent_class((train for train, _ in folds), happened.astype(int), weight):
+            reason = f"is unsuitable for {self.cv} folds. {absent.sentence(self.classes_)}."
+            raise InputError("y", reason, "Pass fewer folds, or more samples of this class.")
+        for train, test in folds:
             model, held_out = self._fit_model(data.take(train), seed), data.take(test)
             before[test] = model.log_odds(held_out.X)
             after[test] = model.corrected(before[test], held_out.columns)
-        happened = y == self.classes_[1]
         self.comparison_ = _comparison(before, after, happened, data)
         judged = self.comparison_["log_loss"]
         if judged.difference < -judged.standard_error:  # what the folds find does harm

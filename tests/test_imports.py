@@ -30,6 +30,7 @@ LAYERS = [
     "_bins",
     "_dependence",
     "_groups",
+    "_folds",
     "_scores",
     "notions",
     "sample",

@@ -1,30 +1,41 @@
 """Classifiers with their recalibrators."""
 
 import pickle
+import re
 
 import numpy as np
 import pytest
-import scipy
 import sklearn
+from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.compose import ColumnTransformer
 from sklearn.datasets import make_classification
-from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
-from sklearn.model_selection import GroupKFold, PredefinedSplit, StratifiedKFold, cross_val_predict
+from sklearn.model_selection import (
+    GroupKFold,
+    KFold,
+    LeaveOneGroupOut,
+    PredefinedSplit,
+    StratifiedKFold,
+    cross_val_predict,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 from sklearn.svm import SVC, LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling
-from skcal.recalibration import VectorScaling
+from skcal import (
+    CalibrationErrorSearchCV,
+    RecalibratedClassifierCV,
+    Recalibrator,
+    TemperatureScaling,
+)
 
 ONE = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
 
@@ -187,28 +198,11 @@ def test_decision_values_are_logits(classifier, n_classes):
 
 
 X, Y = made(60)
-SPARSE = scipy.sparse.csr_array(X)
-NAMED = "X row 3, column 1 "
-
-
-def with_entry(value):
-    changed = X.astype(type(value) if isinstance(value, float) else object)
-    changed[3, 1] = value
-    return changed
 
 
 @pytest.mark.parametrize(
     ("X", "y", "message"),
     [
-        (
-            with_entry(np.nan),
-            Y,
-            "Input X contains NaN: X row 3, column 1.*in a pipeline before Gau",
-        ),
-        (with_entry("a"), Y, f"{NAMED}holds 'a', not a number. Encode"),
-        (X[:, 0], Y, r"1D array instead: X has shape \(60,\). Reshape"),
-        (X.astype(complex), Y, "X holds complex numbers"),
-        (SPARSE, Y, "X, y or fit_params are refused by GaussianNB: Sparse"),
         (None, Y, "X is None"),
         (X[1:], Y, "X has 59 rows, y 60"),
         (X, X[:, 0], "y row 0 is .*, a fraction.*swapped"),
@@ -219,46 +213,99 @@ def with_entry(value):
         ),
         (X, np.array([0, "1"] * 30, dtype=object), "y holds labels that cannot be sorted"),
     ],
-    ids=str,
+    ids=["none", "rows", "fractions", "mark", "labels"],
 )
-def test_what_a_classifier_refuses_is_named(X, y, message):
-    model = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=2)
+def test_impossible_features_and_labels_are_named(X, y, message):
     with pytest.raises((ValueError, TypeError), match=message):
-        model.fit(X, y)
-    if y is Y and X is not None and X.shape[0] == 60:
-        model.fit(*made(60))
-        with pytest.raises((ValueError, TypeError), match=message.replace("60", "5")):
-            model.predict_proba(X[:5])
+        RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=2).fit(X, y)
 
 
-TEXTS = [f"{'good' if label else 'bad'} day {row}" for row, label in enumerate(Y)]
-UNREADABLE = np.array([text.encode() + b"\xff" for text in TEXTS], dtype=object)
+class BrokenError(ValueError):
+    """An error of a user's own, whose constructor takes other arguments than a message."""
+
+    def __init__(self, code, place):
+        super().__init__(f"code {code} in {place}")
+        self.code = code
+
+
+class Broken(GaussianNB):
+    """Raises where it is asked to."""
+
+    def __init__(self, error=None, where="fit"):
+        super().__init__()
+        self.error, self.where = error, where
+
+    def fit(self, X, y, sample_weight=None):
+        if self.where == "fit":
+            raise ERRORS[self.error]()
+        return super().fit(X, y, sample_weight)
+
+    def predict_proba(self, X):
+        if self.where == "predict_proba":
+            raise ERRORS[self.error]()
+        return super().predict_proba(X)
+
+
+ERRORS = {
+    "own": lambda: BrokenError(7, "the classifier"),
+    "not fitted": lambda: NotFittedError("not fitted"),
+    "value": lambda: ValueError("Input X contains NaN"),
+    "type": lambda: TypeError("a bug"),
+    "key": lambda: KeyError("column"),
+    "unicode": lambda: UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+    "memory": MemoryError,
+    "singular": lambda: np.linalg.LinAlgError("singular"),
+}
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("where", ["fit", "predict_proba"])
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_of_the_classifier_come_through_with_a_note(name, where, n_jobs):
+    error = ERRORS[name]()
+    model = RecalibratedClassifierCV(Broken(name, where), TemperatureScaling(), cv=2)
+    with parallel_config("threading"), pytest.raises(type(error)) as caught:
+        model.set_params(n_jobs=n_jobs).fit(X, Y)
+    assert type(caught.value) is type(error)
+    assert str(caught.value) == str(error)
+    assert vars(caught.value).get("code") == vars(error).get("code")
+    note = "fit with the training part of fold [01]" if where == "fit" else "predict_proba"
+    [note_of] = caught.value.__notes__
+    assert re.match(f"RecalibratedClassifierCV called Broken.{note}", note_of)
+
+
+def test_errors_of_predictions_and_of_the_last_fit_come_through_with_a_note():
+    fitted = RecalibratedClassifierCV(Broken(where=None), ONE, cv=2).fit(X, Y)
+    for classifier in fitted.classifiers_:
+        classifier.set_params(error="key", where="predict_proba")
+    with pytest.raises(KeyError) as caught:
+        fitted.predict_proba(X)
+    assert caught.value.__notes__ == ["RecalibratedClassifierCV called Broken.predict_proba."]
+    with pytest.raises(ValueError, match="contains NaN") as missing:
+        RecalibratedClassifierCV(GaussianNB(), cv=2).fit(np.where(X > 2, np.nan, X), Y)
+    assert "GaussianNB.fit with the training part of fold 0" in missing.value.__notes__[-1]
+
+
+class Fussy(KFold):
+    """A splitter with an error of its own."""
+
+    def split(self, X, y=None, groups=None):
+        raise BrokenError(3, "the splitter")
 
 
 @pytest.mark.parametrize(
-    ("classifier", "X", "message"),
+    "model",
     [
-        (LogisticRegression(C=-1), X, "^The 'C' parameter of LogisticRegression must be"),
-        (make_pipeline(CountVectorizer(min_df=99), GaussianNB()), TEXTS, "refused by Pipe.*min_df"),
-        (make_pipeline(CountVectorizer(), GaussianNB()), UNREADABLE, "refused by Pipe.*0xff"),
-        (
-            make_pipeline(
-                ColumnTransformer([("", OneHotEncoder(sparse_output=False), [1])]), GaussianNB()
-            ),
-            [[0, f"only {row}"] for row in range(60)],
-            "refused by Pipeline: Found unknown categories",
-        ),
-        (
-            make_pipeline(StandardScaler(), GaussianNB()),
-            with_entry(np.nan),
-            "NaN: X row 3, column 1",
-        ),
+        RecalibratedClassifierCV(GaussianNB(), cv=Fussy()),
+        Recalibrator(cv=Fussy()),
+        CalibrationErrorSearchCV(cv=Fussy()),
     ],
-    ids=["parameter", "texts", "bytes", "categories", "numbers"],
+    ids=lambda model: type(model).__name__,
 )
-def test_entries_that_a_classifier_takes_are_not_blamed(classifier, X, message):
-    with pytest.raises(ValueError, match=message):
-        RecalibratedClassifierCV(classifier, TemperatureScaling(), cv=2).fit(X, Y)
+def test_errors_of_a_splitter_come_through_with_a_note(model):
+    with pytest.raises(BrokenError, match="code 3 in the splitter") as caught:
+        model.fit(softmax(X[:, :3], axis=1), Y)
+    assert "cv" in caught.value.__notes__[-1]
 
 
 @pytest.mark.parametrize(
@@ -275,16 +322,163 @@ def test_decisions_between_pairs_are_refused():
         RecalibratedClassifierCV(SVC(decision_function_shape="ovo")).fit(X, y)
 
 
-@pytest.mark.parametrize("classifier", [GaussianNB(), LinearSVC()], ids=["proba", "logits"])
-def test_a_fold_may_lack_a_class_and_a_prediction_does_not_depend_on_its_batch(classifier):
-    X, y = made(n_classes=3)
-    test_fold = np.where(y == 2, 0, np.arange(len(y)) % 3)
-    scaling = VectorScaling()  # no temperature is better than the logits of LinearSVC
-    fitted = RecalibratedClassifierCV(classifier, scaling, PredefinedSplit(test_fold)).fit(X, y)
-    whole = fitted.predict_proba(X)
-    assert whole.shape == (len(X), 3)
-    assert np.isfinite(whole).all()
-    assert_allclose(np.vstack([fitted.predict_proba(row[None]) for row in X[:20]]), whole[:20])
+def sites(n_samples, y):
+    """Groups of which the last holds all samples of class 2, and others as well."""
+    return np.where((y == 2) | (np.arange(n_samples) % 40 == 0), 8, np.arange(n_samples) % 8)
+
+
+def without(y, number):
+    """Splits of which one trains without class 2."""
+    splits = list(StratifiedKFold(4).split(y, y))
+    splits[number] = (splits[number][0][y[splits[number][0]] != 2], splits[number][1])
+    return splits
+
+
+#: cv, groups and the first class that the training part of a fold lacks, with the fold.
+LACKING = {
+    "KFold": lambda y: (KFold(3), None, "'middle' .* fold 1"),
+    "GroupKFold": lambda y: (GroupKFold(3), sites(len(y), y), r"'high' .* fold \d"),
+    "LeaveOneGroupOut": lambda y: (LeaveOneGroupOut(), sites(len(y), y), "'high' .* fold 8"),
+    "int of groups": lambda y: (3, sites(len(y), y), r"'high' .* fold \d"),
+    "PredefinedSplit": lambda y: (PredefinedSplit(np.where(y == 2, 1, y)), None, "'low' .* fold 0"),
+    "splits": lambda y: (without(y, 2), None, "'high' .* fold 2"),
+    "generator": lambda y: (iter(without(y, 3)), None, "'high' .* fold 3"),
+    "masks": lambda y: ([(y < 2, y == 2), (y > 0, y == 0)], None, "'high' .* fold 0"),
+    "one of eight folds": lambda y: (
+        PredefinedSplit(np.where(y == 2, 7, np.arange(len(y)) % 7)),
+        None,
+        "'high' .* fold 7",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore:groups holds:UserWarning")
+@pytest.mark.parametrize("ensemble", [True, False])
+@pytest.mark.parametrize("name", LACKING)
+def test_a_training_fold_without_a_class_is_refused_by_name(name, ensemble):
+    X, y = made(240)
+    order = np.argsort(y, kind="stable")
+    X, y = X[order], y[order]
+    cv, groups, place = LACKING[name](y)
+    names = np.array(["low", "middle", "high"])[y]
+    model = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv, ensemble=ensemble)
+    with pytest.raises(ValueError, match=f"^cv is unsuitable. Class {place}") as caught:
+        model.fit(X, names, groups=groups)
+    message, kept = str(caught.value), np.ones(240, dtype=bool)
+    if groups is None:  # the remedy, to the letter
+        [remedy] = re.findall(r"Pass cv=(StratifiedKFold\(\d, shuffle=True\))\.$", message)
+        model.set_params(cv=eval(remedy))
+    else:
+        assert "This class has one group: pass more of it, or leave the class out." in message
+        kept = y < 2
+        model.set_params(cv=3)
+        groups = groups[kept]
+    proba = model.fit(X[kept], names[kept], groups=groups).predict_proba(X)
+    assert np.isfinite(np.log(proba)).all()
+
+
+def test_a_class_of_weight_0_in_a_training_fold_is_absent_and_one_of_weight_0_at_all_is_not():
+    X, y = made(90)
+    [(train, test), *rest] = StratifiedKFold(3).split(X, y)
+    weight = np.ones(90)
+    weight[train[y[train] == 1]] = 0
+    cv = [(train, test), *rest]
+    with pytest.raises(ValueError, match="Class 1 does not occur in the training part of fold 0"):
+        RecalibratedClassifierCV(GaussianNB(), ONE, cv).fit(X, y, weight)
+    model = RecalibratedClassifierCV(DecisionTreeClassifier(max_depth=2), ONE, cv)
+    assert model.fit(X, y, (y != 1) * 1.0).predict_proba(X).shape == (90, 3)
+
+
+def test_a_class_of_one_sample_has_no_folds():
+    X, y = made(60)
+    y[y == 2], y[5] = 0, 2
+    message = "This class has one sample: pass more of it, or leave the class out"
+    with pytest.raises(ValueError, match=message):
+        RecalibratedClassifierCV(GaussianNB(), ONE, cv=KFold(3)).fit(X, y)
+
+
+class Reversed(GaussianNB):
+    """A classifier with its classes, and columns, in the other order."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.known_, self.classes_ = self.classes_, self.classes_[::-1]
+        return self
+
+    def predict_proba(self, X):
+        return np.exp(self._joint_log_likelihood(X))[:, ::-1]
+
+    def _joint_log_likelihood(self, X):
+        self.classes_, kept = self.known_, self.classes_
+        logs = super()._joint_log_likelihood(X)
+        self.classes_ = kept
+        return logs - np.logaddexp.reduce(logs, axis=1, keepdims=True)
+
+
+class ReversedDecisions(LinearSVC):
+    """A classifier with its two classes, and decisions, in the other order."""
+
+    def fit(self, X, y, sample_weight=None):
+        super().fit(X, y, sample_weight)
+        self.classes_ = self.classes_[::-1]
+        return self
+
+    def decision_function(self, X):
+        return -super().decision_function(X)
+
+
+@pytest.mark.parametrize(
+    ("plain", "other", "n_classes"),
+    [(GaussianNB(), Reversed(), 3), (LinearSVC(), ReversedDecisions(), 2)],
+    ids=["proba", "decisions"],
+)
+def test_columns_are_those_of_the_classes_in_any_order(plain, other, n_classes):
+    X, y = made(150, n_classes)
+    proba = [
+        RecalibratedClassifierCV(c, TemperatureScaling(), 3).fit(X, y).predict_proba(X)
+        for c in (plain, other)
+    ]
+    assert_allclose(*proba, rtol=1e-6, atol=1e-12)
+
+
+def test_a_classifier_that_loses_a_class_is_refused():
+    class Loses(GaussianNB):
+        def fit(self, X, y, sample_weight=None):
+            return super().fit(X[y < 2], y[y < 2])
+
+    message = r"Loses was fitted to the classes .*0, 1, 2.* but its classes_ are .*0, 1"
+    with pytest.raises(ValueError, match=message):
+        RecalibratedClassifierCV(Loses(), ONE, cv=2).fit(X, Y)
+
+
+def test_five_groups_are_enough_for_folds():
+    X, y = made(300, n_classes=2)
+    groups = np.arange(300) % 5
+    splits = list(GroupKFold(5).split(X, y, groups))
+    whole = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), splits).fit(X, y)
+    for cv in (GroupKFold(5), LeaveOneGroupOut(), splits):
+        model = RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv)
+        with pytest.warns(UserWarning, match="groups holds 5 groups"):
+            assert_allclose(
+                model.fit(X, y, groups=groups).predict_proba(X), whole.predict_proba(X), rtol=1e-9
+            )
+    proba = GaussianNB().fit(X, y).predict_proba(X)
+    with pytest.warns(UserWarning, match="groups holds 5 groups"):
+        Recalibrator([TemperatureScaling()], cv=GroupKFold(5)).fit(proba, y, groups=groups)
+    with pytest.warns(UserWarning, match="groups holds 2 groups"):
+        Recalibrator([TemperatureScaling()], cv=GroupKFold(2)).fit(proba, y, groups=groups % 2)
+    with pytest.raises(ValueError, match="groups holds 1 groups, and at least 2 are needed"):
+        model.fit(X, y, groups=np.zeros(300))
+
+
+def test_prefit_names_what_has_replaced_it():
+    model = RecalibratedClassifierCV(GaussianNB().fit(X, Y), TemperatureScaling(), cv="prefit")
+    with pytest.raises(ValueError, match=r"Leave cv out, and pass FrozenEstimator\(estimator\)"):
+        model.fit(X, Y)
+    remedy = RecalibratedClassifierCV(FrozenEstimator(model.estimator), TemperatureScaling())
+    assert remedy.fit(X, Y).predict_proba(X).shape == (60, 3)
+    with pytest.raises(ValueError, match="The 'cv' parameter of RecalibratedClassifierCV must be"):
+        model.set_params(cv="other").fit(X, Y)
 
 
 def test_weights_reach_the_classifier_and_the_recalibrator():

@@ -142,3 +142,15 @@ def test_what_is_wrong_is_said(fitted):
         SegmentRecalibrator().predict(p, segments=features)
     with pytest.raises(ValueError, match="y has 3 classes; segments shift the log-odds of two"):
         SegmentRecalibrator(Identity(), **QUICK).fit(three, np.arange(60) % 3, segments=features)
+
+
+@pytest.mark.filterwarnings("ignore:Class 1 does not occur .* maps:UserWarning")
+def test_folds_without_a_class_are_refused_by_name():
+    y = np.repeat([0, 1], [79, 1])
+    p, segments = np.linspace(0.01, 0.1, 80), {"a": np.arange(80)}
+    message = "y is unsuitable for 5 folds. Class 1 does not occur in the training part of fold"
+    with pytest.raises(ValueError, match=message):
+        SegmentRecalibrator(random_state=0).fit(p, y, segments=segments)
+    for seed in range(6):  # two samples of a class are in every training part
+        y[0] = 1
+        SegmentRecalibrator(random_state=seed, max_segments=0).fit(p, y, segments=segments)

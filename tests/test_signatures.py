@@ -29,14 +29,13 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
             expected_calibration_error,
             (Y, P, 10),
             {},
-            r"^expected_calibration_error\(\) got too many positional arguments\. "
-            r"Pass options by name\.$",
+            r"^expected_calibration_error\(\) takes 2 positional arguments but 3 were given$",
         ),
         (
             expected_calibration_error,
             (Y,),
             {},
-            r"^expected_calibration_error\(\) missing a required argument: 'y_proba'$",
+            r"^expected_calibration_error\(\) missing 1 required positional argument: 'y_proba'$",
         ),
         (
             expected_calibration_error,

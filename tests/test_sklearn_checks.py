@@ -257,6 +257,7 @@ PRIVATE = {
     "checked, block by block",
     "sklearn.utils._array_api.get_namespace": "the array API of tensors, which torch lacks itself",
     "sklearn.utils._param_validation.HasMethods": "constraints of parameters have no public name",
+    "sklearn.utils._param_validation.Hidden": "as HasMethods",
     "sklearn.utils._param_validation.Interval": "as HasMethods",
     "sklearn.utils._param_validation.InvalidParameterError": "as HasMethods",
     "sklearn.utils._param_validation.StrOptions": "as HasMethods",

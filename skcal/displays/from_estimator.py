@@ -9,7 +9,7 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
 
-from skcal._sklearn_compat import _safe_indexing, bound
+from skcal._sklearn_compat import _safe_indexing, named_arguments
 from skcal._validation import InputError
 from skcal.metrics.scorers import align_columns, predicted
 
@@ -127,7 +127,9 @@ def _like(function, from_predictions) -> Any:
     signature = inspect.Signature([*arguments, *kept])
 
     def method(cls, *args, **kwargs):
-        return function(**bound(method.__qualname__, signature.parameters, (cls, *args), kwargs))
+        named_arguments(method.__qualname__, signature.parameters, (cls, *args), kwargs)
+        given = signature.bind(cls, *args, **kwargs)
+        return function(*given.args, **given.kwargs)
 
     method.__name__ = function.__name__
     method.__qualname__ = f"{model.__qualname__.rsplit('.', 1)[0]}.{function.__name__}"

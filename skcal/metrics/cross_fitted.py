@@ -10,7 +10,8 @@ from numpy.typing import ArrayLike
 from sklearn.model_selection import KFold, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import GroupBlocks, read_splits
+from skcal._folds import OUTCOMES_UNKNOWN, absent_class, read_splits, warn_of_absent_class
+from skcal._groups import GroupBlocks
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.functions import BilinearFunction
 from skcal.model_selection import engine
@@ -135,6 +136,9 @@ def cross_fitted_calibration_error(
     weight = sample.weight / sample.weight.mean()
     data = Problems(sample._replace(weight=weight).problems(), weight, sample.groups)
     splits = _splits(sample, data, cv, random_state)
+    if sample.notion.of_given_classes and not isinstance(cv, Integral):
+        absent = absent_class((train for train, _ in splits), sample.codes, sample.weight)
+        warn_of_absent_class(absent, sample.classes, OUTCOMES_UNKNOWN)
     error = _estimate(kind, sample.notion, data, function, splits)
     return error.signed if signed else error.estimate
 

@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.model_selection import ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import read_splits
+from skcal._folds import OUTCOMES_UNKNOWN, absent_class, read_splits, warn_of_absent_class
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
@@ -289,24 +289,9 @@ def _warn_of_absent_classes(plans, data):
     """Say which classes a training set lacks, where functions learn outcomes class by class."""
     if not data.notion.of_given_classes:
         return
-    everyone = _classes_among(data, slice(None))
     for plan in plans:
-        for number, rows in enumerate(plan.trainings):
-            absent = everyone - _classes_among(data, rows)
-            if absent:
-                warnings.warn(
-                    f"Class {min(absent, key=str)!r} does not occur in the training part of fold "
-                    f"{number} ({len(absent)} such classes): functions that learn outcomes give "
-                    "it probability 0 there. Pass fewer folds, a stratified cv, or more samples.",
-                    stacklevel=2,
-                )
-                return
-
-
-def _classes_among(data: Sample, rows) -> set:
-    """Labels of the samples of positive weight among some."""
-    codes = np.unique(data.codes[rows][data.weight[rows] > 0])
-    return set(data.classes[codes].tolist())
+        if absent := absent_class(plan.trainings, data.codes, data.weight):
+            return warn_of_absent_class(absent, data.classes, OUTCOMES_UNKNOWN)
 
 
 def warn_of_small_problems(plans, problems, data: Sample):

@@ -97,7 +97,7 @@ def read_labelled(
         _warn_if_reversed(proba.astype(np.float64), codes, classes)
     estimator.classes_ = classes
     weight = check_weight(sample_weight, len(columns))
-    together = read_groups(groups, weight)
+    together = read_groups(groups, weight, fewest=2)  # folds need no more
     if shares is None:
         return LabelledPredictions(columns, codes, weight, together)
     assert votes is not None

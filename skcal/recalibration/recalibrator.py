@@ -13,6 +13,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._folds import absent_class, warn_of_absent_class
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, cv_results, simplest
@@ -239,6 +240,10 @@ class Recalibrator(
         )
         most = self.max_samples or default_max_samples(data.n_classes)
         splits = splits_that_choose(data, self.cv, most, self.random_state)
+        drawn = np.unique(np.concatenate([rows for split in splits for rows in split]))
+        counts = np.where(np.isin(np.arange(len(data.X)), drawn), data.weight, 0.0)
+        absent = absent_class((train for train, _ in splits), data.happened, counts)
+        warn_of_absent_class(absent, self.classes_, "maps that were fitted without it judge it")
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(candidates) > 2
         n_fits = sum(len(candidate.settings) for candidate in candidates) * len(splits)

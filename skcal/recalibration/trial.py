@@ -13,7 +13,8 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
-from skcal._groups import INDEPENDENT, Groups, read_splits
+from skcal._folds import read_splits, refuse_overlap, shuffled_folds
+from skcal._groups import INDEPENDENT, Groups
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
@@ -29,16 +30,6 @@ _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
 #: Name of a loss → scikit-learn's name of its score.
 SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
-
-
-def refuse_overlap(splits, n_samples: int) -> None:
-    """Raise where a sample is tested twice."""
-    count = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
-    if count.max() > 1:
-        raise ValueError(
-            f"cv tests sample {np.argmax(count > 1)} {count[count > 1][0]} times. Pass splits "
-            "whose test sets do not overlap."
-        )
 
 
 def splits_that_choose(
@@ -60,8 +51,8 @@ def splits_that_choose(
             f"n_samples={len(chosen)}: a map that is judged on other samples needs 2. Pass more "
             "samples."
         )
-    folds, groups = data.groups.blocks(min(int(cv), len(chosen)), seed), data.groups.take(chosen)
-    splits = folds.split(chosen, groups=groups.codes)
+    drawn, n_splits = data.take(chosen), min(int(cv), len(chosen))
+    splits = shuffled_folds(drawn.groups, n_splits, seed, drawn.happened, drawn.weight)
     return [(chosen[train], chosen[test]) for train, test in splits]
 
 

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
-from skcal._groups import refuse_no_pairs
+from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
 from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params

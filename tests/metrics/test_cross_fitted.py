@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold, cross_val_score
+from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling
 from skcal.datasets import make_tempered
@@ -91,3 +91,10 @@ def test_infinite_log_loss_is_said():
     y, p = np.tile([0, 1], 20), np.tile([0.0, 0.5, 1.0, 0.5], 10)
     with pytest.warns(UserWarning, match="The log error is infinite"):
         assert cross_fitted_calibration_error(y, p, kind="log", random_state=0) == np.inf
+
+
+def test_a_training_fold_without_a_class_is_warned_of_by_name():
+    y, p = np.repeat([0, 1], 60), np.random.default_rng(0).uniform(size=120)
+    with pytest.warns(UserWarning, match="Class 0 does not occur in the training part of fold 0"):
+        cross_fitted_calibration_error(y, p, cv=KFold(2))
+    cross_fitted_calibration_error(y, p, cv=StratifiedKFold(2))

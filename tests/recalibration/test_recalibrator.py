@@ -12,10 +12,12 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
+from sklearn.model_selection import KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 
 from skcal import Recalibrator, TemperatureScaling
+from skcal._folds import absent_class, shuffled_folds
+from skcal._groups import INDEPENDENT, read_groups
 from skcal._scores import log_losses, of_outcomes
 from skcal._show import about
 from skcal.datasets import make_tempered
@@ -514,3 +516,47 @@ def test_warnings_of_maps_of_the_users_own_are_passed_on():
     data = make_tempered(200, random_state=0, n_truth_draws=0)
     with pytest.warns(UserWarning, match="look out"):
         Recalibrator([Warns()], random_state=0).fit(data.proba, data.labels)
+
+
+def shuffled_of_three(seed):
+    """Calibrated predictions of which three of 120 are events."""
+    y = np.zeros(120, dtype=int)
+    y[:3] = 1
+    return np.random.default_rng(seed).uniform(0.01, 0.05, 120), y
+
+
+@pytest.mark.parametrize("ordered", [KFold(3), list(KFold(3).split(np.zeros(120)))])
+def test_a_training_fold_without_a_class_is_warned_of_by_name(ordered):
+    p, y = shuffled_of_three(0)
+    message = "Class 1 does not occur in the training part of fold 0: maps that were fitted"
+    with pytest.warns(UserWarning, match=message):
+        Recalibrator(cv=ordered, random_state=0).fit(p, y)
+    shares = np.column_stack([1 - y, y]) * 0.9 + np.where(y == 1, 0.05, 0)[:, None]
+    shares[y == 0] = [1, 0]
+    if isinstance(ordered, list):
+        with pytest.warns(UserWarning, match=message):
+            Recalibrator(cv=ordered, random_state=0).fit(p, shares)
+    with pytest.warns(UserWarning, match="Class 'b' does not occur in the training part of fold 0"):
+        Recalibrator(cv=ordered, random_state=0).fit(p, np.array(["a", "b"])[y])
+    Recalibrator(cv=StratifiedKFold(3, shuffle=True), random_state=0).fit(p, y)  # the remedy
+
+
+def test_shuffled_folds_keep_a_class_of_two_samples_in_every_training_part():
+    weight, together = np.ones(60), read_groups(np.arange(60) // 2, np.ones(60))
+    for rare, groups in (([0, 1], INDEPENDENT), ([0, 2], together)):
+        happened = np.isin(np.arange(60), rare).astype(int)
+        first = []
+        for seed in range(60):
+            folds = shuffled_folds(groups, 3, seed, happened, weight)
+            assert absent_class((train for train, _ in folds), happened, weight) is None
+            plain = groups.blocks(3, seed).split(happened, groups=groups.codes)
+            first.append(all(happened[train].any() for train, _ in plain))
+        # The first shuffle suffices with probability about 2/3: 60 of 60 has 3e-11.
+        assert 20 < sum(first) < 60
+
+
+def test_a_class_of_one_sample_is_warned_of():
+    p, y = shuffled_of_three(0)
+    y[1:] = 0
+    with pytest.warns(UserWarning, match="Class 1 does not occur in the training part of fold"):
+        Recalibrator(random_state=0).fit(p, y)

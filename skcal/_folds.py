@@ -1,0 +1,160 @@
+"""Training and test rows of folds: read from a splitter or shuffled, and checked."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+
+from skcal._groups import Groups
+from skcal._validation import InputError
+
+OUTCOMES_UNKNOWN = "functions that learn outcomes give it probability 0 there"
+_SHUFFLES = 20  # tries to keep every class in every training part
+
+
+def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tuple]:
+    """Row numbers (training, test) of the splits of a splitter, which hold whole groups."""
+    everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
+    if not groups.independent:
+        params["groups"] = groups.codes
+    try:
+        pairs = list(cv.split(X, y, **params))
+    except Exception as error:
+        if type(error) in (ValueError, TypeError) and type(cv).__module__.startswith("sklearn."):
+            remedy = f"Pass fewer folds or more samples. ({error})"
+            raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
+        error.add_note(f"{name} was to split {len(y)} samples.")
+        raise
+    refuse_no_pairs(pairs, name)
+    try:
+        splits = [(everyone[train], everyone[test]) for train, test in pairs]
+    except (ValueError, IndexError, TypeError) as error:
+        remedy = f"Pass rows of these samples. ({error})"
+        raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
+    if not splits:
+        raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
+    _refuse_cut_groups(splits, groups.codes, name)
+    return splits
+
+
+def refuse_no_pairs(cv, name: str) -> None:
+    """Raise if a split in a list is not a pair of arrays of rows."""
+    if not isinstance(cv, list | tuple | np.ndarray):
+        return
+    for number, pair in enumerate(cv):
+        is_pair = isinstance(pair, list | tuple | np.ndarray) and len(pair) == 2
+        if not (is_pair and all(np.ndim(rows) == 1 for rows in pair)):
+            reason = f"has the split {number} {pair!r:.80}."
+            raise InputError(name, reason, "Pass pairs of arrays: rows of training, and of test.")
+
+
+def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str) -> None:
+    """Raise where a group has samples in both parts of a split."""
+    if codes is None:
+        return
+    for number, (train, test) in enumerate(splits):
+        cut = np.isin(codes[test], codes[train])
+        if cut.any():
+            raise InputError(
+                name,
+                f"puts a group into both parts of split {number}, that of sample "
+                f"{test[int(np.argmax(cut))]}.",
+                "Pass an int, or a splitter of groups such as GroupKFold.",
+            )
+
+
+def refuse_overlap(splits, n_samples: int) -> None:
+    """Raise where a sample is tested twice."""
+    count = np.bincount(np.concatenate([test for _, test in splits]), minlength=n_samples)
+    if count.max() > 1:
+        raise ValueError(
+            f"cv tests sample {np.argmax(count > 1)} {count[count > 1][0]} times. Pass splits "
+            "whose test sets do not overlap."
+        )
+
+
+class Absent(NamedTuple):
+    """A class without samples of positive weight in the training part of a fold.
+
+    Attributes
+    ----------
+    code : int
+        The first such class of the first such fold.
+    fold : int
+    n_absent : int
+        How many classes this fold lacks.
+    """
+
+    code: int
+    fold: int
+    n_absent: int
+
+    def sentence(self, classes: np.ndarray) -> str:
+        """Return what is wrong, without a remedy."""
+        others = f" ({self.n_absent} such classes)" if self.n_absent > 1 else ""
+        return (
+            f"Class {classes.tolist()[self.code]!r} does not occur in the training part of fold "
+            f"{self.fold}{others}"
+        )
+
+
+def absent_class(
+    trainings: Iterable[np.ndarray], happened: np.ndarray, weight: np.ndarray
+) -> Absent | None:
+    """Return a class that occurs, but not in the training rows of a fold, if there is one.
+
+    Parameters
+    ----------
+    trainings : iterable of ndarray of int
+        Rows, fold after fold.
+    happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        The column of each label, or the shares of the classes.
+    weight : ndarray of shape (n_samples,)
+    """
+    if happened.ndim == 1:
+        n_classes = int(happened.max(initial=0)) + 1
+
+        def mass(rows):
+            return np.bincount(happened[rows], weight[rows], n_classes)
+
+    else:
+
+        def mass(rows):
+            return weight[rows] @ happened[rows]
+
+    occurs = mass(slice(None)) > 0
+    for fold, rows in enumerate(trainings):
+        absent = np.flatnonzero(occurs & ~(mass(rows) > 0))
+        if len(absent):
+            return Absent(int(absent[0]), fold, len(absent))
+    return None
+
+
+def warn_of_absent_class(absent: Absent | None, classes: np.ndarray, consequence: str) -> None:
+    """Warn of a class that a training part lacks, and say what follows from it."""
+    if absent is not None:
+        warnings.warn(
+            f"{absent.sentence(classes)}: {consequence}. Pass fewer folds, a stratified cv, or "
+            "more samples.",
+            UserWarning,
+            stacklevel=2,
+        )
+
+
+def shuffled_folds(
+    groups: Groups, n_splits: int, seed: int, happened: np.ndarray, weight: np.ndarray
+) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Return training and test rows of shuffled blocks of whole groups.
+
+    Blocks are shuffled again while a training part lacks a class, as far as some tries help.
+    """
+    places = np.arange(len(weight))
+    for again in range(_SHUFFLES):
+        blocks = groups.blocks(n_splits, (seed + again) % 2**31)
+        folds = list(blocks.split(places, groups=groups.codes))
+        if not absent_class((train for train, _ in folds), happened, weight):
+            break
+    return folds
