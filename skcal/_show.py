@@ -8,7 +8,7 @@ import json
 import math
 import re
 import textwrap
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from html import escape
 from pathlib import Path
@@ -69,6 +69,14 @@ def significant(value: float, digits: int = 2) -> str:
     return text.rstrip(".") if math.isfinite(value) else str(value)
 
 
+def beside_limit(value: float, limit: float, shown: Callable[[float], str] = plain_number) -> str:
+    """A value, with more digits where rounding would move it to the other side of a limit."""
+    text, digits = shown(value), 3
+    while (float(text) <= limit) != (value <= limit):
+        text, digits = significant(value, digits), digits + 1
+    return text
+
+
 def about(value: float, limit: float) -> str:
     """``about 0.013``, of no more decimals than its limit has."""
     return f"about {value:.{len(plain_number(limit).partition('.')[2])}f}"
@@ -77,7 +85,12 @@ def about(value: float, limit: float) -> str:
 def pvalue_text(value: float, smallest: float = 1e-4) -> str:
     """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
     sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)
-    return f"p {sign} {shown:.2g}"
+    return f"p {sign} {pvalue_number(shown)}"
+
+
+def pvalue_number(value: float) -> str:
+    """Two digits, or more where these would move it to the other side of 5 %."""
+    return beside_limit(value, 0.05 + 1e-12, "{:.2g}".format)
 
 
 def share(value: float) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
-from skcal._show import Table, as_json, printable
+from skcal._show import Table, as_json, printable, pvalue_number
 from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output
 from skcal.cli.evaluate import (
     demonstration,
@@ -445,7 +445,9 @@ def _print_tests(results, adjusted, predictions, options):
     for result in results:
         options.print(f"{result}\n")
     if len(results) > 1:
-        rows = [(result.notion, f"{p:.2g}") for result, p in zip(results, adjusted, strict=True)]
+        rows = [
+            (result.notion, pvalue_number(p)) for result, p in zip(results, adjusted, strict=True)
+        ]
         options.print(Table(("notion", "p, adjusted for all"), rows, "lr").text() + "\n")
 
 

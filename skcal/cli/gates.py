@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import Table, listed, number, one_line, percent, stated
+from skcal._show import Table, beside_limit, listed, number, one_line, percent, stated
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
@@ -145,8 +145,8 @@ def _reading(name, facts) -> str:
     """Two sentences: the verdict with its bounds, and what helps to judge it."""
     first = (
         f"{name} is {VERDICTS[facts['verdict']]} {facts['limit']:g}: the estimate is "
-        f"{number(facts['estimate'])}, at least {number(facts['low'])} and at most "
-        f"{number(facts['high'])} (each at {_level(facts)} confidence)."
+        f"{number(facts['estimate'])}, at least {_end(facts, 'low')} and at most "
+        f"{_end(facts, 'high')} (each at {_level(facts)} confidence)."
     )
     more = []
     if facts["verdict"] == "unknown":
@@ -170,6 +170,10 @@ def _reading(name, facts) -> str:
     if facts["verdict"] != "above":
         more += _beside_rate(facts)
     return f"{first} {stated('; '.join(more))}" if more else first
+
+
+def _end(facts, name) -> str:
+    return beside_limit(facts[name], facts["limit"], number)
 
 
 def status_of_gate(results) -> list[str]:
@@ -234,8 +238,8 @@ def _row_of_gate(facts) -> tuple[str, ...]:
         number(facts["estimate"]),
         "" if facts["ratio"] is None else f"{facts['ratio']:.2f}",
         f"{side} {facts['limit']:g}",
-        number(facts["low"]),
-        number(facts["high"]),
+        _end(facts, "low"),
+        _end(facts, "high"),
         _level(facts),
     )
 
@@ -293,8 +297,8 @@ def gate_of_comparison(first, second, notion, options) -> dict:
         **first.beside,
     )
     other = first._replace(proba=second.proba, labels=second.labels)
-    difference = difference_of_errors(first.sample(notion), other.sample(notion), 1 - alpha)
-    worse = difference.is_significant and difference.estimate < 0
+    difference = difference_of_errors(first.sample(notion), other.sample(notion), test, 1 - alpha)
+    worse = difference.better == 0
     return {
         "status": FAILED if worse else PASSED,
         "alpha": alpha,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from numbers import Integral, Real
 from typing import Any, Literal, NamedTuple
 
@@ -49,9 +49,6 @@ class ComparisonResult(CalibrationTestResult):
         if self.error_difference is None:
             return super().sentence()
         return self.error_difference.sentence()
-
-    def __str__(self):
-        return f"{super().__str__()}\np-value    {self.pvalue:.2g}"
 
 
 @validate_params(
@@ -122,10 +119,10 @@ def compare_calibration(
     -------
     result : ComparisonResult
         ``error_difference`` holds the difference of the two calibration errors with its 95 %
-        interval, and says it in a sentence. ``estimate`` is the squared calibration error of a
-        minus that of b, as far as the method measures it; negative: a is better.
-        ``confidence_interval()`` is a normal one, with weights or ``groups`` one of Student's
-        distribution. Two-sided p-value, asymptotic.
+        interval, and says it in a sentence; the test decides whether it is significant.
+        ``estimate`` is the squared calibration error of a minus that of b, as far as the method
+        measures it; negative: a is better. ``confidence_interval()`` is a normal one, with weights
+        or ``groups`` one of Student's distribution. Two-sided p-value, asymptotic.
 
     Raises
     ------
@@ -207,7 +204,7 @@ def compare_calibration(
     b = b._replace(groups=a.groups)
     surprises = max(sum(map(_surprises, sample.problems())) for sample in (a, b))
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
-    difference = difference_of_errors(a, b) if a.notion.scalar else None
+    given, scalar = (a, b), a.notion.scalar
     a = a._replace(groups=a.groups.or_singles(a.weight))
     single, law = a.notion.single and not a.groups.independent, 0.0
     if method == "projection":
@@ -230,8 +227,7 @@ def compare_calibration(
     if not (b.groups.independent or single):  # a group without a surprise says nothing of variance
         freedom = min(freedom, max(surprises / 2 - 1, 1.0))
     z = estimate / error if error > 0 else 0.0
-    return ComparisonResult(
-        error_difference=difference,
+    result = ComparisonResult(
         statistic=float(z),
         pvalue=positive(2 * law_of_mean(freedom).sf(abs(z))),
         estimate=float(estimate),
@@ -239,6 +235,9 @@ def compare_calibration(
         notion=a.notion,
         standard_error=float(error),
         degrees_of_freedom=freedom,
+    )
+    return (
+        replace(result, error_difference=difference_of_errors(*given, result)) if scalar else result
     )
 
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import foldnorm, norm
 
-from skcal._show import ShownRounded, number, percent, plain_number, wrapped
+from skcal._show import ShownRounded, beside_limit, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.joint import verdict_of
@@ -105,10 +105,11 @@ class EquivalenceTestResult(ShownRounded):
 
     def sentence(self) -> str:
         """Return the verdict with the error and its limits, in words."""
-        estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))
+        low, high = (beside_limit(end, self.limit) for end in (self.low, self.high))
         limits = f"at least {low}, at most {high}, each" if self.low > 0 else f"at most {high}"
         return (
-            f"the {_TITLES[self.error]} is {VERDICTS[self.verdict]} {self.limit:g}: {estimate}, "
+            f"the {_TITLES[self.error]} is {VERDICTS[self.verdict]} {self.limit:g}: "
+            f"{plain_number(self.estimate)}, "
             f"{limits} with {percent(self.confidence_level)} confidence"
         )
 

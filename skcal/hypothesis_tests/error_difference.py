@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
-from skcal._show import ShownRounded, percent, plain_number
+from skcal._show import ShownRounded, percent, plain_number, pvalue_text
+from skcal._validation import is_significant
 from skcal.metrics.crossings import CHANGES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.gap_sums import GapSums
@@ -26,39 +28,60 @@ class ErrorDifference(ShownRounded):
     estimate : float
         In units of probability; negative where the first model has the smaller error.
     low, high : float
-        The interval.
+        The interval. It holds 0 unless the paired test rejects. Where the test alone shows that one
+        model is better calibrated, the interval ends at 0.
     confidence_level : float
+    pvalue : float
+        That of the paired test of :func:`compare_calibration`, which decides what is significant.
+    squared_estimate : float
+        The difference of squared calibration errors that it tests.
     """
 
     estimate: float
     low: float
     high: float
     confidence_level: float
+    pvalue: float
+    squared_estimate: float
 
     @property
     def is_significant(self) -> bool:
-        """Whether the interval leaves out 0."""
-        return not self.low <= 0 <= self.high
+        """Whether one model is significantly better calibrated."""
+        return bool(is_significant(self.pvalue, self.confidence_level))
+
+    @property
+    def better(self) -> int | None:
+        """0 or 1, the model that is significantly better; None where measures disagree, too."""
+        agree = self.estimate * self.squared_estimate >= 0
+        return int(self.squared_estimate > 0) if self.is_significant and agree else None
 
     def sentence(self, first: str = "the first model", second: str = "the second") -> str:
         """Return the difference in words."""
-        smaller, larger = (first, second) if self.estimate <= 0 else (second, first)
+        smaller, larger = (second, first) if self.squared_estimate > 0 else (first, second)
         ends = sorted((abs(self.low), abs(self.high)))
-        size, level = plain_number(abs(self.estimate)), percent(self.confidence_level)
-        if self.is_significant:
-            low, high = map(plain_number, ends)
+        size, low, high = map(plain_number, (abs(self.estimate), *ends))
+        level, p = percent(self.confidence_level), pvalue_text(self.pvalue, 0.0)
+        limits = f"at most {high}, {level} interval; {p}"
+        if not self.is_significant:
             return (
-                f"the calibration error of {smaller} is smaller than that of {larger} by {size} "
-                f"({low} to {high}, {level} interval)"
+                f"the calibration errors of {first} and {second} do not differ significantly "
+                f"(by {size}; {limits})"
             )
+        if self.better is None:
+            return (
+                "which model is better calibrated depends on the measure: the squared calibration "
+                f"error of {smaller} is smaller than that of {larger} ({p}), its calibration error "
+                f"is larger by {size} (at most {high}, {level} interval)"
+            )
+        limits = f"{low} to {high}, {level} interval; {p}" if ends[0] > 0 else limits
         return (
-            f"the calibration errors of {first} and {second} do not differ significantly "
-            f"(by {size}; at most {plain_number(ends[1])}, {level} interval)"
+            f"the calibration error of {smaller} is smaller than that of {larger} by {size} "
+            f"({limits})"
         )
 
 
 def difference_of_errors(
-    first: Sample, second: Sample, confidence_level: float = 0.95
+    first: Sample, second: Sample, test: Any, confidence_level: float = 0.95
 ) -> ErrorDifference:
     """Return the difference of two calibration errors, whose samples are paired.
 
@@ -81,6 +104,8 @@ def difference_of_errors(
     ----------
     first, second : Sample
         With the same rows, weights and groups, and a scalar notion.
+    test : object with the attributes ``pvalue`` and ``estimate``
+        The paired test of squared errors, first minus second.
     confidence_level : float
         The confidence level of the limits.
     """
@@ -98,8 +123,14 @@ def difference_of_errors(
     added = half + _OF_ADDED * max(0.0, abs(estimate) - same_side)
     towards_0 = max(added, _turned_by_noise([each.bias for each in limits], z))
     low, high = (towards_0, half) if estimate > 0 else (half, towards_0)
-    ends = max(estimate - low, -1.0), min(estimate + high, 1.0)
-    return ErrorDifference(estimate, *ends, confidence_level)
+    low, high = float(max(estimate - low, -1.0)), float(min(estimate + high, 1.0))
+    if not is_significant(test.pvalue, confidence_level) or estimate * test.estimate < 0:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif test.estimate > 0:
+        low = max(low, 0.0)
+    else:
+        high = min(high, 0.0)
+    return ErrorDifference(estimate, low, high, confidence_level, test.pvalue, test.estimate)
 
 
 def _turned_by_noise(biases: list[tuple[float, float]], z: float) -> float:

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
-from skcal._show import wrapped
+from skcal._show import pvalue_number, wrapped
 from skcal._sklearn_compat import validate_params
 from skcal._validation import row_blocks
 from skcal.hypothesis_tests.monte_carlo import Draws, draw_nulls, level_of
@@ -111,7 +111,9 @@ class JointTestResult(CalibrationTestResult):
                 f"in steps of {self.resolution:g}"
             )
         lines.append("p-values of its statistics, adjusted for all of them:")
-        lines += [f"  {name:9} {p:<7.2g}{what}" for name, p, what in self._read_statistics()]
+        lines += [
+            f"  {name:9} {pvalue_number(p):<7}{what}" for name, p, what in self._read_statistics()
+        ]
         return "\n".join(lines)
 
     def _shown(self):
@@ -119,7 +121,7 @@ class JointTestResult(CalibrationTestResult):
             ("method", self.method),
             ("kind of calibration", str(self.notion)),
             *(
-                (f"p-value of {name}", f"{p:.2g}: {what}")
+                (f"p-value of {name}", f"{pvalue_number(p)}: {what}")
                 for name, p, what in self._read_statistics()
             ),
         ]

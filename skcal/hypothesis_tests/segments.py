@@ -18,7 +18,7 @@ from sklearn.utils import check_random_state
 from skcal._labels import refuse_another_order
 from skcal._running import over_jobs
 from skcal._selection import LEVEL
-from skcal._show import Table, number, pvalue_text, wrapped
+from skcal._show import Table, number, pvalue_number, pvalue_text, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, is_significant, row_blocks
 from skcal.hypothesis_tests.monte_carlo import flip, level_of
@@ -87,7 +87,8 @@ class Segment(NamedTuple):
         return (
             f"{self.name}, {self.outcome}: {way}{than_all} by {number(abs(self.difference))}, "
             f"{number(self.expected)} against {number(self.observed)} ({number(self.low)} to "
-            f"{number(self.high)}) observed in {self.n_samples} samples; p = {self.pvalue:.2g}"
+            f"{number(self.high)}) observed in {self.n_samples} samples; "
+            f"p = {pvalue_number(self.pvalue)}"
         )
 
 
@@ -166,7 +167,7 @@ class SegmentTestResult(CalibrationTestResult):
                 number(segment.expected),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
                 f"{segment.difference:+.4f}",
-                f"{segment.pvalue:.2g}",
+                pvalue_number(segment.pvalue),
             ]
             for segment in self.segments[:n_worst]
         ]

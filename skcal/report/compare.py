@@ -327,8 +327,8 @@ def compare_models(
     attempt, pairs = Attempts("both models", settings.verbose), (first, second)
     first, second = by_label[0] or first, by_label[1] or second
     tests = []
-    notions = [notion for notion in measures.searches if notion in others.searches]
-    for notion in notions or [first.notion]:
+    more = [notion for notion in measures.searches if notion in others.searches]
+    for notion in dict.fromkeys([first.notion, *more]):
         notion = resolve_notion(notion, first.proba)
         asked = first, second, settings, notion
         tests.append(
@@ -337,8 +337,10 @@ def compare_models(
         affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
         if affordable and first.groups.independent:
             tests.append(attempt(f"{notion} comparison, SKCE", _paired_test, *asked, "skce"))
-    both = first, second, settings.confidence_level
-    difference = attempt("difference of calibration errors", difference_of_errors, *both)
+    difference = None
+    if tests[0] is not None:  # of the notion of the report
+        both = first, second, tests[0], settings.confidence_level
+        difference = attempt("difference of calibration errors", difference_of_errors, *both)
     return ModelComparison(
         others,
         difference,

@@ -6,7 +6,15 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from skcal._show import Table, format_setting, number, percent, plain_number, significant
+from skcal._show import (
+    Table,
+    format_setting,
+    number,
+    percent,
+    plain_number,
+    pvalue_number,
+    significant,
+)
 from skcal.metrics.error_limits import changes_of_side
 from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report import words
@@ -203,7 +211,7 @@ def _is_larger(value: float, other: float) -> bool:
 def _test_rows(test):
     if test is None:
         return []
-    parts = ", ".join(f"{name} {p:.2g}" for name, p in test.statistic_pvalues.items())
+    parts = ", ".join(f"{name} {pvalue_number(p)}" for name, p in test.statistic_pvalues.items())
     detail = f"p-value of calibration_test; of its parts, adjusted for all: {parts}"
     return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
 
@@ -354,7 +362,8 @@ def subgroups_table(report) -> Table:
         cells = [plain_number(view.accuracy)]
         if of_events:
             cells = [f"{view.n_samples * view.base_rates[-1]:,.0f}", _ratio(part.validation)]
-        pvalue = "–" if part.test is None else f"{part.test.pvalue:.2g}{' *' * part.is_significant}"
+        pvalue = "–" if part.test is None else pvalue_number(part.test.pvalue)
+        pvalue += " *" * part.is_significant
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
     note = f"Each limit alone holds with {level} confidence. p-values are adjusted for all rows."

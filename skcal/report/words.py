@@ -167,20 +167,14 @@ def answers_of_models(report) -> list[tuple[str, Answer]]:
 
 
 def answer_of_comparison(report) -> Answer:
-    """Which model is better calibrated and by how much.
-
-    Tests of other errors are named only where they are significant and do not say the same.
-    """
+    """Which model is better calibrated and by how much."""
     difference, names = report.comparison.error_difference, [m.name for m in models_of(report)]
     if difference is None:
         return Answer("Comparison", "unknown", [paired_verdict(report)])
-    sentences = [stated(difference.sentence(*names))]
-    better = int(difference.estimate > 0)
-    agree = all((test.estimate > 0) == better for test in report.comparison.tests)
-    if not (difference.is_significant and agree) and any(_evidence(report)):
-        sentences.append(paired_verdict(report))
-    if not difference.is_significant:
-        return Answer("No significant difference", "unknown", sentences)
+    sentences, better = [stated(difference.sentence(*names))], difference.better
+    if better is None:
+        title = "Measures disagree" if difference.is_significant else "No significant difference"
+        return Answer(title, "unknown", sentences)
     still = models_of(report)[better].is_significant
     title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
     return Answer(title, "moderate" if still else "good", sentences)

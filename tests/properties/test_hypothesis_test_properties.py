@@ -25,6 +25,7 @@ from scipy.special import expit
 
 from skcal import hypothesis_tests, metrics
 from skcal.hypothesis_tests.monte_carlo import STATISTICS
+from skcal.hypothesis_tests.result import CalibrationTestResult
 
 TOOLS = {
     "adjust_pvalues": "takes p-values: below",
@@ -350,3 +351,45 @@ def test_certain_predictions_are_rejected_as_far_as_resamples_go_or_never(name, 
     wrong = run(name, notion, (rows + 1) % 3, np.eye(3)[rows])
     assert right.pvalue == 1
     assert wrong.pvalue == pytest.approx(n_tests / (B + 1))
+
+
+@pytest.mark.parametrize("name", TESTS)
+def test_the_sentence_says_what_the_p_value_says(name):
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.1, 0.9, 80)
+        y = (rng.random(80) < (p if seed % 2 else p**3)).astype(int)
+        result = TESTS[name](y, p, labels=[0, 1])
+        said = result.sentence()
+        none = re.search("no evidence of|do not differ significantly", said)
+        assert bool(none) == (result.pvalue > 0.05), said
+        assert " ".join(str(result).split())[1:].startswith(said[1:])
+
+
+@pytest.mark.parametrize("pvalue", [0.0496, 0.05, 0.05 + 1e-14, 0.0500001, 0.0504, 0.2])
+def test_a_p_value_is_printed_on_its_side_of_5_percent(pvalue):
+    result = CalibrationTestResult(statistic=1.0, pvalue=pvalue, method="z")
+    [shown] = re.findall(r"p = ([0-9.]+)", result.sentence())
+    assert (
+        (float(shown) <= 0.05) == ("significantly" in result.sentence()) == (pvalue < 0.05 + 1e-9)
+    )
+
+
+@pytest.mark.parametrize("side", [-1, 1])
+@pytest.mark.parametrize("error", ["calibration", "cutoff", "ece", "rms"])
+def test_the_limits_of_an_equivalence_test_are_printed_on_their_side(error, side):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = (rng.random(300) < p**1.5).astype(int)
+    known = hypothesis_tests.equivalence_test(y, p, limit=0.5, error=error)
+    verdicts = {("high", -1): "unknown", ("high", 1): "below"}
+    verdicts |= {("low", -1): "above", ("low", 1): "unknown"}
+    for (end, of_side), verdict in verdicts.items():
+        limit = getattr(known, end) + side * 1e-6
+        if of_side != side:
+            continue
+        found = hypothesis_tests.equivalence_test(y, p, limit=limit, error=error)
+        assert found.verdict == verdict
+        shown = re.search("at least ([0-9.]+), at most ([0-9.]+),", found.sentence()).groups()
+        assert (float(shown[0]) > limit) == (verdict == "above")
+        assert (float(shown[1]) <= limit) == (verdict == "below")
