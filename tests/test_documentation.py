@@ -98,7 +98,7 @@ def listed_names():
         for line in text.splitlines() if page.startswith("api") else ():
             if match := re.match(r"\.\. currentmodule:: (\S+)", line):
                 module = match[1]
-            elif match := re.match(r"   ([A-Za-z]\w*(?:\.\w+)*)$", line):
+            elif match := re.match(r"   ~?([A-Za-z]\w*(?:\.\w+)*)$", line):
                 names += [f"{module}.{match[1]}"] if module else []
     return names
 
@@ -118,6 +118,15 @@ def test_the_reference_lists_every_public_name():
     missing = [name for name, thing in names.items() if id(thing) not in EVERY]
     assert not missing, f"add {missing} to a page in doc/api"
     assert len(names) > 140
+
+
+def test_the_reference_shows_names_without_the_modules_in_between():
+    shown = [
+        line for page, text in TEXTS.items() if page.startswith("api") for line in text.splitlines()
+    ]
+    deep = [line for line in shown if re.match(r"   [a-z_]+\.[\w.]+$", line)]
+    assert deep == []
+    assert sum(line.startswith("   ~") for line in shown) > 20
 
 
 def test_the_reference_lists_nothing_twice():

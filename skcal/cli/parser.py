@@ -19,8 +19,8 @@ _FILES = (
     "FILE: .csv, .csv.gz, .tsv, .jsonl (an object on each line) or .parquet (- is the standard "
     "input) with a column of probabilities per class, named by the class, and a column of labels "
     "(a single column of probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays "
-    "'proba' and 'labels', and perhaps 'classes'. If a file cannot be read, all of its problems "
-    "are listed, with a command that reads it."
+    "'proba' and 'labels', and perhaps 'classes'. If a file cannot be read, its problems are "
+    "listed, with a command that reads it if options can solve them."
 )
 _REPORTED = ("confidence", "binary")
 _OF_THE_PROGRAM = ("-h", "--help", "--version")

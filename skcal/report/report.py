@@ -239,7 +239,8 @@ class CalibrationReport:
             stays as it is if that fails.
         detail : {"short", "full"}, default="short"
             "short": one page; in HTML the other sections are collapsed and not printed. "full":
-            everything. This applies to HTML, text and LaTeX; other files always hold everything.
+            everything. This applies to HTML, text and LaTeX. JSON always holds everything, and
+            ``.csv`` everything but segments, which LaTeX lacks, too.
 
         Raises
         ------
