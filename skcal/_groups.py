@@ -331,7 +331,7 @@ INDEPENDENT = _Independent()
 
 
 def read_groups(
-    groups: Any, weight: np.ndarray, few: int = FEW_OF_TESTS, fewest: int = _FEWEST
+    groups: Any, weight: np.ndarray, few: int | None = FEW_OF_TESTS, fewest: int = _FEWEST
 ) -> Groups:
     """Check a user's groups.
 
@@ -341,8 +341,8 @@ def read_groups(
         Labels of any sortable type, or what was made of them.
     weight : ndarray of shape (n_samples,)
         Samples of weight 0 do not count.
-    few : int
-        Below so many groups there is a warning.
+    few : int or None
+        Below so many groups there is a warning; None: none.
     fewest : int
         So many groups are needed; folds need two.
     """
@@ -361,21 +361,31 @@ def read_groups(
             "depend on each other, so that so few tell nothing of what chance does.",
             "Pass finer groups if those are independent, or collect more.",
         )
-    if n_groups < few:
+    numbers = np.maximum(np.cumsum(sizes > 0) - 1, 0)[codes]
+    together = Groups(numbers, sizes[codes] <= 1, n_groups)
+    if few is not None:
+        warn_of_few_groups(together, weight, few)
+    return together
+
+
+def warn_of_few_groups(groups: Groups, weight: np.ndarray, few: int) -> None:
+    """Warn of fewer groups than these, or of a few that hold most of the samples."""
+    if groups.independent:
+        return
+    if groups.n_groups < few:
         warnings.warn(
-            f"groups holds {n_groups} groups. Of fewer than {few} levels and intervals are rough.",
+            f"groups holds {groups.n_groups} groups. Of fewer than {few} levels and intervals are "
+            "rough.",
             stacklevel=2,
         )
-    mass = np.bincount(codes, weight)
-    effective = mass.sum() ** 2 / (mass @ mass)
+    mass, effective = groups.sums(weight), groups.effective_number(weight)
     if effective < _FEWEST:
         warnings.warn(
-            f"groups holds {n_groups} groups, the largest with {mass.max() / mass.sum():.0%} of "
-            f"the samples, so that they tell as much as {effective:.1f} groups of equal size: "
-            "intervals, bounds and comparisons are rough.",
+            f"groups holds {groups.n_groups} groups, the largest with "
+            f"{mass.max() / mass.sum():.0%} of the samples, so that they tell as much as "
+            f"{effective:.1f} groups of equal size: intervals, bounds and comparisons are rough.",
             stacklevel=2,
         )
-    return Groups(np.maximum(np.cumsum(sizes > 0) - 1, 0)[codes], sizes[codes] <= 1, n_groups)
 
 
 def _codes_and_sizes(groups, weight) -> tuple[np.ndarray, np.ndarray]:

@@ -2,12 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Callable, Hashable, Sequence
+from dataclasses import dataclass, fields
+from numbers import Real
+from threading import Lock, RLock
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skcal._groups import FEW_OF_TESTS, INDEPENDENT, Groups, read_groups
+from skcal._groups import (
+    FEW_OF_TESTS,
+    INDEPENDENT,
+    Groups,
+    read_groups,
+    warn_of_few_groups,
+)
 from skcal._labels import (
+    column_names,
     columns_of_labels,
     is_positive_first,
     read_outcomes,
@@ -15,16 +27,41 @@ from skcal._labels import (
     refuse_several_labels,
 )
 from skcal._matrices import hits, two_columns
+from skcal._rounding import RESOLUTION, step_of
+from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, check_predictions, check_weight
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SMALLEST = 1e-100
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
+NO_MATTER = object()  # groups, for what is the same whatever they are
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
-class Sample(NamedTuple):
-    """Checked predictions and labels; those of metrics are without samples of weight 0.
+class Source(NamedTuple):
+    """What is told of a sample that its numbers do not tell.
+
+    Attributes
+    ----------
+    pos_label : label or None
+        As it was passed.
+    grouped : bool
+        Whether groups of several samples were passed.
+    columns : sequence of str
+        The names of the columns of predictions, if there are any.
+    notes : sequence of str
+        Sentences of who read the sample, such as from a file.
+    """
+
+    pos_label: Any = None
+    grouped: bool = False
+    columns: Sequence[str] = ()
+    notes: Sequence[str] = ()
+
+
+@dataclass(frozen=True, eq=False, init=False, repr=False)
+class Sample:
+    """Labels, predictions, weights and groups that were read once, for any number of questions.
 
     Attributes
     ----------
@@ -48,6 +85,9 @@ class Sample(NamedTuple):
     votes : ndarray of shape (n_samples,) or None
         Of outcomes that are shares of votes how many there were, NaN where that is not known. A
         sample weighs as many as its votes.
+    resolution : float, "auto" or None
+        The step to which predictions were rounded.
+    source : Source
     """
 
     proba: np.ndarray
@@ -55,11 +95,84 @@ class Sample(NamedTuple):
     weight: np.ndarray
     classes: np.ndarray
     notion: Notion
-    logits: np.ndarray | None = None
-    positive_first: bool = False
-    groups: Groups = INDEPENDENT
-    outcomes: np.ndarray | None = None
-    votes: np.ndarray | None = None
+    logits: np.ndarray | None
+    positive_first: bool
+    groups: Groups
+    outcomes: np.ndarray | None
+    votes: np.ndarray | None
+    resolution: float | str | None
+    source: Source
+    _memory: ClassVar[_Memory]  # of each sample
+
+    def __init__(
+        self,
+        y_true: ArrayLike,
+        y_proba: ArrayLike,
+        *,
+        notion: str | Callable = "auto",
+        sample_weight: ArrayLike | None = None,
+        groups: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        pos_label: Any = None,
+        from_logits: bool = False,
+        resolution: float | str | None = "auto",
+    ):
+        question = notion, sample_weight, labels, pos_label, groups, resolution
+        self.__setstate__(_read(y_true, y_proba, question, from_logits).__getstate__())
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """The parts, without what is remembered."""
+        return {part.name: getattr(self, part.name) for part in fields(self)}
+
+    def __setstate__(self, parts: dict[str, Any]) -> None:
+        for name, value in parts.items():
+            object.__setattr__(self, name, _read_only(value))
+        object.__setattr__(self, "_memory", _Memory())
+
+    @classmethod
+    def _of(cls, **parts: Any) -> Sample:
+        sample = object.__new__(cls)
+        sample.__setstate__(parts)
+        return sample
+
+    def _replace(self, **changes: Any) -> Sample:
+        """A sample with other parts, of which nothing is remembered."""
+        return self._of(**{**self.__getstate__(), **changes})
+
+    def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
+        """What was computed for this notion under a name, or is now, by one thread."""
+        return self._memory((type(self.notion), self.notion, name), compute)
+
+    def asked(self, notion: Any = "auto") -> Sample:
+        """The same samples for a question about another notion; both remember together."""
+        if isinstance(notion, str) and notion == "auto":
+            return self
+        asked = resolve_notion(notion, self.proba)
+        if asked == self.notion and type(asked) is type(self.notion):
+            return self
+        if asked.of_labels or self.notion.of_labels:
+            reason = f"is {str(asked)!r}, and the Sample was read for {str(self.notion)!r}."
+            raise InputError("notion", reason, f"Pass notion={str(asked)!r} to skcal.Sample.")
+        if self.source.pos_label is not None and self.proba.ndim == 2:
+            _require_positive_class(self.source.pos_label, self.proba.shape[1], asked)
+        return self._remembering(notion=asked)
+
+    @property
+    def counted(self) -> Sample:
+        """The samples of positive weight."""
+        if self.weight.all():
+            return self
+        rows = self.weight > 0
+        return self._remembering(**self._parts_of(rows, self.weight[rows]))
+
+    def _remembering(self, **changes: Any) -> Sample:
+        """The sample with other parts that gives the same answers."""
+        sample = self._replace(**changes)
+        object.__setattr__(sample, "_memory", self._memory)
+        return sample
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
@@ -120,41 +233,74 @@ class Sample(NamedTuple):
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
         """Return some of the samples, with weights other than their own if these are given."""
         return self._replace(
-            proba=self.proba[rows],
-            codes=self.codes[rows],
-            weight=self.weight[rows] if weight is None else weight,
-            logits=None if self.logits is None else self.logits[rows],
-            groups=self.groups.take(rows),
-            outcomes=None if self.outcomes is None else self.outcomes[rows],
-            votes=None if self.votes is None else self.votes[rows],
+            **self._parts_of(rows, self.weight[rows] if weight is None else weight)
         )
+
+    def _parts_of(self, rows, weight) -> dict[str, Any]:
+        return {
+            "proba": self.proba[rows],
+            "codes": self.codes[rows],
+            "weight": weight,
+            "logits": None if self.logits is None else self.logits[rows],
+            "groups": self.groups.take(rows),
+            "outcomes": None if self.outcomes is None else self.outcomes[rows],
+            "votes": None if self.votes is None else self.votes[rows],
+        }
+
+
+class _Memory:
+    """What is known by key, each computed once; a thread waits for the one that computes it."""
+
+    def __init__(self):
+        self._lock, self._entries = Lock(), {}
+
+    def __call__(self, key: Hashable, compute: Callable[[], Any]) -> Any:
+        with self._lock:
+            entry = self._entries.setdefault(key, [RLock()])
+        with entry[0]:
+            if len(entry) == 1:
+                entry.append(compute())
+        return entry[1]
+
+
+def _read_only(value: Any) -> Any:
+    """A view of an array that refuses to be written to; else the value."""
+    if isinstance(value, np.ndarray) and value.flags.writeable:
+        value = value.view()
+        value.flags.writeable = False
+    return value
 
 
 def read_sample(
     y_true,
-    y_proba,
+    y_proba=None,
     notion="auto",
     sample_weight=None,
     labels=None,
     pos_label=None,
     from_logits: bool | None = None,
     *,
-    groups: Any = None,
+    groups: Any = NO_MATTER,
+    resolution: Any = "auto",
     few_groups: int = FEW_OF_TESTS,
     at_least: int = 1,
     names: tuple[str, str] = ("y_true", "y_proba"),
     keep_weightless: bool = False,
+    columns: Sequence[str] = (),
+    notes: Sequence[str] = (),
 ) -> Sample:
     """Check what a function was given: labels, predictions and weights, once for all that follows.
 
     Parameters
     ----------
-    y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits
+    y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, resolution
         The arguments as users pass them; ``from_logits=None`` where there is no such option. Of
         shares and votes of the classes, (n_samples, n_classes), those of a sample belong together,
-        so that whoever needs independent labels refuses them by :func:`refuse_groups`.
-    groups : array-like of shape (n_samples,), default=None
-        The argument as users pass it.
+        so that whoever needs independent labels refuses them by :func:`refuse_groups`. Beside a
+        :class:`Sample` as ``y_true`` only the notion may be given.
+    groups : array-like of shape (n_samples,) or None
+        The argument as users pass it. Left out by who estimates the same whatever the groups are:
+        those of a :class:`Sample` do not count then.
     few_groups : int
         Below so many groups there is a warning.
     at_least : int
@@ -163,25 +309,35 @@ def read_sample(
         What error messages call ``y_true`` and ``y_proba``.
     keep_weightless : bool, default=False
         Whether samples of weight 0 stay, so that rows are those of the arguments.
+    columns, notes : sequence of str, default=()
+        Names of the columns of predictions and sentences that :class:`Sample` is to tell.
 
     Returns
     -------
     sample : Sample
     """
-    if not is_of_labels(notion):
-        refuse_several_labels(y_true, y_proba, names)
-    predictions = read_predictions(y_proba, notion, from_logits, names[1])
-    rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
-    refuse_another_order({**rows, "groups": groups})
-    question = notion, sample_weight, labels, pos_label, groups, few_groups
-    sample = _read(y_true, y_proba, predictions, question, names, rescale=False)
-    ones = sample_weight is None and sample.votes is None
-    if not (keep_weightless or ones or sample.weight.all()):
-        sample = sample.take(sample.weight > 0)
-    if len(sample.codes) < at_least:
+    together = None if groups is NO_MATTER else groups
+    if isinstance(y_true, Sample):
+        beside = {names[1]: y_proba, "sample_weight": sample_weight, "groups": together}
+        beside |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits or None}
+        _refuse_beside(beside | {"resolution": None if resolution == "auto" else resolution})
+        sample = y_true.asked(notion)
+        if groups is NO_MATTER and sample.source.grouped:
+            alone = _with_votes(INDEPENDENT, sample.notion, sample.votes, sample.weight)
+            sample = sample._replace(groups=alone, source=sample.source._replace(grouped=False))
+    elif y_proba is None:
+        raise InputError(names[1], "is missing.", "Pass predictions, or a skcal.Sample alone.")
+    else:
+        question = notion, sample_weight, labels, pos_label, together, resolution
+        sample = _read(y_true, y_proba, question, from_logits, names, told=(columns, notes))
+    if sample.source.grouped:
+        warn_of_few_groups(sample.groups, sample.weight, few_groups)
+    if not keep_weightless:
+        sample = sample.counted
+    n_counted = np.count_nonzero(sample.weight)
+    if n_counted < at_least:
         raise ValueError(
-            f"{names[1]} has {len(sample.codes)} sample(s) of positive weight, but {at_least} "
-            "are needed."
+            f"{names[1]} has {n_counted} sample(s) of positive weight, but {at_least} are needed."
         )
     return sample
 
@@ -194,13 +350,12 @@ def read_fit(
     Its number and names of columns are set, or compared (``reset=False``). Samples of weight 0
     stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
     """
-    names, of_estimator = ("y", "X"), {"estimator": estimator, "reset": reset}
-    if not is_of_labels(notion):
-        refuse_several_labels(y, X, names)
-    predictions = read_predictions(X, notion, estimator.from_logits, "X", **of_estimator)
-    refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
-    question = notion, sample_weight, labels, estimator.pos_label, groups, FEW_OF_TESTS
-    return _read(y, X, predictions, question, names, rescale=True)
+    question = notion, sample_weight, labels, estimator.pos_label, groups, "auto"
+    options = {"estimator": estimator, "reset": reset}
+    sample = _read(y, X, question, estimator.from_logits, ("y", "X"), options, rescale=True)
+    if sample.source.grouped:
+        warn_of_few_groups(sample.groups, sample.weight, FEW_OF_TESTS)
+    return sample
 
 
 def read_predictions(
@@ -218,10 +373,25 @@ def read_predictions(
     )
 
 
-def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sample:
-    """Labels and checked predictions in the order of their classes, with weights and groups."""
-    notion, sample_weight, labels, pos_label, groups, few_groups = question
-    proba, logits = predictions
+def _read(
+    y_true,
+    y_proba,
+    question,
+    from_logits,
+    names=("y_true", "y_proba"),
+    of_estimator: dict[str, Any] | None = None,
+    told: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    rescale: bool = False,
+) -> Sample:
+    """Labels and predictions in the order of their classes, with weights and groups."""
+    notion, sample_weight, labels, pos_label, groups, resolution = question
+    if not is_of_labels(notion):
+        refuse_several_labels(y_true, y_proba, names)
+    options = of_estimator or {}
+    proba, logits = read_predictions(y_proba, notion, from_logits, names[1], **options)
+    rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
+    refuse_another_order({**rows, "groups": groups})
+    validate_parameter_constraints(RESOLUTION, {"resolution": resolution}, "Sample")
     notion = resolve_notion(notion, proba)
     of_labels = notion.of_labels and proba.ndim == 2
     if pos_label is not None and proba.ndim == 2 and not of_labels:
@@ -240,14 +410,43 @@ def _read(y_true, y_proba, predictions, question, names, rescale: bool) -> Sampl
     ones = sample_weight is None and votes is None
     if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
         weight = weight / weight.max()
-    together = read_groups(groups, weight, few_groups)
-    if notion.of_shares:
-        together = together.with_votes(np.full(len(weight), np.nan), weight)
-    elif votes is not None:
-        together = together.with_votes(votes, weight)
-    return Sample(
-        proba, codes, weight, classes, notion, logits, positive_first, together, outcomes, votes
+    together = read_groups(groups, weight, few=None)
+    grouped = not (together.independent or isinstance(groups, Groups))
+    columns, notes = told
+    sample = Sample._of(
+        proba=proba,
+        codes=codes,
+        weight=weight,
+        classes=classes,
+        notion=notion,
+        logits=logits,
+        positive_first=positive_first,
+        groups=_with_votes(together, notion, votes, weight),
+        outcomes=outcomes,
+        votes=votes,
+        resolution=resolution,
+        source=Source(pos_label, grouped, columns or column_names(y_proba) or (), notes),
     )
+    if isinstance(resolution, Real):  # a wrong step is an error at once
+        step_of(sample.counted.problems(), float(resolution))
+    return sample
+
+
+def _with_votes(together: Groups, notion: Notion, votes, weight) -> Groups:
+    """The groups of outcomes of a notion, of which votes of one sample belong together, too."""
+    if notion.of_shares:
+        return together.with_votes(np.full(len(weight), np.nan), weight)
+    return together if votes is None else together.with_votes(votes, weight)
+
+
+def _refuse_beside(given: dict[str, Any]) -> None:
+    """Raise if what a sample was read with is passed again."""
+    for name, value in given.items():
+        if value is not None:
+            remedy = f"Pass {name} to skcal.Sample."
+            if name not in ("sample_weight", "groups", "labels", "pos_label", "from_logits"):
+                remedy = "Leave it out, and pass what follows by name."
+            raise InputError(name, "is given beside a Sample, which was read with its own.", remedy)
 
 
 def is_of_labels(notion: Any) -> bool:

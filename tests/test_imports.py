@@ -33,6 +33,7 @@ LAYERS = [
     "_folds",
     "_scores",
     "notions",
+    "_rounding",
     "sample",
     "pair_risk",
     "kernels",

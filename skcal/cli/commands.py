@@ -196,7 +196,7 @@ def _warn_of(predictions: Predictions, options) -> None:
 
 def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
-    proba, labels, classes = predictions[:3]
+    proba, labels, classes = predictions.proba, predictions.labels, predictions.classes
     kept = options.command == "recalibrate" and options.logits
     sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
     return are_reversed(two_columns(sample.proba), sample.happened)
@@ -229,7 +229,10 @@ def _status_of(status, readings, options) -> int:
 
 def _demonstrate(options):
     named = demonstration(options.seed)
-    reports = [evaluate(name, predictions, options) for name, predictions in named]
+    reports = [
+        evaluate(name, predictions._replace(resolution=options.resolution), options)
+        for name, predictions in named
+    ]
     if options.json:
         options.print(as_json(reports))
 
@@ -237,8 +240,8 @@ def _demonstrate(options):
 def _evaluate_file(options):
     predictions, asked = _predictions_of(options), options.max_error is not None
     # What the gate refuses is said before the search.
-    gate, limits = gate_of_errors(predictions, options) if asked else (None, None)
-    report = evaluate(_shown_name(options.file), predictions, options, gate, limits)
+    gate = gate_of_errors(predictions, options) if asked else None
+    report = evaluate(_shown_name(options.file), predictions, options, gate)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:

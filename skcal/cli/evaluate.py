@@ -49,12 +49,11 @@ def demonstration(seed):
         yield name, Predictions(proba, y, np.arange(10))
 
 
-def evaluate(name, predictions, options, gate=None, limits=None) -> dict:
+def evaluate(name, predictions, options, gate=None) -> dict:
     """Print the answer for each notion unless JSON is wanted, and return all numbers.
 
     Searches run with ``--details``, for an error that they estimate, and for vectors. What a gate
-    says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer; that
-    knows the ``limits`` of some notions.
+    says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer.
     """
     brief = gate is not None and not options.details
     kinds = [] if gate else list(dict.fromkeys(options.error or []))
@@ -65,7 +64,7 @@ def evaluate(name, predictions, options, gate=None, limits=None) -> dict:
         texts += [one_line(line, 100) for line in status_of_gate(gate["results"])]
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
-            findings = _find(name, predictions, notion, options, (limits or {}).get(notion))
+            findings = _find(name, predictions.sample(notion), options)
             report["answers"].append(_answer_as_data(findings))
             answer = answer_of(findings)
             sentences = wrapped(" ".join(answer.sentences))
@@ -109,10 +108,8 @@ def _lines_of_gate(results, full, most) -> list[str]:
     return lines
 
 
-def _find(name, predictions, notion, options, limits) -> Findings:
-    how = {"n_jobs": options.n_jobs, "resolution": options.resolution, "limits": limits}
-    sample = limits.sample if limits else predictions.sample(notion)
-    return find(Attempts(name), sample, 1 - LEVEL, options.max_error, **how)
+def _find(name, sample, options) -> Findings:
+    return find(Attempts(name), sample, 1 - LEVEL, options.max_error, n_jobs=options.n_jobs)
 
 
 def _answer_as_data(findings: Findings) -> dict:

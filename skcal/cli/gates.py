@@ -13,10 +13,10 @@ from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
 from skcal.hypothesis_tests.error_difference import difference_of_errors
-from skcal.metrics.error_limits import ErrorLimits
 from skcal.notions import Notion, resolve_notion
 from skcal.report.compare import read_subgroups
 from skcal.report.views import as_data
+from skcal.sample import Sample
 
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
 #: What --max-error can bound; the first is what it bounds unless --error says another.
@@ -42,7 +42,7 @@ _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says littl
 # evaluate --max-error
 
 
-def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits]]:
+def gate_of_errors(predictions, options) -> dict:
     """Bound each error of each notion that was asked for, of all samples and of each subgroup.
 
     All errors are below the limit if each is, so that each is tested at the level of the gate. One
@@ -53,8 +53,6 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
     gate : dict
         ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
         be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup.
-    limits : dict of Notion to ErrorLimits
-        The calibration errors of all samples.
     """
     notions, parts = chosen_notions(options, predictions.proba), {"": predictions}
     for notion in notions:
@@ -70,18 +68,15 @@ def gate_of_errors(predictions, options) -> tuple[dict, dict[Notion, ErrorLimits
             parts[name] = predictions.take(rows)
     errors = list(dict.fromkeys(options.error or ["calibration"]))
     n_bounds, results = len(parts) * len(notions) * len(errors), []
-    limits: dict[Notion, ErrorLimits] = {}
     for name, part in parts.items():
         for notion in notions:
-            known = ErrorLimits(part.sample(notion))
-            limits.setdefault(notion, known)
             for error in errors:
-                bounds = _bounds_of(known, error, options.max_error, n_bounds)
+                bounds = _bounds_of(part.sample(notion), error, options.max_error, n_bounds)
                 results.append({"subgroup": name or "all", **bounds})
                 if name:
                     results[-1]["reading"] = f"{name}: {bounds['reading']}"
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
-    return {"status": _STATUS[verdict], "verdict": verdict, "results": results}, limits
+    return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
 
 def chosen_notions(options, proba) -> list[Notion]:
@@ -90,12 +85,12 @@ def chosen_notions(options, proba) -> list[Notion]:
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _bounds_of(limits: ErrorLimits, error, limit, n_bounds) -> dict:
+def _bounds_of(sample: Sample, error, limit, n_bounds) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
-    sample, notion = limits.sample, limits.sample.notion
-    test = bounded(sample, error, limit, 1 - LEVEL, limits=limits)
+    notion = sample.notion
+    test = bounded(sample, error, limit, 1 - LEVEL)
     if test.verdict == "above" and n_bounds > 1:
-        test = bounded(sample, error, limit, 1 - LEVEL / n_bounds, limits=limits)
+        test = bounded(sample, error, limit, 1 - LEVEL / n_bounds)
     outcome, rate = _rarest_outcome(sample)
     facts = {
         **as_data(test),

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
-from typing import Any, NamedTuple
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -49,7 +50,8 @@ _REMEDIES = {
 }
 
 
-class Predictions(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class Predictions:
     """Checked predictions and labels.
 
     Attributes
@@ -68,16 +70,25 @@ class Predictions(NamedTuple):
         The names of the columns of predictions; empty for archives, whose columns have none.
     weight, groups : ndarray of shape (n_samples,) or None
         What the columns of ``--weight`` and ``--groups`` hold.
+    resolution : float, "auto" or None
+        What ``--resolution`` says.
+    notes : sequence of str
+        Sentences on how the file was read, which :attr:`skcal.Sample.read_as` tells.
     """
 
     proba: np.ndarray
     labels: np.ndarray
     classes: np.ndarray
-    others: Mapping[str, np.ndarray] = MappingProxyType({})
+    others: Mapping[str, np.ndarray] = field(default_factory=dict)
     left_out: LeftOut | None = None
     names: Sequence[str] = ()
     weight: np.ndarray | None = None
     groups: np.ndarray | None = None
+    resolution: float | str | None = "auto"
+    notes: Sequence[str] = ()
+
+    def _replace(self, **changes: Any) -> Predictions:
+        return replace(self, **changes)
 
     @property
     def beside(self) -> dict[str, Any]:
@@ -89,9 +100,14 @@ class Predictions(NamedTuple):
         """What public functions take of labels and predictions."""
         return {"y_true": self.labels, "y_proba": self.proba, **self.beside}
 
-    def sample(self, notion="auto", **options: Any) -> Sample:
-        """Read the sample of a notion."""
-        return read_sample(self.labels, self.proba, notion, **self.beside, **options)
+    @cached_property
+    def _sample(self) -> Sample:
+        told: dict[str, Any] = {"columns": self.names, "notes": self.notes}
+        return read_sample(**self.arguments, resolution=self.resolution, **told)
+
+    def sample(self, notion="auto") -> Sample:
+        """Return the sample of a notion, which is read once."""
+        return self._sample.asked(notion)
 
     def take(self, rows: np.ndarray) -> Predictions:
         """Return some of the samples."""
@@ -215,6 +231,7 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         names=table.names,
         weight=weight,
         groups=beside.get(options.groups),
+        resolution=options.resolution,
     )
 
 

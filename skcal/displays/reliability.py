@@ -430,7 +430,7 @@ def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterv
     """The calibration error of each problem with its limits, by the test of the verdict."""
     test = verdict_of(sample)
     if not sample.notion.by_class:
-        return {k: ErrorLimits(sample).interval(test.pvalue, level) for k, _ in shown}
+        return {k: ErrorLimits.of(sample).interval(test.pvalue, level) for k, _ in shown}
     pvalues: Any = test.class_pvalues
     numbers = {}
     for k, problem in shown:

@@ -312,12 +312,11 @@ def bounded(
     n_bins: int = 15,
     interval=None,
     min_share: float = 0.1,
-    limits: ErrorLimits | None = None,
     pvalue: float | None = None,
 ) -> EquivalenceTestResult:
     """The bounds of an error of a sample, and whether it is below a limit.
 
-    The calibration error with its limits, and the p-value of its test, may be known already.
+    The p-value of its test may be known already.
     """
     refuse_vectors(sample)
     if method == "exact":
@@ -334,7 +333,7 @@ def bounded(
         ends = _check_interval(interval)
         each = [_interval_bounds(problem, limit, alpha, ends) for problem in problems]
     elif error == "calibration":
-        each = [_calibration_bounds(limits or ErrorLimits(sample), pvalue, limit, tail)]
+        each = [_calibration_bounds(sample, pvalue, limit, tail)]
     elif error == "rms":
         each = [_rms_bounds(sample, limit, tail, n_bins)]
     elif error == "ece":
@@ -380,10 +379,11 @@ class _Bounds(NamedTuple):
         return cls(estimate, low, high, *max(each[3:] for each in bounds))
 
 
-def _calibration_bounds(limits, pvalue, limit, tail) -> _Bounds:
+def _calibration_bounds(sample, pvalue, limit, tail) -> _Bounds:
     """The calibration error with the limits that it has everywhere."""
+    limits = ErrorLimits.of(sample)
     if pvalue is None:  # where nothing else shows an error, the lower limit is 0 whatever it is
-        pvalue = verdict_of(limits.sample).pvalue if limits.low(tail) > 0 else 1.0
+        pvalue = verdict_of(sample).pvalue if limits.low(tail) > 0 else 1.0
     known = limits.interval(pvalue, 1 - tail)
     needed = needed_for_calibration_error(limits, limit, tail, known.max_crossings)
     return _Bounds(known.estimate, known.low, known.high, needed, known.estimate)

@@ -109,7 +109,7 @@ def difference_of_errors(
     confidence_level : float
         The confidence level of the limits.
     """
-    limits = [ErrorLimits(sample) for sample in (first, second)]
+    limits = [ErrorLimits.of(sample) for sample in (first, second)]
     (first_terms, first_sum), (second_terms, second_sum) = map(_signed_terms, limits)
     terms = first_terms - second_terms
     terms = terms[np.argsort(terms)] if first.groups.independent else terms

@@ -122,5 +122,6 @@ def calibration_error_interval(
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    limits = ErrorLimits(sample)
-    return limits.interval(verdict_of(sample).pvalue, confidence_level, max_crossings)
+    return ErrorLimits.of(sample).interval(
+        verdict_of(sample).pvalue, confidence_level, max_crossings
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -12,6 +13,7 @@ from scipy.stats import rankdata
 from sklearn.metrics import pairwise_distances_argmin
 from sklearn.utils import check_random_state
 
+from skcal._rounding import RESOLUTION, n_moved, step_of, within_half_a_step
 from skcal._show import pvalue_number, wrapped
 from skcal._sklearn_compat import validate_params
 from skcal._validation import row_blocks
@@ -24,7 +26,6 @@ from skcal.hypothesis_tests.result import (
     of_classes,
     warn_if_few,
 )
-from skcal.hypothesis_tests.rounding import RESOLUTION, n_moved, step_of, within_half_a_step
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import all_pairs, covariance_products
 from skcal.kernels import Kernel
@@ -309,26 +310,34 @@ def calibration_test(
       scan      0.001  ranges of predictions
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
-    return joint_test(sample, n_resamples, random_state, n_jobs, resolution)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, resolution=resolution)
+    return joint_test(sample, n_resamples, random_state, n_jobs)
 
 
-def verdict_of(
-    sample: Sample, n_jobs: int | None = None, resolution: Any = "auto"
-) -> JointTestResult:
+def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:
     """Return the test of calibration that decides a verdict, by fixed draws."""
-    return joint_test(sample, default_resamples(len(sample.codes)), 0, n_jobs, resolution)
+    return joint_test(sample, default_resamples(len(sample)), 0, n_jobs)
 
 
-def joint_test(
-    sample: Sample, n_resamples: int, random_state, n_jobs, resolution: Any = "auto"
-) -> JointTestResult:
+def joint_test(sample: Sample, n_resamples: int, random_state, n_jobs) -> JointTestResult:
+    """Test a sample, which remembers the verdict."""
+    draws = n_resamples, random_state
+    of_verdict = default_resamples(len(sample)), 0
+    if isinstance(random_state, Integral) and draws == of_verdict:
+        test = sample.once("verdict", lambda: _tested(sample, *of_verdict, n_jobs))
+    else:
+        test = _tested(sample, *draws, n_jobs)
+    n_tests = len(np.atleast_2d(test.null_distribution))
+    warn_if_few(n_resamples, n_tests, sample.groups)
+    return test
+
+
+def _tested(sample: Sample, n_resamples: int, random_state, n_jobs) -> JointTestResult:
     """Test a sample; single probabilities whatever the order of the rows."""
     given = sample.problems()
-    step = step_of(given, resolution)
+    step = step_of(given, sample.resolution)
     problems = [within_half_a_step(problem, step) for problem in given]
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
-    warn_if_few(n_resamples, len(filled), sample.groups)
     rng = check_random_state(random_state)
     statistics = [JointStatistics(problems[k]) for k in filled]
     draws = draw_nulls(

@@ -138,7 +138,7 @@ def calibration_error(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    return ErrorLimits(sample).estimate
+    return ErrorLimits.of(sample).estimate
 
 
 @dataclass(frozen=True)
@@ -210,6 +210,11 @@ class ErrorLimits:
     sample : Sample
         With a scalar notion.
     """
+
+    @classmethod
+    def of(cls, sample: Sample) -> ErrorLimits:
+        """Return the limits of a sample, which it remembers."""
+        return sample.once("limits", lambda: cls(sample))
 
     def __init__(self, sample: Sample):
         if not sample.notion.scalar:

@@ -406,7 +406,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
             test = import_module("skcal.hypothesis_tests.joint").verdict_of(self._sample)
             error = None
             if self.notion_.scalar:
-                limits = import_module("skcal.metrics.error_limits").ErrorLimits(self._sample)
+                limits = import_module("skcal.metrics.error_limits").ErrorLimits.of(self._sample)
                 error = limits.interval(test.pvalue)
             self._verdict = test, error
         return self._verdict

@@ -230,10 +230,10 @@ def subgroup_tests(
 
     def by_stages(sample):
         usual = default_resamples(len(sample.codes))
-        test = verdict_of(sample, settings.n_jobs, settings.resolution)
+        test = verdict_of(sample, settings.n_jobs)
         if test.pvalue > 2 * level or usual >= enough:
             return test
-        return joint_test(sample, enough, 0, settings.n_jobs, settings.resolution)
+        return joint_test(sample, enough, 0, settings.n_jobs)
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [

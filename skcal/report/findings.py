@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from functools import partial
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,6 @@ from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
-from skcal.hypothesis_tests.rounding import step_of
 from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult, scan_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.metrics.limits import proportion_limits
@@ -184,18 +182,14 @@ def find(
     *,
     of_part: bool = False,
     n_jobs: int | None = None,
-    resolution: float | str | None = "auto",
     by_label: Sample | None = None,
-    limits: ErrorLimits | None = None,
 ) -> Findings:
     """Compute the numbers behind the answer; the test and the error may be known already.
 
     Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
-    if isinstance(resolution, Real):
-        step_of(whole.problems(), resolution)  # a wrong step is no lack of samples
-    test = test or attempt("test", verdict_of, whole, n_jobs, resolution)
+    test = test or attempt("test", verdict_of, whole, n_jobs)
     tolerance = _tolerance(sample, max_error)
     scan = other_side = error = gate = gain = None
     if sample.notion.single:
@@ -203,10 +197,10 @@ def find(
     if test is not None:
         if scan is not None and scan.ranges:
             other_side = _other_side(sample, scan.ranges, test.spread)
-        limits = limits or ErrorLimits(whole)
+        limits = ErrorLimits.of(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
     if error is not None and not error.is_significant:
-        known = partial(bounded, limits=limits, pvalue=test.pvalue)
+        known = partial(bounded, pvalue=test.pvalue)
         bounds = whole, "calibration", tolerance, confidence_level
         gate = attempt("samples needed", known, *bounds)
     elif error is not None and not of_part:

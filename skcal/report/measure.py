@@ -175,7 +175,7 @@ def measure(
     whole = sample if by_label is None else by_label
     attempt, level = Attempts(name, settings.verbose), settings.confidence_level
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
-    options |= {"resolution": settings.resolution, "by_label": by_label}
+    options["by_label"] = by_label
     findings = find(attempt, sample, level, settings.max_error, test, **options)
     refuted, inner = findings.is_significant, inside(sample, findings.test)
     diagram = None

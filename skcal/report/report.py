@@ -16,12 +16,12 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
+from skcal._rounding import RESOLUTION
 from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import BIN_COUNT, InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.rounding import RESOLUTION
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics import shifted_calibration_error
 from skcal.metrics.random_effects import Heterogeneity
@@ -491,6 +491,7 @@ def calibration_report(
     refuse_no_pairs(outer_cv, "outer_cv")
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     options |= {"sample_weight": sample_weight, "from_logits": from_logits}
+    options["resolution"] = resolution
     by_label: Sequence[Sample | None] = (None, None)
     if notion == "multi-label":
         pairs = pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options)
@@ -502,7 +503,7 @@ def calibration_report(
         options |= {"notion": "binary", "from_logits": False}
     options |= {"groups": groups, "at_least": 2}
     rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
-    sample = rows if rows.weight.all() else read_sample(y_true, y_proba, **options)
+    sample = rows.counted
     second = None
     if compare is not None:
         own = None if second_y_true is None else (second_y_true, sample.given_classes)

@@ -258,7 +258,7 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
     assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[7]
     assert all(line.endswith("  99.4 %") for line in above)
     assert lines[-1] == "… and 7 more rows: --details shows them"
-    lines = _lines_of_gate(gates[0][0]["results"], full=True, most=10)  # with --details
+    lines = _lines_of_gate(gates[0]["results"], full=True, most=10)  # with --details
     text = " ".join(" ".join(lines).split())
     assert all(f"where = {name}: The cutoff calibration error is" in text for name in "abcdefgh")
 

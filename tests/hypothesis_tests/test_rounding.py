@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from skcal._rounding import step_of, within_half_a_step
 from skcal.hypothesis_tests import calibration_test
-from skcal.hypothesis_tests.rounding import step_of, within_half_a_step
 from skcal.notions import make_problems
 
 OPTIONS = {"n_resamples": 99, "random_state": 0}

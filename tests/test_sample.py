@@ -1,0 +1,161 @@
+"""A sample is read once, does not change, and remembers what was computed of it."""
+
+import copy
+import json
+import pickle
+import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import FrozenInstanceError
+
+import numpy as np
+import pytest
+
+from skcal import calibration_report
+from skcal.__main__ import main
+from skcal.hypothesis_tests import joint
+from skcal.metrics import error_limits
+from skcal.notions import ANSWERS, NOTIONS
+from skcal.report import compare as report_compare
+from skcal.report import report as report_room
+from skcal.sample import Sample
+
+RNG = np.random.default_rng(0)
+N = 150
+P = RNG.uniform(size=N)
+Y = (RNG.uniform(size=N) < P**1.5).astype(int)
+ROWS = RNG.dirichlet(np.ones(3), N)
+LABELS = np.array(["a", "b", "c"])[[RNG.choice(3, p=row) for row in ROWS]]
+WEIGHT = np.where(np.arange(N) % 7 == 3, 0.0, RNG.uniform(0.5, 2, N))
+GROUPS = RNG.integers(0, 30, N)
+ARRAYS = ("proba", "codes", "weight", "classes", "logits", "outcomes", "votes")
+
+
+def sample(**options):
+    return Sample(Y, P, sample_weight=WEIGHT, groups=GROUPS, **options)
+
+
+def test_it_has_the_rows_that_were_passed_and_is_equal_to_itself_alone():
+    one = sample()
+    assert len(one) == N
+    assert one != sample()
+    assert one == one.asked("auto") == one.asked("binary")
+    np.testing.assert_array_equal(one.weight, WEIGHT)  # also those of weight 0
+    assert len(one.counted) == np.count_nonzero(WEIGHT)
+    assert len(one.take(np.arange(5, 25))) == 20
+
+
+def test_nothing_of_it_can_be_changed():
+    one = Sample(Y, np.log(P / (1 - P)), from_logits=True)
+    votes = Sample(RNG.integers(1, 4, (N, 3)), ROWS)
+    for each in (one, votes, one.take(slice(3, 60)), pickle.loads(pickle.dumps(one))):
+        arrays = [array for name in ARRAYS if (array := getattr(each, name)) is not None]
+        assert len(arrays) >= 5
+        for array in arrays:
+            with pytest.raises(ValueError, match="read-only"):
+                array[0] = array[1]
+        with pytest.raises(FrozenInstanceError):
+            each.weight = np.ones(N)
+    P[0] = P[0]  # arrays that were passed stay writeable
+
+
+@pytest.mark.parametrize(
+    "derived",
+    [
+        lambda one: one.take(np.arange(N)),
+        lambda one: one._replace(resolution=None),
+        copy.copy,
+        copy.deepcopy,
+        lambda one: pickle.loads(pickle.dumps(one)),
+    ],
+)
+def test_what_is_made_of_it_begins_with_an_empty_memory(derived):
+    one = sample()
+    assert one.once("name", lambda: 1) == 1
+    assert one.once("name", lambda: 2) == 1
+    assert len(pickle.dumps(one)) == len(pickle.dumps(sample()))
+    assert derived(one).once("name", lambda: 3) == 3
+
+
+def test_it_remembers_for_each_notion_and_with_or_without_rows_of_weight_0():
+    one = Sample(LABELS, ROWS, sample_weight=WEIGHT)
+    for number, notion in enumerate(("confidence", "classwise", "top-label", "canonical", "top-2")):
+        assert one.asked(notion).once("name", lambda n=number: n) == number
+    for number, notion in enumerate(("confidence", "classwise", "top-label", "canonical", "top-2")):
+        assert one.asked(notion).counted.once("name", lambda: None) == number
+    binary = sample()
+    assert binary.once("name", lambda: "of events") == "of events"
+    assert binary.asked(ANSWERS).once("name", lambda: "of answers") == "of answers"
+    assert binary.asked(NOTIONS["binary"]).once("name", lambda: None) == "of events"
+
+
+def test_threads_compute_once_and_an_error_is_not_remembered():
+    one, calls = sample(), Counter()
+
+    def compute(name):
+        calls[name] += 1
+        time.sleep(0.02)
+        return name
+
+    with ThreadPoolExecutor(8) as threads:
+        names = list("abab" * 4)
+        found = threads.map(lambda name: one.once(name, lambda: compute(name)), names)
+        assert list(found) == names
+    assert calls == {"a": 1, "b": 1}
+    with pytest.raises(ZeroDivisionError):
+        one.once("c", lambda: 1 / 0)
+    assert one.once("c", lambda: one.once("d", lambda: 4)) == 4  # one asks for another
+
+
+@pytest.fixture
+def counted(monkeypatch):
+    """How often a verdict is drawn, error limits are made, and a sample is read."""
+    calls = Counter()
+
+    def counting(owner, name, label):
+        function = getattr(owner, name)
+
+        def call(*args, **kwargs):
+            calls[label] += 1
+            return function(*args, **kwargs)
+
+        monkeypatch.setattr(owner, name, call)
+
+    counting(joint, "_tested", "verdicts")
+    counting(error_limits.ErrorLimits, "__init__", "limits")
+    for module in (report_room, report_compare):
+        counting(module, "read_sample", "reads")
+    return calls
+
+
+def file_of(folder, y, p):
+    path = folder / "r.csv"
+    path.write_text("y,p\n" + "".join(f"{a},{b:.1f}\n" for a, b in zip(y, p, strict=True)))
+    return str(path)
+
+
+@pytest.mark.parametrize("resolution", ["none", "auto", "0.1"])
+@pytest.mark.parametrize("limit", [0.004, 0.02, 0.2])
+def test_a_gate_decides_by_the_limits_that_are_printed(
+    resolution, limit, tmp_path, capsys, counted
+):
+    """The verdict of an answer and of its gate are one, drawn once by the step that was passed."""
+    rng = np.random.default_rng(0)
+    p = np.round(rng.uniform(size=2000) ** 3, 1)
+    y = (rng.random(2000) < np.where(p == 0, 0.03, p)).astype(int)
+    command = ["evaluate", file_of(tmp_path, y, p), "--score", "p", "--label", "y", "--json"]
+    status = main([*command, "--max-error", str(limit), "--resolution", resolution])
+    [report] = json.loads(capsys.readouterr().out)
+    [answer], [bounds] = report["answers"], report["gate"]["results"]
+    low = answer["error"]["low"]
+    assert bounds["low"] == low
+    assert (low > 0) == (resolution == "none")  # rounding explains what happened at 0
+    assert status == (1 if low > limit else 0 if answer["error"]["high"] <= limit else 3)
+    assert counted["verdicts"] == 1
+    assert counted["limits"] == 1 + (answer["gain"] is not None)
+
+
+def test_a_report_of_two_models_reads_each_once_and_draws_a_verdict_of_each(counted):
+    options = {"random_state": 0, "n_resamples": 19}
+    calibration_report(Y, P, compare=P**1.3, **options)
+    assert counted["verdicts"] == 2
