@@ -228,11 +228,7 @@ def _status_of(status, readings, options) -> int:
 
 
 def _demonstrate(options):
-    named = demonstration(options.seed)
-    reports = [
-        evaluate(name, predictions._replace(resolution=options.resolution), options)
-        for name, predictions in named
-    ]
+    reports = [evaluate(name, each, options) for name, each in demonstration(options)]
     if options.json:
         options.print(as_json(reports))
 

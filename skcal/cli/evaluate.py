@@ -40,13 +40,13 @@ _LINES = 10  # of a brief answer with a gate
 _NO_LIMIT = "Pass or fail needs a limit: --max-error."
 
 
-def demonstration(seed):
+def demonstration(options):
     """Out-of-fold predictions of an overconfident classifier and of a tree ensemble."""
     X, y = load_digits(return_X_y=True)
-    for classifier in (GaussianNB(), RandomForestClassifier(random_state=seed)):
+    for classifier in (GaussianNB(), RandomForestClassifier(random_state=options.seed)):
         proba = cross_val_predict(classifier, X, y, cv=5, method="predict_proba")
         name = f"{type(classifier).__name__} on scikit-learn's digits, out of fold"
-        yield name, Predictions(proba, y, np.arange(10))
+        yield name, Predictions(proba, y, np.arange(10), resolution=options.resolution)
 
 
 def evaluate(name, predictions, options, gate=None) -> dict:
