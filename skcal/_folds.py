@@ -15,8 +15,11 @@ OUTCOMES_UNKNOWN = "functions that learn outcomes give it probability 0 there"
 _SHUFFLES = 20  # tries to keep every class in every training part
 
 
-def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tuple]:
-    """Row numbers (training, test) of the splits of a splitter, which hold whole groups."""
+def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **params) -> list:
+    """Row numbers (training, test) of the splits of a splitter, which hold whole groups.
+
+    Samples that are not ``counted``, such as those of weight 0, may be of any group.
+    """
     everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
     if not groups.independent:
         params["groups"] = groups.codes
@@ -36,7 +39,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", **params) -> list[tu
         raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
     if not splits:
         raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
-    _refuse_cut_groups(splits, groups.codes, name)
+    _refuse_cut_groups(splits, groups.codes, name, np.broadcast_to(counted, len(y)))
     return splits
 
 
@@ -51,12 +54,12 @@ def refuse_no_pairs(cv, name: str) -> None:
             raise InputError(name, reason, "Pass pairs of arrays: rows of training, and of test.")
 
 
-def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str) -> None:
+def _refuse_cut_groups(splits, codes: np.ndarray | None, name: str, counted) -> None:
     """Raise where a group has samples in both parts of a split."""
     if codes is None:
         return
     for number, (train, test) in enumerate(splits):
-        cut = np.isin(codes[test], codes[train])
+        cut = counted[test] & np.isin(codes[test], codes[train[counted[train]]])
         if cut.any():
             raise InputError(
                 name,

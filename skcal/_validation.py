@@ -25,7 +25,8 @@ SUM_TOLERANCE = 1e-5
 ROUNDING_ULPS = 4
 _HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
-_LARGEST_WEIGHT = 2.0**20
+_LARGEST_WEIGHT = 2.0**200
+_MOST_ROWS = 2.0**40  # that a weight of a fit counts as
 NOT_CLASSES = "Are the arguments swapped, or are these class predictions instead of predict_proba?"
 _FEWEST = 20  # single logits, below which logits from 0 to 1 are not suspected
 _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
@@ -526,11 +527,11 @@ def _refuse_outside(proba, outside, name, option, low, high):
     raise InputError(name, reason, remedy, **where, kind=kind)
 
 
-def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.ndarray:
+def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     """Return finite, non-negative float64 weights, not all zero; ones for None.
 
-    Where the largest is above 2²⁰ or below its inverse, all are divided by it, so that squares and
-    sums stay numbers, and penalties what they are without weights; ``rescale=False`` does not.
+    Where the largest is above 2²⁰⁰ or below its inverse, all are divided by it, so that squares and
+    sums stay numbers.
     """
     if sample_weight is None:
         return np.ones(n_samples)
@@ -550,9 +551,35 @@ def check_weight(sample_weight, n_samples: int, *, rescale: bool = True) -> np.n
     if not weight.any():
         lead = "Sample weights must contain at least one non-zero number; "
         raise InputError("sample_weight", "is all zero.", lead=lead)
-    if rescale and not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+    if not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
         return weight / weight.max()
     return weight
+
+
+def effective_weights(weight: np.ndarray, votes: np.ndarray | float = 1.0) -> np.ndarray:
+    """Return weights whose sum is the effective sample size, n_eff = (Σ w)² / Σ w².
+
+    So statements of uncertainty depend on ratios of weights alone. Equal weights become 1. A sample
+    of several votes counts as that many samples of its weight.
+    """
+    share = weight / weight.max()
+    return share * (np.sum(share * votes) / np.sum(share * share * votes))
+
+
+def row_weights(weight: np.ndarray) -> np.ndarray:
+    """Return the weights of a fit as numbers of rows: 2 is a row twice, 0 no row.
+
+    A sum below the effective sample size cannot be of numbers of rows, and is raised to it.
+    """
+    effective, largest = effective_weights(weight), weight.max()
+    if largest > _MOST_ROWS:
+        return effective * max(1.0, _MOST_ROWS / effective.max())
+    return effective if effective.max() > largest * (1 + 1e-12) else weight
+
+
+def n_rows(weight: np.ndarray) -> float:
+    """Return how many rows the weights of a fit stand for; see :func:`row_weights`."""
+    return float(row_weights(weight).sum())
 
 
 def _read_weight(sample_weight, n_samples: int) -> np.ndarray:

@@ -32,7 +32,6 @@ from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, check_predictions, check_weight
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
-_SMALLEST = 1e-100
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
 NO_MATTER = object()  # groups, for what is the same whatever they are
 SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
@@ -348,11 +347,11 @@ def read_fit(
     """Check what the method of an estimator was given, which has ``pos_label``, ``from_logits``.
 
     Its number and names of columns are set, or compared (``reset=False``). Samples of weight 0
-    stay, so that rows are those of ``X``, and huge or tiny weights are rescaled.
+    stay, so that rows are those of ``X``. Weights of a fit are as they were passed.
     """
     question = notion, sample_weight, labels, estimator.pos_label, groups, "auto"
     options = {"estimator": estimator, "reset": reset}
-    sample = _read(y, X, question, estimator.from_logits, ("y", "X"), options, rescale=True)
+    sample = _read(y, X, question, estimator.from_logits, ("y", "X"), options, of_fit=reset)
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, FEW_OF_TESTS)
     return sample
@@ -381,7 +380,7 @@ def _read(
     names=("y_true", "y_proba"),
     of_estimator: dict[str, Any] | None = None,
     told: tuple[Sequence[str], Sequence[str]] = ((), ()),
-    rescale: bool = False,
+    of_fit: bool = False,
 ) -> Sample:
     """Labels and predictions in the order of their classes, with weights and groups."""
     notion, sample_weight, labels, pos_label, groups, resolution = question
@@ -404,12 +403,9 @@ def _read(
     if positive_first:
         proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
         logits = None if logits is None else logits[:, ::-1]
-    weight = check_weight(sample_weight, len(proba), rescale=rescale)
+    weight = check_weight(sample_weight, len(proba))
     if votes is not None:
         weight = weight * np.nan_to_num(votes, nan=1.0)
-    ones = sample_weight is None and votes is None
-    if not (ones or _SMALLEST < weight.max() < 1 / _SMALLEST):  # counts are not rescaled, but such
-        weight = weight / weight.max()
     together = read_groups(groups, weight, few=None)
     grouped = not (together.independent or isinstance(groups, Groups))
     columns, notes = told

@@ -19,7 +19,7 @@ from skcal._labels import plain_labels, refuse_another_order
 from skcal._scores import LOSSES
 from skcal._show import Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
-from skcal._validation import InputError, check_weight, decoded
+from skcal._validation import InputError, check_weight, decoded, row_weights
 from skcal.hypothesis_tests.segment_features import Rule, make_segments, read_columns
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
@@ -189,7 +189,8 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,)
             Labels of two classes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; only their ratios matter. None: all equal.
+            Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other; folds hold whole groups.
         segments : data frame, arrow table, dict of columns, or array-like
@@ -241,7 +242,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         recalibrator = self.recalibrator
         if recalibrator is None:
             recalibrator = Recalibrator(random_state=seed, store_out_of_fold=False)
-        options = {} if (data.weight == data.weight[0]).all() else {"sample_weight": data.weight}
+        options = {} if (data.weight == 1).all() else {"sample_weight": data.weight}
         if isinstance(recalibrator, Recalibrator):
             options["groups"] = data.groups.codes
         fitted = clone(recalibrator).fit(data.X, data.y, **options)
@@ -477,8 +478,7 @@ def _design(segments, columns) -> np.ndarray:
 
 def _offsets(segments, log_odds, happened, data) -> np.ndarray:
     """Offsets of the highest likelihood under standard normal priors; the last one is of all."""
-    share = data.weight / data.weight.sum()
-    mass = share / (share @ share)  # the effective sample size
+    mass = row_weights(data.weight)
     likelihood = TwoClasses(log_odds, _design(segments, data.columns), mass * happened, mass)
     return likelihood.mode()
 

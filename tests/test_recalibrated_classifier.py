@@ -510,14 +510,16 @@ def test_masked_arrays_are_refused_and_numbers_in_object_arrays_are_labels():
     assert_array_equal(*proba)
 
 
-@pytest.mark.parametrize("scale", [1e-300, 1e300])
-def test_huge_and_tiny_weights_are_rescaled_for_the_classifier_too(scale):
+@pytest.mark.parametrize(
+    ("scale", "like"), [(1e-300, 0.5), (1e-6, 0.5), (1e300, 0.5), (1e30, 1e15)]
+)
+def test_the_classifier_has_the_weights_as_passed_and_maps_count_rows(scale, like):
     X, y = made(300)
     fitted = [
         RecalibratedClassifierCV(DecisionTreeClassifier(max_depth=3, random_state=0), ONE, cv=3)
         .fit(X, y, sample_weight=np.where(y == 0, 1.0, 0.25) * factor)
         .predict_proba(X)
-        for factor in (1, scale)
+        for factor in (like, scale)
     ]
     assert_allclose(*fitted, rtol=1e-9)
 

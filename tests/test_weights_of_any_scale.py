@@ -1,4 +1,4 @@
-"""The scale of weights does not matter, however large or small."""
+"""Constant weights change nothing unless they can be numbers of rows; no size is impossible."""
 
 import numpy as np
 import pytest
@@ -15,11 +15,11 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal._validation import InputError, check_weight
+from skcal._validation import InputError, check_weight, effective_weights, n_rows, row_weights
 from skcal.metrics import cross_fitted_calibration_error, squared_kernel_calibration_error
 from skcal.recalibration import BetaCalibration, MatrixScaling, SplineScaling
 
-SCALES = [1e-300, 1e308]
+SCALES = [1e-300, 1e-3, 1e308]
 FUNCTIONS = [
     Binning(5),
     DirichletKernelDensity(0.05),
@@ -45,9 +45,10 @@ def test_constant_weights_change_no_search(data, scale):
         CalibrationErrorSearchCV(CANDIDATES, "confidence", cv=3, random_state=0).fit(P, y, w)
         for w in (None, weight)
     )
-    assert weighted.squared_error_ == plain.squared_error_
-    assert weighted.best_risk_ == plain.best_risk_
-    assert weighted.score(P, y, weight) == plain.score(P, y)
+    assert weighted.squared_error_ == pytest.approx(plain.squared_error_, rel=1e-9)
+    assert weighted.best_risk_ == pytest.approx(plain.best_risk_, rel=1e-9)
+    assert str(weighted.best_function_) == str(plain.best_function_)
+    assert weighted.score(P, y, weight) == pytest.approx(plain.score(P, y), rel=1e-9)
 
 
 @pytest.mark.parametrize("function", FUNCTIONS)
@@ -91,10 +92,41 @@ def test_ties_do_not_depend_on_the_rounding_of_constant_weights(scale, notion):
         assert weighted == pytest.approx(plain, rel=1e-12)
 
 
-def test_usual_weights_are_left_as_they_are():
-    weight = np.array([0.0, 1e-300, 3.0, 1e6])
+def test_weights_are_left_as_they_are_unless_their_squares_are_no_numbers():
+    weight = np.array([0.0, 1e-30, 3.0, 1e30])
     assert check_weight(weight, 4).tobytes() == weight.tobytes()
-    assert check_weight(weight * 2, 4).max() == 1
+    for factor in (2.0**-900, 2.0**800):
+        kept = check_weight(weight * factor, 4)
+        assert kept.max() == 1
+        assert kept[2] == weight[2] / weight[3]
+
+
+@pytest.mark.parametrize("n", [1, 2, 7, 1000])
+def test_weights_of_a_fit_are_raised_to_the_effective_sample_size_and_no_further(n):
+    rng = np.random.default_rng(n)
+    counts = rng.integers(0, 4, n) + (np.arange(n) == 0)
+    assert row_weights(counts.astype(float)).tobytes() == counts.astype(float).tobytes()
+    weight = rng.lognormal(0, 1, n)
+    effective = weight.sum() ** 2 / (weight @ weight)
+    for total in (1e-300, 1e-6, 0.5 * effective, effective, 2 * effective, 1e6 * effective):
+        passed = weight / weight.sum() * total
+        found = row_weights(passed)
+        assert found.sum() == pytest.approx(max(total, effective))
+        assert_allclose(found / found.sum(), weight / weight.sum())
+        assert n_rows(passed) == found.sum()
+    assert row_weights(np.full(n, 1e-3)).tolist() == [1.0] * n
+    assert n_rows(weight * 1e300) < np.inf
+
+
+def test_effective_weights_depend_on_ratios_alone_and_count_votes():
+    rng = np.random.default_rng(0)
+    weight, votes = rng.lognormal(0, 1, 50), rng.integers(1, 9, 50)
+    found = effective_weights(weight, votes)
+    alone = effective_weights(weight.repeat(votes))  # a row for each vote
+    assert_allclose(found.repeat(votes), alone, rtol=1e-12)
+    assert alone.sum() == pytest.approx(alone.sum() ** 2 / (alone @ alone))
+    assert effective_weights(weight * 2.0**-70, votes).tobytes() == found.tobytes()
+    assert effective_weights(np.full(50, 0.1), votes).tolist() == [1.0] * 50
 
 
 @pytest.mark.parametrize("method", ["unbiased", "block"])

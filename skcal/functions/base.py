@@ -24,6 +24,7 @@ from skcal._validation import (
     refuse_no_features,
     refuse_no_numbers,
     row_blocks,
+    row_weights,
 )
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
@@ -98,7 +99,8 @@ class BilinearFunction(BaseEstimator, ABC):
         y : array-like of shape (n_samples,) or (n_samples, m)
             Residuals: outcomes minus predictions.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples; a weight of 2 counts as a repeated row. None: all 1.
+            Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
         """
 
     def feature_map(self, X):
@@ -210,7 +212,10 @@ class BilinearFunction(BaseEstimator, ABC):
         return residuals
 
     def _validate(self, X, y, sample_weight):
-        """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows."""
+        """Check fit's arguments; return (X, residuals (n, m), weight) without weightless rows.
+
+        A sum of weights below the effective sample size is raised to it.
+        """
         if y is not None and not is_plain(y, 1, 2):
             refuse_no_numbers(y, "y")
             y = _read_residuals(y)
@@ -226,7 +231,7 @@ class BilinearFunction(BaseEstimator, ABC):
         if not weight.all():
             keep = weight > 0
             X, residuals, weight = X[keep], residuals[keep], weight[keep]
-        return X, residuals, weight
+        return X, residuals, row_weights(weight)
 
     def _validate_features(self, X):
         check_is_fitted(self)

@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import clone
 
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal._validation import check_unit_interval, row_blocks
+from skcal._validation import check_unit_interval, row_blocks, row_weights
 from skcal.functions.base import BilinearFunction, BlockFits, recover_outcomes
 from skcal.functions.beta_sums import are_near, beta_sums
 from skcal.functions.dirichlet_sums import (
@@ -126,7 +126,7 @@ class DirichletKernelDensity(BilinearFunction):
     def _width(self, bandwidth):
         if bandwidth != "loo":
             return bandwidth
-        likelihood = loo_log_likelihoods(self.proba_, BANDWIDTHS, self.weight_)
+        likelihood = loo_log_likelihoods(self.proba_, BANDWIDTHS, row_weights(self.weight_))
         return float(BANDWIDTHS[np.argmax(likelihood)])
 
     def _shares_with(self, other) -> bool:
@@ -212,7 +212,8 @@ class _SumsOverBlocks(BlockFits):
         self._function, self._points, self._residuals = function, [], []
         for X, residuals, weight in blocks:
             if weight.any():
-                X, residuals, weight = function._validate(X, residuals, weight)
+                X, residuals, _ = function._validate(X, residuals, weight)
+                weight = weight[weight > 0]  # raised in unions of blocks alone
             else:  # no sample of the problem counts in this block
                 X, residuals, weight = X[:0], residuals[:0], weight[:0]
             self._points.append(TargetPoints(X, _outcomes_of(X, residuals), weight))

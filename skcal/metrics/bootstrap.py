@@ -282,7 +282,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())
     if labels is not None and ("labels" in takes or any_option):
         params = {**params, "labels": labels}
-    weight = check_weight(sample_weight, len(proba), rescale=False)
+    weight = check_weight(sample_weight, len(proba))
     together = read_groups(groups, weight)
     if not together.independent:
         together = together.take(weight > 0)

@@ -216,10 +216,10 @@ def _check_chunk_weight(sample_weight, n_samples) -> np.ndarray:
     if weight is not None and weight.dtype.kind in "biuf" and weight.ndim and not weight.any():
         check_weight(weight + 1.0, n_samples)
         return np.zeros(n_samples)
-    weight = check_weight(sample_weight, n_samples, rescale=False)
-    if not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+    checked = check_weight(sample_weight, n_samples)
+    if weight is not None and not 1 / _LARGEST_WEIGHT < np.max(weight) < _LARGEST_WEIGHT:
         raise ValueError(
-            f"sample_weight is up to {weight.max():.3g}; weights of chunks are not rescaled. "
+            f"sample_weight is up to {np.max(weight):.3g}; weights of chunks are not rescaled. "
             f"Divide all by one number, so that they are below {_LARGEST_WEIGHT:.0g}."
         )
-    return weight
+    return checked

@@ -538,7 +538,7 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
         reason = f"is {given!r}, neither right (1) nor wrong (0)."
         remedy = "Pass booleans, or 1 and 0. Are the arguments swapped?"
         raise InputError("correct", reason, remedy, row=row)
-    weight = check_weight(sample_weight, len(right), rescale=False)
+    weight = check_weight(sample_weight, len(right))
     together = read_groups(groups, weight)
     seen = weight > 0
     together = together.take(seen)

@@ -10,7 +10,7 @@ from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import HasMethods, _fit_context, _num_samples
-from skcal._validation import check_weight
+from skcal._validation import check_weight, n_rows
 from skcal.model_selection import engine
 from skcal.model_selection.estimates import corrected_proba
 from skcal.model_selection.estimator import CalibrationErrorEstimator
@@ -127,7 +127,8 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
     ----------
     estimator_ : CalibrationErrorEstimator
         The fitted estimator.
-    n_samples_ : int
+    n_rows_ : float
+        The rows that the weights stand for: their sum, at least (Σ w)² / Σ w².
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -152,6 +153,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {"estimator": [CalibrationErrorEstimator]}
+    _takes_shares = True
 
     def __init__(self, estimator):
         self.estimator = estimator
@@ -181,9 +183,9 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         self._validate_params()
         estimator = clone(self.estimator).fit(X, y, sample_weight)
         weight = check_weight(sample_weight, _num_samples(X))
-        return self._set(estimator, int(np.count_nonzero(weight)))
+        return self._set(estimator, n_rows(weight))
 
-    def _set(self, fitted, n_samples):
+    def _set(self, fitted, n_rows):
         """Take a fitted estimator."""
         if fitted.notion_.of_labels:
             raise ValueError(
@@ -202,7 +204,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
                 f"notion={fitted.notion_!r} corrects sums of probabilities and tells no "
                 f"probability of a class. Use one of {', '.join(map(repr, NOTIONS))}."
             )
-        self.estimator_, self.n_samples_ = fitted, n_samples
+        self.estimator_, self.n_rows_ = fitted, n_rows
         self.classes_, self.n_features_in_ = fitted.classes_, fitted.n_features_in_
         return self
 
@@ -232,7 +234,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         change = np.hstack(corrections)
         if change.shape[1] == 1:  # of the second class of two
             change = np.hstack([-change, change])
-        corrected = corrected_proba(proba, change, self.n_samples_)
+        corrected = corrected_proba(proba, change, self.n_rows_)
         return corrected[:, ::-1] if turned else corrected
 
     def _largest_corrected(self, proba, parts, corrections):
@@ -242,7 +244,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         rows, top = np.arange(len(proba)), proba.argmax(axis=1)
         largest = np.minimum(proba[rows, top], 1)
         two, changes = np.column_stack([largest, 1 - largest]), np.column_stack([change, -change])
-        two = corrected_proba(two, changes, self.n_samples_)
+        two = corrected_proba(two, changes, self.n_rows_)
         others = proba.copy()
         others[rows, top] = 0
         total = others.sum(axis=1, keepdims=True)

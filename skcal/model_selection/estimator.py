@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._labels import is_positive_first
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_weight
+from skcal._validation import check_weight, effective_weights
 from skcal.functions import BilinearFunction, FixedFunction, KroneckerKernelRidge
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
@@ -314,7 +314,7 @@ class CalibrationErrorEstimator(BaseEstimator):
     def _unlabelled(self, X, sample_weight=None) -> Problems:
         """Check the arguments of a later call; the problems of the notion, without residuals."""
         proba, logits, _ = self._predictions(X)
-        weight = check_weight(sample_weight, len(proba))
+        weight = effective_weights(check_weight(sample_weight, len(proba)))
         return Problems(make_problems(proba, None, self.notion_, weight, logits), weight)
 
     def _predictions(self, X) -> tuple[np.ndarray, np.ndarray | None, bool]:

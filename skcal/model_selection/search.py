@@ -17,7 +17,7 @@ from skcal._running import one_blas_thread
 from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
-from skcal._validation import plain_array
+from skcal._validation import n_rows, plain_array
 from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import expand_candidates, resolve_candidates, try_families
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -296,7 +296,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
 
     def _families(self, problem, sample, plan):
         width = problem.features.shape[1]
-        n_train = float(sample.weight[plan.trainings[0]].sum())
+        n_train = n_rows(sample.weight[plan.trainings[0]])
         candidates = resolve_candidates(self.candidates, self.notion_, width, n_train)
         return expand_candidates(candidates, self.from_logits)
 
@@ -500,7 +500,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
                 "CalibrationErrorEstimator(search.one_step_function_, search.notion_)) to the "
                 "samples instead: the best function that has."
             )
-        return FunctionCorrection(clone(best))._set(best, self.n_samples_)
+        return FunctionCorrection(clone(best))._set(best, n_rows(self._sample.weight))
 
     def _one_step(self) -> OneStepEstimate:
         check_is_fitted(self)

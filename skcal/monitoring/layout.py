@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import column_names, refuse_other_columns
-from skcal._validation import InputError, check_proba, naming, row_blocks
+from skcal._validation import InputError, check_proba, check_weight, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
@@ -132,12 +132,13 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
             layout.refuse_other_columns(shape, names)
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"names": ("y", "X"), "keep_weightless": True}
-    sample = read_sample(y, X, notion, sample_weight, labels, **options)
+    sample = read_sample(y, X, notion, None, labels, **options)
     remedy = "Pass one vote of each sample, drawn at random."
     refuse_groups(sample.groups, "a monitor", remedy, "y")
-    _check_counts(sample.weight)
-    if not sample.weight.all():
-        sample = sample.take(np.flatnonzero(sample.weight))
+    weight = sample.weight * check_weight(sample_weight, len(sample.codes))
+    _check_counts(weight)
+    rows = slice(None) if weight.all() else np.flatnonzero(weight)
+    sample = sample.take(rows, weight[rows])
     return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
 
 

@@ -213,7 +213,7 @@ class CalibrationMonitor(BaseEstimator):
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
-        refuse_another_order({"X": X, "groups": groups})
+        refuse_another_order({"X": X, "sample_weight": sample_weight, "groups": groups})
         layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
         stages = _stages(len(sample.codes), self.n_samples_seen_)
         if groups is not None:

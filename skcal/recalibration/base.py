@@ -78,6 +78,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
     _of_single_probability = False
+    _takes_shares = True
     _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
     _formula: Any = ""  # of probabilities as a function of z and these; a property of a fit's own
 
@@ -99,7 +100,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             order, ``classes_[1]``, is positive. Or shares of the classes, or counts of votes for
             them.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+            Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
 
         Returns
         -------
@@ -118,27 +120,27 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             If more than 1 % of the probabilities are 0 because float32 rounded them. Also if a
             single column is clearly lower for the positive of two named labels than for the other.
         """
-        X, codes, weight = self._read(X, y, sample_weight)
+        data = read_for_map(self, X, y, sample_weight).counted()
+        if not data.weight.all():
+            data = data.take(data.weight > 0)
+        if not self.from_logits:
+            self._floor = _floor_of(data.X)
         if self._is_of_several_classes:
-            columns = enumerate(self._against_the_rest(X).T)
+            columns = enumerate(self._against_the_rest(data.X).T)
             self.estimators_ = [
-                clone(self).fit(column, (codes == k).astype(int), weight) for k, column in columns
+                clone(self).fit(column, data.against_the_rest(k), data.weight)
+                for k, column in columns
             ]
             if hasattr(self.estimators_[0], "n_iter_"):
                 self.n_iter_ = max(part.n_iter_ for part in self.estimators_)
             return self
-        self._fit(self._logarithms(X), codes, weight)
+        self._fit_labelled(data)
         return self
 
-    def _read(self, X, y, sample_weight):
-        """X, column numbers and weights, of shares a row for each class that has one."""
-        X, codes, weight, _ = read_for_map(self, X, y, sample_weight).as_labels()
-        kept = weight > 0
-        if not kept.all():
-            X, codes, weight = X[kept], codes[kept], weight[kept]
-        if not self.from_logits:
-            self._floor = _floor_of(X)
-        return X, codes, weight
+    def _fit_labelled(self, data):
+        """Fit to predictions and outcomes, of shares a row for each class that has one."""
+        data = data.as_labels()
+        self._fit(self._logarithms(data.X), data.happened, data.weight)
 
     @property
     def _is_of_several_classes(self) -> bool:
@@ -364,11 +366,15 @@ class Smoothed(RecalibrationMap):
         self.strength = strength
         self.from_logits = from_logits
 
-    def _fit(self, z, codes, weight):
+    def _fit_labelled(self, data):
         if getattr(self.estimator, "from_logits", False):
             reason = "has from_logits=True, but is fitted to probabilities."
             raise InputError("estimator", reason, "Pass from_logits=True to Smoothed instead.")
-        self.estimator_ = clone(self.estimator).fit(self._smooth(z), codes, weight)
+        data = data._replace(X=self._smooth(self._logarithms(data.X))).for_fit_of(self.estimator)
+        self.estimator_ = clone(self.estimator).fit(data.X, data.happened, data.weight)
+
+    def _fit(self, z, codes, weight):
+        raise NotImplementedError
 
     @property
     def _shown_name(self):

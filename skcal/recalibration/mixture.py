@@ -27,23 +27,24 @@ _SMALLEST = 0.02  # weight of a map that is worth its fit
 
 
 def fit_map(estimator, data: LabelledPredictions):
-    """Fit a clone; weights that are all equal are not passed on.
+    """Fit a clone; weights that are all 1 are not passed on.
 
-    Shares become a row for each class that has one. Among this package's own warnings, only those
-    of fits that did not converge are passed on: maps get column numbers, of which one may be absent
-    from a fold, and some candidates are for rounded logarithms.
+    For a map of others shares become a row for each class that has one. Among this package's own
+    warnings, only those of fits that did not converge are passed on: maps get column numbers, of
+    which one may be absent from a fold, and some candidates are for rounded logarithms.
     """
-    data = data.as_labels()
+    data = data.for_fit_of(estimator)
     estimator, weight = clone(estimator), data.weight
     options = {}
-    if not (weight == weight[0]).all():
+    if not (weight == 1).all():
         last, model = "", estimator
         if isinstance(estimator, Pipeline):
             last, model = f"{estimator.steps[-1][0]}__", estimator.steps[-1][1]
-        if not has_fit_parameter(model, "sample_weight"):
+        if has_fit_parameter(model, "sample_weight"):
+            options = {f"{last}sample_weight": weight}
+        elif not (weight == weight[0]).all():
             reason = f"varies, and {type(model).__name__}.fit does not take sample_weight."
             raise InputError("sample_weight", reason, "Add it to fit, or pass equal weights.")
-        options = {f"{last}sample_weight": weight}
     with recorded_warnings() as caught:
         estimator.fit(data.X, data.happened, **options)
     for entry in caught:
@@ -69,19 +70,19 @@ def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     return whole
 
 
-def mapped_proba(fitted, X: np.ndarray, n_samples: int, n_classes: int) -> np.ndarray:
-    """Probabilities (n, C) of a map that was fitted to so many samples.
+def mapped_proba(fitted, X: np.ndarray, n_rows: float, n_classes: int) -> np.ndarray:
+    """Probabilities (n, C) of a map that was fitted to so many rows.
 
-    Except of the identity they are mixed with uniform ones, of weight 1 / (n_samples + 1), since so
-    few samples cannot show that anything is impossible.
+    Except of the identity they are mixed with uniform ones, of weight 1 / (n_rows + 1), since so
+    few rows cannot show that anything is impossible.
     """
     proba = plain_proba(fitted, X, n_classes)
     if isinstance(fitted, Identity):
         return proba
     if np.may_share_memory(proba, X):
         proba = proba.copy()
-    proba *= n_samples / (n_samples + 1)
-    proba += 1 / (n_classes * (n_samples + 1))
+    proba *= n_rows / (n_rows + 1)
+    proba += 1 / (n_classes * (n_rows + 1))
     return proba
 
 
@@ -119,6 +120,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
         "temperature": [Interval(Real, 0, None, closed="neither")],
     }
 
+    _takes_shares = True
+
     def __init__(self, estimators, weights, temperature=1.0):
         self.estimators = estimators
         self.weights = weights
@@ -140,7 +143,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels as for :class:`TemperatureScaling`, or shares of the classes, or counts of votes.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+            Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
 
         Returns
         -------
@@ -187,7 +191,7 @@ def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.nda
     log_losses : ndarray of shape (n_samples, n_maps)
         Of what happened, on samples that the maps were not fitted to.
     sample_weight : ndarray of shape (n_samples,)
-        Weights of the samples.
+        Weights of the samples, as numbers of rows.
 
     Returns
     -------
@@ -196,7 +200,7 @@ def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.nda
     """
     n_maps = log_losses.shape[1]
     kept = (sample_weight > 0) & np.isfinite(log_losses).any(axis=1)
-    log_losses, share = log_losses[kept], sample_weight[kept] / sample_weight.mean()
+    log_losses, share = log_losses[kept], sample_weight[kept]
     happened = np.exp(log_losses.min(axis=1, keepdims=True) - log_losses)
     weights = np.full(n_maps, 1 / n_maps)
     for _ in range(_STEPS):

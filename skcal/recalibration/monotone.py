@@ -14,6 +14,8 @@ from skcal._sklearn_compat import StrOptions
 from skcal._validation import BIN_COUNT, read_columns
 from skcal.recalibration.base import RecalibrationMap
 
+_ROUNDING = 1e-12  # by which parts differ that are one
+
 
 class IsotonicCalibration(RecalibrationMap):
     """Isotonic regression of the outcome on a single probability, by default centred.
@@ -75,7 +77,7 @@ class IsotonicCalibration(RecalibrationMap):
         mean = np.bincount(rows, weight * codes) / total
         level = isotonic_regression(mean, sample_weight=total, y_min=0, y_max=1)
         if self.centered:
-            start = np.flatnonzero(np.diff(level, prepend=-1.0) != 0)
+            start = np.flatnonzero(np.diff(level, prepend=-1.0) > _ROUNDING)
             p = np.add.reduceat(p * total, start) / np.add.reduceat(total, start)
             level = level[start]
         n = weight.sum()

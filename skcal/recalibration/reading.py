@@ -15,13 +15,14 @@ from skcal._labels import (
     refuse_several_labels,
     rows_of_shares,
 )
-from skcal._validation import InputError, check_weight, read_columns
+from skcal._validation import InputError, check_weight, n_rows, read_columns, row_weights
 
 
 class LabelledPredictions(NamedTuple):
     """Predictions (n, 1) or (n, C) that maps understand, what happened, weights and groups.
 
-    What happened is the column of each label, (n,), or shares of all classes, (n, C).
+    What happened is the column of each label, (n,), or shares of all classes, (n, C). Weights are
+    as they were passed, times votes.
     """
 
     X: np.ndarray
@@ -39,12 +40,31 @@ class LabelledPredictions(NamedTuple):
         """Number of classes."""
         return max(2, self.X.shape[1])
 
+    def for_fit_of(self, estimator) -> LabelledPredictions:
+        """Return what a map is fitted to: shares, or labels if it is not of this package."""
+        return self if getattr(estimator, "_takes_shares", False) else self.as_labels()
+
+    def counted(self) -> LabelledPredictions:
+        """Return the same with weights that are numbers of rows."""
+        return self._replace(weight=row_weights(self.weight))
+
+    @property
+    def n_rows(self) -> float:
+        """The number of rows that the weights stand for."""
+        return n_rows(self.weight)
+
     def as_labels(self) -> LabelledPredictions:
         """Return a row for each class of a sample that has a share, instead of the shares."""
         if not self.of_shares:
             return self
         rows, codes, shares = rows_of_shares(self.happened)
         return LabelledPredictions(self.X[rows], codes, self.weight[rows] * shares)
+
+    def against_the_rest(self, k: int) -> np.ndarray:
+        """Return whether class k happened, or the shares of the others and of it, (n, 2)."""
+        if self.of_shares:
+            return np.column_stack([1 - self.happened[:, k], self.happened[:, k]])
+        return (self.happened == k).astype(int)
 
     @property
     def of_shares(self) -> bool:

@@ -113,6 +113,8 @@ class Recalibrator(
         Cross-validated predictions before and after, with labels, if ``store_out_of_fold``.
     n_samples_ : int
         The samples of positive weight that the chosen map was fitted to.
+    n_rows_ : float
+        The rows that their weights stand for: the sum, at least (Σ w)² / Σ w².
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
@@ -136,7 +138,7 @@ class Recalibrator(
     predictions do not hide what they show.
 
     The probabilities of a map are mixed with uniform ones of weight 1 / (n + 1): n samples cannot
-    show that anything is impossible.
+    show that anything is impossible. If there are weights, n is ``n_rows_``.
 
     Examples
     --------
@@ -213,7 +215,8 @@ class Recalibrator(
         y : array-like of shape (n_samples,) or (n_samples, n_classes)
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
-            Weights of the samples.
+            Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
             compared by the sums over groups. See :doc:`/guide/dependent_samples`.
@@ -253,7 +256,7 @@ class Recalibrator(
         trial = try_maps(candidates, data, splits, self.scoring, mix, self.n_jobs, progress)
         choice = judged_choice(trial, self.do_no_harm, _LOSSES[self.scoring])
         self._set_results(trial, choice)
-        self.n_samples_ = data.n_positive
+        self.n_samples_, self.n_rows_ = data.n_positive, data.n_rows
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
         warn_if_contradicted(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
@@ -386,7 +389,7 @@ class Recalibrator(
         """
         check_is_fitted(self)
         map, predictions = self.best_estimator_, read_columns(self, X, reset=False)
-        proba = mapped_proba(map, predictions, self.n_samples_, len(self.classes_))
+        proba = mapped_proba(map, predictions, self.n_rows_, len(self.classes_))
         return as_given(proba, X)
 
     def transform(self, X) -> np.ndarray:

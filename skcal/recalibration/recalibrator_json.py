@@ -6,8 +6,8 @@ The keys of the object:
     1, the format.
 ``classes``, ``n_features_in``, ``from_logits``
     As of a fitted :class:`skcal.Recalibrator`.
-``n_samples``
-    n, the number of samples.
+``n_samples``, ``n_rows``
+    The number of samples, and n, the number of rows that their weights stand for.
 ``name``
     What tables call the map.
 ``formula``
@@ -47,6 +47,7 @@ def recalibrator_to_text(recalibrator) -> str:
             "n_features_in": int(recalibrator.n_features_in_),
             "from_logits": bool(recalibrator.from_logits),
             "n_samples": int(recalibrator.n_samples_),
+            "n_rows": float(recalibrator.n_rows_),
             "name": recalibrator.best_name_,
             "formula": _formula(recalibrator),
             "map": _as_object(recalibrator.best_estimator_),
@@ -59,7 +60,8 @@ def recalibrator_to_text(recalibrator) -> str:
 def _formula(recalibrator) -> str:
     if isinstance(recalibrator.best_estimator_, Identity):
         return "q, the probabilities of the map"
-    n, n_classes = recalibrator.n_samples_, len(recalibrator.classes_)
+    n, n_classes = recalibrator.n_rows_, len(recalibrator.classes_)
+    n = int(n) if n % 1 == 0 else n
     return f"({n} q + 1 / {n_classes}) / {n + 1}, q the probabilities of the map"
 
 
@@ -95,6 +97,9 @@ def recalibrator_from_text(recalibrator, text: str) -> None:
     set_columns(recalibrator, document)
     recalibrator.from_logits = document.value("from_logits", bool)
     recalibrator.n_samples_ = document.count("n_samples", 1)
+    recalibrator.n_rows_ = float(recalibrator.n_samples_)  # of a text without it
+    if "n_rows" in document.parts:
+        recalibrator.n_rows_ = document.number("n_rows", 0.5, 1e300)
     recalibrator.best_name_ = document.value("name", str)
     shape = recalibrator.n_features_in_, len(recalibrator.classes_)
     try:

@@ -19,7 +19,7 @@ from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
 from skcal._scores import LOSSES, log_losses, of_outcomes
 from skcal._selection import LEVEL, warn_of_fits
-from skcal._validation import row_blocks
+from skcal._validation import n_rows, row_blocks
 from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import Mixture, fit_map, mapped_proba, mixture_weights
@@ -62,7 +62,8 @@ def _given_splits(cv, data, chosen):
     drawn = np.zeros(n_samples, dtype=bool)
     drawn[chosen] = True
     codes = data.happened.argmax(axis=1) if data.of_shares else data.happened
-    splits = read_splits(check_cv(cv, codes, classifier=True), data.X, codes, data.groups)
+    cv = check_cv(cv, codes, classifier=True)
+    splits = read_splits(cv, data.X, codes, data.groups, counted=drawn)
     refuse_overlap(splits, n_samples)
     splits = [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
     empty = [k for k, pair in enumerate(splits) if min(map(len, pair)) == 0]
@@ -77,7 +78,7 @@ def _given_splits(cv, data, chosen):
 class JudgedMap(NamedTuple):
     """What a map says of samples that it was not fitted to.
 
-    ``n_train`` is the number of samples of positive weight that it was fitted to.
+    ``n_train`` is the number of rows that it was fitted to, by weights.
     ``log_losses`` are those of labels, of shares one for each class of a sample that has a share.
     ``surprise`` is the sum of what was gained over the identity, above its mean if the identity is
     calibrated, and ``variance`` the variance that the sum then has, of groups no less than that of
@@ -85,7 +86,7 @@ class JudgedMap(NamedTuple):
     """
 
     fitted: Any
-    n_train: int
+    n_train: float
     losses: np.ndarray
     log_losses: np.ndarray
     surprise: float
@@ -108,7 +109,7 @@ def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap
 def judge(fitted, identity, data, train, test, scoring) -> JudgedMap:
     """Judge a map that was fitted to some rows, beside the identity, on others."""
     start = time.perf_counter()
-    n_train = int(np.count_nonzero(data.weight[train]))
+    n_train = n_rows(data.weight[train])
     data = data.take(test)
     losses, surprises, variances = np.empty((3, len(test)))
     logs = []
@@ -337,7 +338,7 @@ def _temperature_of(mixed: list[LabelledPredictions]) -> float:
 def _mixture(trial: Trial) -> tuple[Mixture, np.ndarray]:
     """The mixture that the test samples choose, unfitted, and the numbers of its maps."""
     columns = [np.concatenate([judged.log_losses for judged in row]) for row in trial.held_out]
-    weights = mixture_weights(np.stack(columns, axis=1), trial.tested.as_labels().weight)
+    weights = mixture_weights(np.stack(columns, axis=1), trial.tested.counted().as_labels().weight)
     used = np.flatnonzero(weights)
     return Mixture([trial.maps[k] for k in used], weights[used]), used
 
@@ -376,14 +377,14 @@ class FoldMap(NamedTuple):
     others : ndarray of int
         Rows that no fold judges, such as those that were not drawn.
     fitted : map
-    n_train : int
-        Samples of positive weight that it was fitted to.
+    n_train : float
+        Rows that it was fitted to, by weights.
     """
 
     test: np.ndarray
     others: np.ndarray
     fitted: Any
-    n_train: int
+    n_train: float
 
 
 class Choice(NamedTuple):

@@ -158,12 +158,12 @@ def test_every_recommended_list_holds_the_published_one(notion):
         assert [g for f, g in recommended if type(f) is type(function)] == [expected]
 
 
-@pytest.mark.parametrize("weight", [None, 0.5])
+@pytest.mark.parametrize("weight", [None, 0.5, 2.0])
 def test_the_search_scales_the_published_grid_by_the_weight_of_a_training_fold(tempered, weight):
     P, y = tempered[0][:80], tempered[1][:80]
     search = CalibrationErrorSearchCV("gruber-bach", "confidence", cv=4, random_state=0)
     search.fit(P, y, None if weight is None else np.full(80, weight))
-    n = 40 if weight is None else 20  # two of four blocks
+    n = 80 if weight == 2 else 40  # rows of two of four blocks
     alphas = [
         setting["function__alpha"]
         for setting in search.cv_results_["params"]

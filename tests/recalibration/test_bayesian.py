@@ -148,17 +148,20 @@ def test_a_truth_that_falls_is_warned_of_and_followed_if_asked_for():
         Recalibrator(random_state=0).fit(p, y)
 
 
-def test_weights_count_by_what_they_are_worth():
+def test_weights_are_counts_of_rows_unless_they_are_worth_more():
     p, y = drawn(400, moved)
     plain = BayesianCalibration().fit(p, y).predict_proba(p)
-    assert_allclose(BayesianCalibration().fit(p, y, np.full(400, 7.0)).predict_proba(p), plain)
+    assert_allclose(BayesianCalibration().fit(p, y, np.full(400, 0.01)).predict_proba(p), plain)
+    twice = BayesianCalibration().fit(p.repeat(2), y.repeat(2)).predict_proba(p)
+    assert_allclose(BayesianCalibration().fit(p, y, np.full(400, 2.0)).predict_proba(p), twice)
     weight = np.r_[np.ones(200), np.zeros(200)]
     assert_allclose(
         BayesianCalibration().fit(p, y, weight).predict_proba(p),
         BayesianCalibration().fit(p[:200], y[:200]).predict_proba(p),
     )
     rng = np.random.default_rng(0)
-    unequal = BayesianCalibration().fit(p, y, rng.lognormal(0, 2, 400))
+    weight = rng.lognormal(0, 2, 400)
+    unequal = BayesianCalibration().fit(p, y, weight / weight.sum())
     assert unequal.weights_["identity"] > BayesianCalibration().fit(p, y).weights_["identity"]
 
 

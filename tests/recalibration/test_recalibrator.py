@@ -261,7 +261,8 @@ def test_any_classifier_of_probabilities_is_a_candidate():
     weight = np.arange(300) % 3
     fitted.fit(P, y, weight)
     expected = clone(own).fit(P, y, logisticregression__sample_weight=weight).predict_proba(P)
-    assert_allclose(fitted.predict_proba(P), (200 * expected + 1 / 3) / 201, rtol=1e-9)
+    assert_allclose(fitted.predict_proba(P), (300 * expected + 1 / 3) / 301, rtol=1e-9)
+    assert (fitted.n_samples_, fitted.n_rows_) == (200, 300)
 
 
 def test_weight_zero_removes_a_sample():
