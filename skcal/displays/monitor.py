@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from textwrap import fill
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +13,9 @@ from skcal._sklearn_compat import validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.monitoring import CalibrationMonitor
+from skcal.monitoring.status import direction
 
+_WIDTH = 28  # of a line of a legend
 _MARKED = 30  # looks, beyond which they have no markers
 
 
@@ -42,6 +45,8 @@ class MonitorDisplay(Display):
     drift : tuple of two int, default=None
         The first and the last sample of the change, as the monitor estimates them after an alarm.
         Both panels shade it.
+    direction : str, default=None
+        What the alarm was raised for, in words, for the legend.
     name : str, default=None
         The name of the model, for the title.
 
@@ -84,6 +89,7 @@ class MonitorDisplay(Display):
     alarm: int | None = None
     of_detector: bool = False
     drift: tuple[int, int] | None = None
+    direction: str | None = None
     name: str | None = None
 
     def _facts(self):
@@ -123,6 +129,7 @@ class MonitorDisplay(Display):
             alarm=monitor.alarm_,
             of_detector=of_detector,
             drift=None if drift is None else (drift.first_sample, drift.last_sample),
+            direction=direction(monitor),
             name=name,
         )
         return display.plot(ax=ax) if plot else display
@@ -177,7 +184,8 @@ class MonitorDisplay(Display):
         self.alarm_: Any = None
         if self.alarm is not None:
             infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
-            label = f"alarm, when {self.alarm:,} were read{infinite}"
+            said = "" if self.direction is None else ":\n" + fill(self.direction, _WIDTH)
+            label = f"alarm, when {self.alarm:,} were read{infinite}{said}"
             self.alarm_ = ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2, label=label)
         ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")
         ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))

@@ -19,10 +19,11 @@ family          ψ_k                                       learned from
 `LearnedTilt`   a log p_k + b 1[k = t]                    one Newton step from a = b = 0
 `LearnedBins`   b_j 1[k = t], p_t in bin j                observed and expected odds of a bin
 `LearnedShares` b_k                                       observed and expected class counts
+`Ranges`        b 1[k = t], p_t in a range                dyadic quantiles of p_t
 =============== ========================================= ==================================
 
-`share` says how much of the wealth is bet by a family: half of it, or nearly so, on shifts, since a
-drift of the mean is the most frequent one.
+`share` says how much of the wealth is bet by a family: a fifth on `Ranges`. Of the rest half, or
+nearly so, is bet on shifts, since a drift of the mean is the most frequent one.
 
 t is the *target*: the positive class of a scalar problem, else the most probable class. 1 + a is
 the inverse of a temperature. log p is floored at log 1e-12. Learned tilts forget: their sums decay
@@ -37,7 +38,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 from skcal._validation import row_blocks
 
@@ -52,6 +53,13 @@ _EDGES = np.array(
 )
 _PSEUDO_COUNT = 4.0  # by which observed counts are drawn towards expected ones
 _MOST = 5.0  # that log-odds are shifted in a bin
+_LEVELS = np.arange(2, 7)  # ranges hold 1/4, 1/8, … 1/64 of the predictions
+_N_CELLS = 2 ** (_LEVELS[-1] + 1)  # of equally many predictions, two a narrowest range
+_OF_LEVELS = np.array([1.0, 1.0, 1.5, 2.0, 2.5]) / 8  # of the share: narrow ranges are many
+# Shifts of each level: a drift of few predictions is found if it is large.
+_RANGE_SHIFTS = np.outer(2.0 ** (0.4 * _LEVELS), [-0.45, -0.2, 0.2, 0.45])
+_GRID = np.concatenate([[0.0], expit(np.linspace(-14, 14, 281)), [1.0]])  # counts predictions
+_LEAST = 200.0  # predictions, by which ranges are made
 _FLOOR = 1e-12
 _BLOCK_BYTES = 2**22
 
@@ -133,11 +141,19 @@ class TiltFamily(Protocol):
     n_tilts : int
     share : float
         Of the wealth, in any unit.
+    memories : ndarray
+        After how many samples each of the sums has lost 63 % of its weight.
     """
 
     sums: np.ndarray = np.empty(0)
     n_tilts: int
     share: float = 1.25
+    memories: np.ndarray = MEMORIES
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Parts of the share of each tilt (n_tilts,)."""
+        return np.full(self.n_tilts, 1 / self.n_tilts)
 
     def log_ratios(self, batch: Batch) -> np.ndarray:
         """Log likelihood ratio of each tilt (n_tilts,), summed over the weighted rows."""
@@ -345,11 +361,96 @@ class LearnedShares(TiltFamily):
         return np.stack([batch.weight @ batch.proba, observed])
 
 
-def tilt_families(n_columns: int) -> list[TiltFamily]:
-    """Return families for predictions of so many columns, without what they may learn."""
+class Ranges(TiltFamily):
+    """Log-odds of the target shifted in one range of its probability.
+
+    A range holds 1/4, 1/8, … or 1/64 of the predictions so far; neighbours share a half. There is
+    no bet before 200 predictions.
+    """
+
+    memories = MEMORIES[-1:]
+    n_of_level = 2 ** (_LEVELS + 1) - 1
+    n_tilts = int(n_of_level.sum()) * _RANGE_SHIFTS.shape[1]
+
+    def __init__(self, share: float) -> None:
+        self.share = share
+        self.sums = np.zeros((1, len(_GRID) - 1))
+
+    @property
+    def weights(self) -> np.ndarray:
+        """Equal within a level."""
+        sizes = self.n_of_level * _RANGE_SHIFTS.shape[1]
+        return np.repeat(_OF_LEVELS / sizes, sizes)
+
+    @property
+    def _are_known(self) -> bool:
+        return bool(self.sums.sum() >= _LEAST)
+
+    def _below(self) -> np.ndarray:
+        """The part of the predictions so far below each value of the grid."""
+        return np.append(0.0, self.sums[0].cumsum()) / max(self.sums.sum(), 1e-300)
+
+    def _cells(self, batch: Batch) -> np.ndarray:
+        """The cell in which each row lies."""
+        below = np.interp(batch.expected, _GRID, self._below())
+        return np.minimum((below * _N_CELLS).astype(np.intp), _N_CELLS - 1)
+
+    def log_ratios(self, batch: Batch) -> np.ndarray:
+        """Log likelihood ratios, of each level those of all ranges for one shift after another."""
+        if not self._are_known:
+            return np.zeros(self.n_tilts)
+        cells, expected, hit, ratios = self._cells(batch), batch.expected, batch.hit, []
+        for level, shifts in zip(_LEVELS, _RANGE_SHIFTS, strict=True):
+            for b in shifts:
+                gains = batch.weight * (b * hit - np.log1p(expected * np.expm1(b)))
+                sums = np.bincount(cells, gains, minlength=_N_CELLS)
+                halves = sums.reshape(2 ** (level + 1), -1).sum(axis=1)
+                ratios.append(halves[:-1] + halves[1:])
+        return np.concatenate(ratios)
+
+    def _place(self, k: int) -> tuple[float, int, int]:
+        """The shift of the k-th tilt, the first cell of its range and the one after the last."""
+        ends = np.cumsum(self.n_of_level * _RANGE_SHIFTS.shape[1])
+        of_level = int(np.searchsorted(ends, k, side="right"))
+        n_ranges = self.n_of_level[of_level]
+        shift, place = divmod(k - ends[of_level] + n_ranges * _RANGE_SHIFTS.shape[1], n_ranges)
+        width = _N_CELLS >> _LEVELS[of_level]
+        first = int(place * width // 2)
+        return float(_RANGE_SHIFTS[of_level, shift]), first, first + int(width)
+
+    def tilt(self, batch: Batch, k: int) -> np.ndarray:
+        """ψ of the k-th tilt."""
+        shift, first, stop = self._place(k)
+        cells, psi = self._cells(batch), np.zeros_like(batch.proba)
+        inside = self._are_known & (first <= cells) & (cells < stop)
+        psi[np.arange(len(psi)), batch.target] = shift * inside
+        return psi
+
+    def sums_of(self, batch: Batch) -> np.ndarray:
+        """Predictions in each bin of the grid."""
+        bins = np.searchsorted(_GRID[1:-1], batch.expected)
+        return np.bincount(bins, batch.weight, minlength=len(_GRID) - 1)
+
+    def range_of(self, k: int) -> tuple[float, float, float, float]:
+        """The ends of the range of the k-th tilt, its shift, and the predictions in these bins."""
+        shift, first, stop = self._place(k)
+        low, high = np.interp(np.array([first, stop]) / _N_CELLS, self._below(), _GRID)
+        low, high = (low if first else 0.0), (high if stop < _N_CELLS else 1.0)
+        bins = np.searchsorted(_GRID[1:-1], [low, high])
+        part = self.sums[0, bins[0] : bins[1] + 1].sum() / self.sums.sum()
+        return float(low), float(high), shift, float(part)
+
+
+def tilt_families(n_columns: int, ranges: bool = True) -> list[TiltFamily]:
+    """Return families for predictions of so many columns, without what they may learn.
+
+    ``ranges`` says whether a fifth of the wealth is bet on ranges.
+    """
     families: list[TiltFamily] = [Shifts(), Slopes(), PivotedSlopes(), LearnedTilt(), LearnedBins()]
     if n_columns > 2:
         families += [ClassShifts(n_columns), LearnedShares(n_columns)]
+    if ranges:
+        families.append(Ranges(sum(family.share for family in families) / 4))
     return families
 
 

@@ -61,7 +61,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, LearnedBins, LearnedTilt, tilt_families, tilted
+from skcal.monitoring.bets import Batch, LearnedBins, LearnedTilt, Ranges, tilt_families, tilted
 
 SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
 _AT_ONCE, _EARLY, _FALL = 0.2, 100.0, 0.3  # of R
@@ -99,6 +99,8 @@ class Evidence:
         Columns of predictions, 2 for a scalar problem.
     scalar : bool
         Whether the squared error is that of one column.
+    ranges : bool, default=True
+        Whether there are bets on ranges of predictions.
 
     Attributes
     ----------
@@ -114,18 +116,29 @@ class Evidence:
         Σ w δ_t and Σ w δ_t² of the target.
     error_sums : ndarray of shape (2, n_scales)
         Σ w T and Σ w T².
+    runs : ndarray of shape (2, n_tilts of ranges)
+        The log likelihood ratio of each range since the time from which on it is largest, and the
+        sum of the weights before that time.
     """
 
-    def __init__(self, n_columns: int, scalar: bool):
+    def __init__(self, n_columns: int, scalar: bool, ranges: bool = True):
         self.scalar = scalar
-        self.families = tilt_families(n_columns)
-        sizes = [family.n_tilts for family in self.families]
-        self.ends = np.cumsum(sizes)
+        self.families = tilt_families(n_columns, ranges)
+        self.ends = np.cumsum([family.n_tilts for family in self.families])
         shares = np.array([family.share for family in self.families])
-        self.log_prior = np.repeat(np.log(shares / shares.sum() / sizes), sizes)
-        self.log_wealth, self.log_starts = np.full((2, sum(sizes)), -np.inf)
+        self.log_prior = np.log(
+            np.concatenate(
+                [
+                    share * family.weights
+                    for share, family in zip(shares, self.families, strict=True)
+                ]
+            )
+            / shares.sum()
+        )
+        self.log_wealth, self.log_starts = np.full((2, self.ends[-1]), -np.inf)
         self.totals, self.bias_sums, self.begun = np.zeros(5), np.zeros(2), np.zeros(4)
         self.error_sums = np.zeros((2, len(SCALES)))
+        self.runs = np.zeros((2, self.families[-1].n_tilts if ranges else 0))
 
     def bet(self, part: Batch) -> list:
         """Return what bets on a part of a batch win and teach, for :meth:`settle`; [] of no rows.
@@ -152,12 +165,15 @@ class Evidence:
         with np.errstate(divide="ignore"):  # nothing starts beside a batch of nearly all weight
             self.log_wealth = np.logaddexp(self.log_wealth, np.log(share)) + ratios
         self.log_starts = np.logaddexp(self.log_starts, np.log(size)) + ratios
+        n_runs, begun = self.runs.shape[1], self.runs[0] <= 0
+        self.runs[1, begun] = self.totals[0]
+        self.runs[0] = np.maximum(self.runs[0], 0) + ratios[len(ratios) - n_runs :]
         self.totals += [size, size, variance, 0.0, impossible]
         self.bias_sums += bias_sums
         self.error_sums += error_sums
-        kept = np.exp(-size / MEMORIES)
         for family, sums in zip(self.families, lessons, strict=True):
             if family.sums.size:
+                kept = np.exp(-size / family.memories)
                 family.sums *= kept.reshape(-1, *[1] * (family.sums.ndim - 1))
                 family.sums += sums
 
@@ -165,7 +181,7 @@ class Evidence:
         """Return to the evidence of no samples; what was learned stays, and so do estimates."""
         self.log_wealth[:] = self.log_starts[:] = -np.inf
         self.begun[:] = *self.totals[1:3], *self.bias_sums
-        self.totals[3:] = 0.0
+        self.totals[3:] = self.runs[0] = 0.0
 
     def _estimate(self, batch: Batch, best: int) -> tuple[np.ndarray, np.ndarray]:
         """Sums of the estimates, ĝ being that of the ``best`` tilt before the batch."""
@@ -210,6 +226,23 @@ class Evidence:
         if self.totals[4]:
             return np.inf
         return float(np.logaddexp.reduce(self.log_prior + self.log_starts))
+
+    def winning_range(self, of_wealth: bool) -> tuple[float, float, float, float] | None:
+        """Return the range that won most of what bets have won; None if others won half of it.
+
+        Its ends, its shift, and the sum of the weights before it began to win. ``of_wealth`` reads
+        the e-value, else the e-detector. Half of the predictions or more make no range.
+        """
+        n, won = (
+            self.runs.shape[1],
+            self.log_prior + (self.log_wealth if of_wealth else self.log_starts),
+        )
+        others, of_ranges = np.split(won, [len(won) - n])
+        if not n or not np.logaddexp.reduce(of_ranges) > np.logaddexp.reduce(others):
+            return None
+        k = int(np.argmax(of_ranges))
+        low, high, shift, part = self._family(Ranges).range_of(k)
+        return None if part >= 0.5 else (low, high, shift, float(self.runs[1, k]))
 
     @property
     def moments(self) -> np.ndarray:
@@ -273,7 +306,7 @@ class Evidence:
         for family in self.families:
             if family.sums.size:
                 state[type(family).__name__] = family.sums
-        return state
+        return state | ({"runs": self.runs} if self.runs.size else {})
 
 
 def add_bets(first: list, second: list) -> list:

@@ -12,9 +12,10 @@ from skcal.monitoring.evidence import N_SUMS, as_e_value, estimate_from_sums
 MOST_ROWS = 256
 N_MOMENTS = 5
 _FIRST = ("n_samples", "log_e_value", "log_detector")
-_RECENT = 25.0  # variance of the events of the recent period: O/E of rare events is known to 20 %
+RECENT = 25.0  # variance of the events of the recent period: O/E of rare events is known to 20 %
 _Z = 1.96
-_ENDED = 10.0  # twice the log-likelihood by which a drift that ended fits better than one until now
+_CLEARLY = 10.0  # twice the log-likelihood by which another time fits clearly better
+_CHANGED = 16.0  # the same, for any one of all times after a drift
 
 
 class Period(NamedTuple):
@@ -94,7 +95,7 @@ class History:
 
     def between(self, start: int, end: int = -1) -> Period:
         """Return what happened after one row until another; 0 is before all samples."""
-        ends = self._ends()
+        ends = self.ends()
         n, residual, predicted, *_, variance = ends[end] - ends[start]
         ratios: tuple = (None, None, None)
         if predicted > 0:
@@ -110,44 +111,79 @@ class History:
 
         They are at least the last batch.
         """
-        ends = self._ends()
-        enough = np.flatnonzero(ends[-1, -1] - ends[:-1, -1] >= _RECENT)
+        ends = self.ends()
+        enough = np.flatnonzero(ends[-1, -1] - ends[:-1, -1] >= RECENT)
         return int(enough[-1]) if len(enough) else 0
 
-    def drift_rows(self, after: int = 0) -> tuple[int, int]:
-        """Return after which row and until which one a drift of shift and slope is most likely.
+    def drift_rows(self, alarm: int, after: int = 0) -> tuple[int, int, int]:
+        """Return the rows after which a drift began, after which it ended, and of the last change.
 
-        It begins after so many samples.
-        The likelihood is that of one Newton step, as of a learned tilt. The end is the last row
-        unless a drift that ended fits clearly better.
+        The drift is that of the alarm at so many samples, and begins ``after`` so many. Its rows
+        are the most likely ones of those that were plausible at the alarm. Until its end, and
+        since then, log-odds have one shift and one slope each; the likelihood is that of a Newton
+        step, as of a learned tilt. The end is the last row unless an earlier one fits clearly
+        better, and so is the last change the end.
         """
-        ends = self._ends()
-        first, last = np.triu_indices(len(ends), 1)
-        late = ends[first, 0] >= min(after, ends[-2, 0])
-        first, last = first[late], last[late]
-        _, residual, _, slope, of_slope, shared, of_mean = (ends[last] - ends[first]).T
+        n = self.ends()[:, 0]
+        last = len(n) - 1
+        at = int(np.clip(np.searchsorted(n, alarm), 1, last))
+        starts = np.flatnonzero(n[:at] >= min(after, n[at - 1]))
+        of_alarm = self._gains(starts, at)
+        starts = starts[of_alarm >= of_alarm.max() - _CLEARLY]
+        ends = np.arange(at, last + 1)
+        total = self._gains(starts[:, None], ends) + self._gains(ends, last)
+        until_now = total[:, -1]
+        if total.max() < until_now.max() + _CLEARLY:
+            return int(starts[np.argmax(until_now)]), last, last
+        start, place = map(int, np.unravel_index(np.argmax(total), total.shape))
+        changed = end = int(ends[place])
+        while changed < last - 1:
+            later = np.arange(changed + 1, last)
+            total = self._gains(changed, later) + self._gains(later, last)
+            # Events that are more frequent than predicted vary more, too.
+            noise = max(1.0, self.between(changed).ratio or 1.0)
+            if total.max() < self._gains(changed, last) + _CHANGED * noise:
+                break
+            changed = int(later[np.argmax(total)])
+        return int(starts[start]), end, changed
+
+    def variance_since(self, start: int) -> float:
+        """Return the variance of the events after a row."""
+        return float(self.ends()[-1, -1] - self.ends()[start, -1])
+
+    def row_before(self, sample: int) -> int:
+        """Return the last row before a sample."""
+        return int(np.searchsorted(self.rows[:, 0], sample - 1, side="right"))
+
+    def first_after(self, weight: float) -> int:
+        """Return the first sample, or nearly so, after samples whose weights have this sum."""
+        sums = np.append(0.0, self.rows[:, len(_FIRST)])
+        row = int(np.searchsorted(sums, weight * (1 + 1e-9), side="right")) - 1
+        return int(self.ends()[row, 0]) + 1
+
+    def _gains(self, first, last) -> np.ndarray:
+        """Twice the log-likelihood that a shift and a slope gain between rows; 0 of no samples."""
+        ends = self.ends()
+        _, residual, _, slope, of_slope, shared, of_mean = np.moveaxis(
+            ends[last] - ends[first], -1, 0
+        )
         of_slope, of_mean = of_slope + PRECISION[0, 0], of_mean + PRECISION[1, 1]
         gains = of_mean * slope**2 - 2 * shared * slope * residual + of_slope * residual**2
-        gains /= of_slope * of_mean - shared**2
-        until_now = np.where(last == len(ends) - 1, gains, -np.inf)
-        if (best := gains).max() < until_now.max() + _ENDED:
-            best = until_now
-        k = np.argmax(best)
-        return int(first[k]), int(last[k])
+        return gains / (of_slope * of_mean - shared**2)
 
     def leanings(self, start: int, end: int = -1) -> tuple[float, float]:
         """Standardised deviations between two rows of the mean, and of the slope beside it.
 
         Below 0 events are fewer than predicted, and predictions too extreme.
         """
-        ends = self._ends()
+        ends = self.ends()
         _, mean, _, slope, of_slope, shared, of_mean = (ends[end] - ends[start]).tolist()
         if of_mean <= 0:
             return 0.0, 0.0
         slope, of_slope = slope - shared / of_mean * mean, of_slope - shared**2 / of_mean
         return mean / np.sqrt(of_mean), slope / np.sqrt(of_slope) if of_slope > 0 else 0.0
 
-    def _ends(self) -> np.ndarray:
+    def ends(self) -> np.ndarray:
         """Samples, Σ δ and moments before all samples and after each row."""
         ends = self.rows[:, [0, len(_FIRST) + 1, *range(-N_MOMENTS, 0)]]
         return np.vstack([np.zeros(ends.shape[1]), ends])

@@ -69,13 +69,18 @@ class Layout:
             return np.full(n_problems, 1 / n_problems)
         return np.array([0.5] + [0.5 / (n_problems - 1)] * (n_problems - 1))
 
-    def evidence(self) -> list[Evidence]:
-        """Return the evidence of each problem before any sample."""
+    def evidence(self, ranges: bool = True) -> list[Evidence]:
+        """Return the evidence of each problem before any sample.
+
+        ``ranges`` says whether there are bets on ranges of the predictions of a problem that has
+        all samples.
+        """
         width, scalar = 2, self.notion.scalar
         if not scalar:
             proba = np.full((1, len(self.classes)), 1 / len(self.classes))
             width = make_problems(proba, None, self.notion)[0].features.shape[1]
-        return [Evidence(width, scalar) for _ in self.titles()]
+        ranges &= self.common
+        return [Evidence(width, scalar, ranges and not k) for k in range(len(self.titles()))]
 
     def refuse_other_columns(self, shape: tuple, names: list | None) -> None:
         """Raise unless predictions of this shape have the same columns."""

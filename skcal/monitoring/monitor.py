@@ -21,7 +21,15 @@ from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
 from skcal.monitoring.layout import Layout, read_batch, read_unlabelled
 from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_prior_of
-from skcal.monitoring.status import CHANCE, Entry, FoundByNow, facts, summary, threshold
+from skcal.monitoring.status import (
+    CHANCE,
+    Entry,
+    FoundByNow,
+    cause,
+    facts,
+    summary,
+    threshold,
+)
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
 _MOST_ENTRIES, _LONGEST_NOTE = 200, 500  # of the journal
@@ -128,7 +136,7 @@ class CalibrationMonitor(BaseEstimator):
 
     A million samples in batches of 1,000 take 2 s as confidences or binary predictions, 8 s as
     vectors of 100 classes and 1 s a class for "classwise"; a batch of one takes 1 ms. The size of
-    the state is constant: as JSON at most some 80 kB, 0.2 kB more a class of vectors and 4 kB more
+    the state is constant: as JSON at most some 160 kB, 0.2 kB more a class of vectors and 4 kB more
     a class of "top-label" and "classwise".
 
     References
@@ -239,13 +247,18 @@ class CalibrationMonitor(BaseEstimator):
         self.n_samples_seen_ += len(sample.codes)
         return self._look()
 
+    @property
+    def _ranges(self) -> bool:
+        """Whether there are bets on ranges, as in all monitors but old ones."""
+        return bool(self._evidence[0].runs.size)
+
     def _begin(self, layout: Layout, evidence: list[Evidence]) -> None:
         """Set up a monitor without samples."""
         self._layout, self._evidence, self._history = layout, evidence, History()
         self.notion_, self.classes_ = layout.notion, layout.classes
 
-    def _look(self):
-        """Note the evidence, and whether it suffices for an alarm."""
+    def _look(self, alarm: bool = False) -> Self:
+        """Note the evidence, and an alarm if it suffices or another monitor has raised it."""
         log_detector, common = self._log_mean("log_detector"), self._evidence[0]
         sums, moments = common.sums_for_estimates(), common.moments
         if not self._layout.common:
@@ -253,18 +266,16 @@ class CalibrationMonitor(BaseEstimator):
         evidence = self.log_e_value_, log_detector
         self._history.add(self.n_samples_seen_, *evidence, sums=sums, moments=moments)
         value = evidence[0] if self.run_length is None else log_detector
-        if not self._is_open and value >= np.log(threshold(self)):
-            self._raise_alarm()
+        if not self._is_open and (alarm or value >= np.log(threshold(self))):
+            self.alarm_, self.acknowledged_ = self.n_samples_seen_, None
+            self._note("alarm")
+            self.journal_ = (*self.journal_[:-1], self.journal_[-1]._replace(**cause(self)))
         return self
 
     @property
     def _is_open(self) -> bool:
         """Whether there is an alarm that nobody acknowledged."""
         return self.alarm_ is not None and self.acknowledged_ is None
-
-    def _raise_alarm(self) -> None:
-        self.alarm_, self.acknowledged_ = self.n_samples_seen_, None
-        self._note("alarm")
 
     def _note(self, what: str, note: str = "") -> None:
         """Add an entry to the journal."""
@@ -364,15 +375,18 @@ class CalibrationMonitor(BaseEstimator):
             raise ValueError(
                 f"The monitors have different {different}. Merge those of one model and notion."
             )
+        if self._evidence and self._ranges != other._ranges:
+            raise ValueError(
+                "The monitors have different bets: one has a state of format 3. Merge their "
+                "e-values with merge_e_values."
+            )
         if self._layout is None:
-            self._begin(other._layout, other._layout.evidence())
+            self._begin(other._layout, other._layout.evidence(other._ranges))
         for ours, theirs in zip(self._evidence, other._evidence, strict=True):
             ours.merge(theirs)
         self.n_samples_seen_ += other.n_samples_seen_
         self._note("merged")
-        if not self._is_open and (other._is_open or (other.alarm_ and not self.alarm_)):
-            self._raise_alarm()
-        return self._look()
+        return self._look(bool(other._is_open or (other.alarm_ and not self.alarm_)))
 
     # Reading
 
@@ -424,18 +438,27 @@ class CalibrationMonitor(BaseEstimator):
         if recent:
             periods["recent"] = history.between(recent)
         if self.alarm_ is not None:
-            start, end = self._drift_rows()
+            start, end, changed = self._drift_rows()
             periods["drift"] = history.between(start, end)
             if periods["drift"].last_sample < self.n_samples_seen_:
-                periods["since_drift"] = history.between(end)
+                periods["since_drift"] = history.between(changed)
         return periods
 
-    def _drift_rows(self) -> tuple[int, int]:
-        """The rows of the drift of the last alarm, which began after what was acknowledged."""
-        after = 0
-        for entry in self.journal_ if self._is_open else ():
-            after = {"acknowledged": entry.n_samples, "reset": 0}.get(entry.what, after)
-        return self._history.drift_rows(after)
+    def _drift_rows(self) -> tuple[int, int, int]:
+        """The rows of the drift of the last alarm, and of the last change since.
+
+        It began after what was acknowledged before. Sums over all predictions do not say when a
+        drift of a range ended.
+        """
+        history, begun, raised, after = self._history, 0, Entry("alarm", 0), 0
+        for entry in self.journal_:
+            if entry.what == "alarm":
+                raised, after = entry, begun
+            begun = {"acknowledged": entry.n_samples, "reset": 0}.get(entry.what, begun)
+        if raised.since is not None and raised.low is not None:
+            last = len(history.rows)
+            return history.row_before(raised.since), last, last
+        return history.drift_rows(raised.n_samples, after)
 
     @property
     def found_by_now_(self) -> list[FoundByNow]:

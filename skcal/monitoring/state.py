@@ -14,12 +14,14 @@ from skcal.monitoring.layout import Layout
 from skcal.monitoring.status import Entry
 from skcal.notions import resolve_notion
 
-_FORMAT, _VERSION = "skcal monitor", 3
+_FORMAT, _VERSION = "skcal monitor", 4
+_EARLIER = 3  # which knows no bets on ranges, nor what an alarm was raised for
 _REMEDY = "Pass what to_json() of a monitor returned."
 _MOST = 2**62  # of samples, and of sums of numbers up to 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals", "begun"} | {
     "LearnedTilt",
     "PivotedSlopes",
+    "runs",
 }
 _INFINITE = {"log_wealth", "log_starts", "rows"}
 
@@ -71,25 +73,23 @@ def load(cls, text: str):
     document = Document.parse(text, "the state of a monitor", _REMEDY)
     if document.parts.get("format") != _FORMAT:
         raise document.wrong("text", "is not the state of a monitor")
-    document.expect("version", _VERSION)
     given = document.parts
+    if given.get("version") != _EARLIER:
+        document.expect("version", _VERSION)
     options = {"alpha": given.get("alpha"), "run_length": given.get("run_length")}
     question, layout = (given.get("notion"), given.get("labels")), None
     if given.get("layout") is not None:
         layout = _read_layout(document.part("layout"))
         question = str(layout.notion), layout.classes.tolist()
     monitor = _valid(cls(*question, **options), document)
-    monitor.journal_ = tuple(
-        Entry(entry.value("what", str), entry.count("n_samples", 0), entry.value("note", str))
-        for entry in document.objects("journal")
-    )
+    monitor.journal_ = tuple(_read_entry(entry) for entry in document.objects("journal"))
     if layout is None:
         return monitor
     evidence = document.objects("evidence")
     if len(evidence) != len(layout.titles()):
         reason = f"has {len(evidence)} problems, not {len(layout.titles())}"
         raise document.wrong("evidence", reason)
-    monitor._begin(layout, layout.evidence())
+    monitor._begin(layout, layout.evidence("runs" in evidence[0].parts))
     for of_problem, parts in zip(monitor._evidence, evidence, strict=True):
         _fill(of_problem.arrays(), parts)
     _read_history(monitor._history, document.part("history"))
@@ -108,6 +108,17 @@ def _valid(monitor, document: Document):
         reason = f"holds parameters that are not valid ({error})"
         raise document.wrong("text", reason) from error
     return monitor
+
+
+def _read_entry(given: Document) -> Entry:
+    """Read an entry of the journal; what is not known is None, or absent in earlier versions."""
+    entry = given.value("what", str), given.count("n_samples", 0), given.value("note", str)
+    known = {name for name in ("since", "low", "high") if given.parts.get(name) is not None}
+    since = given.count("since", 1) if "since" in known else None
+    low, high = (given.number(k, 0, 1) if k in known else None for k in ("low", "high"))
+    if (low is None) != (high is None) or (low is not None and since is None):
+        raise given.wrong("journal", "has a range without its ends or its first sample")
+    return Entry(*entry, since, low, high)
 
 
 def _read_layout(given: Document) -> Layout:

@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import percent, printable
-from skcal.monitoring.history import Period
+from skcal._show import percent, printable, share
+from skcal.monitoring.history import RECENT, Period
 
 #: What to do after an alarm.
 NEXT = (
@@ -15,6 +15,8 @@ NEXT = (
     "recalibration reset(note) begins without samples."
 )
 CHANCE = 0.8  # of finding what "would have been found" says
+_OFF = 2.24  # standard deviations, beyond which one of two is by chance in 5 %
+_PAST = {" happens": " happened", " is ": " was ", " are ": " were "}
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
 
@@ -27,11 +29,19 @@ class Entry(NamedTuple):
     n_samples : int
         ``n_samples_seen_`` at that time.
     note : str
+        Of an alarm, what it was raised for: which way predictions were off.
+    since : int or None
+        Of an alarm, the first sample of the drift as it was estimated at that time.
+    low, high : float or None
+        Of an alarm by a range of predictions, the ends of that range.
     """
 
     what: str
     n_samples: int
     note: str = ""
+    since: int | None = None
+    low: float | None = None
+    high: float | None = None
 
 
 class FoundByNow(NamedTuple):
@@ -63,7 +73,7 @@ def facts(monitor) -> dict[str, Any]:
         "log_e_value": _finite_or_text(monitor.log_e_value_),
         "detector": _finite_or_text(monitor.detector_),
         "threshold": threshold(monitor),
-        "direction": _direction(monitor),
+        "direction": direction(monitor),
         "periods": {name: period._asdict() for name, period in monitor.periods_.items()},
         "found_by_now": [found._asdict() for found in monitor.found_by_now_],
         "e_values": {name: _finite_or_text(value) for name, value in monitor.e_values_.items()},
@@ -86,6 +96,8 @@ def summary(monitor) -> str:
     if not monitor.n_samples_seen_:
         return f"{type(monitor).__name__}: no samples yet{_last_reset(monitor)}"
     lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
+    if (impossible := _impossible(monitor)) and impossible not in lines[0]:
+        lines.insert(1, f"{impossible}.")
     lines += [_found(found) for found in monitor.found_by_now_[:1]]  # of the last samples
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
@@ -110,46 +122,98 @@ def _alarm(monitor) -> str:
     first = f"ALARM at sample {monitor.alarm_:,}, not acknowledged"
     if monitor.acknowledged_ is not None:
         first = f"Alarm at sample {monitor.alarm_:,}, acknowledged at {monitor.acknowledged_:,}"
-    said = _direction(monitor)
-    over = " The drift seems to be over." * _seems_over(monitor.periods_)
+    said = direction(monitor)
     now = f"{monitor.n_samples_seen_:,} samples until now"
-    return f"{first} ({now}){': ' + said if said else ''}.{over}"
+    return f"{first} ({now}){': ' + said if said else ''}.{_is_over(monitor)}"
 
 
-def _seems_over(periods: dict[str, Period]) -> bool:
-    """Whether a drift has ended, and O/E of the last samples is as calibrated predictions have."""
-    last = periods.get("recent")
-    if last is None or last.ratio is None or last.chance_low is None or last.chance_high is None:
-        return False
-    return "since_drift" in periods and last.chance_low <= last.ratio <= last.chance_high
+def _is_over(monitor) -> str:
+    """Whether a drift that ended is over: which of shift and slope are back since then."""
+    period = monitor.periods_.get("since_drift")
+    if period is None:
+        return ""
+    start = monitor._drift_rows()[2]
+    if monitor._history.variance_since(start) < RECENT:
+        return " Since then there are too few events to say whether the drift is over."
+    leanings = np.array(monitor._history.leanings(start))
+    is_back = np.abs(leanings) <= _OFF
+    if is_back.all():
+        return " The drift seems to be over."
+    back = f"the {'mean' if is_back[0] else 'slope'} is right again, but "
+    said = back * bool(is_back.any()) + _leaning_words(monitor, *leanings)
+    return f" It is not over: {said} since about sample {period.first_sample:,}."
 
 
-def _direction(monitor) -> str | None:
-    """Say which way predictions are off in the drift; None without an alarm."""
+def direction(monitor) -> str | None:
+    """Say what the alarm was raised for, and until when; None without an alarm or a direction."""
     if monitor.alarm_ is None:
         return None
-    n_impossible = max(evidence.totals[4] for evidence in monitor._evidence)
-    if n_impossible:
-        return f"{n_impossible:,.0f} outcomes happened whose predicted probability was 0"
-    if not monitor.periods_:
-        return None
-    drift, notion, ended = monitor.periods_["drift"], monitor._layout.notion, ""
-    of_mean, of_slope = monitor._history.leanings(*monitor._drift_rows())
+    raised, drift = _raised_for(monitor), monitor.periods_.get("drift")
+    said = raised.get("note", "")
+    lasts = drift is None or drift.last_sample == monitor.n_samples_seen_
+    if lasts or raised.get("since") is None:
+        return said or None
+    for now, then in _PAST.items():
+        said = said.replace(now, then)
+    return f"{said} until about sample {drift.last_sample:,}"
+
+
+def _raised_for(monitor) -> dict[str, Any]:
+    """What the last alarm was raised for, by the journal; states of earlier versions lack it."""
+    alarms = [entry for entry in monitor.journal_ if entry.what == "alarm" and entry.note]
+    return alarms[-1]._asdict() if alarms else cause(monitor)
+
+
+def cause(monitor) -> dict[str, Any]:
+    """Return what raises an alarm now: parts of an :class:`Entry`.
+
+    The note is empty where a notion has no common direction.
+    """
+    if note := _impossible(monitor):
+        return {"note": note}
+    if not monitor._layout.common:
+        return {}
+    evidence, history = monitor._evidence[0], monitor._history
+    if found := evidence.winning_range(monitor.run_length is None):
+        low, high, shift, weight = found
+        note = f"among {_place(low, high)} {_leaning_words(monitor, shift, 0.0)}"
+        return {"note": note, "since": history.first_after(weight), "low": low, "high": high}
+    drift, notion = monitor.periods_["drift"], monitor._layout.notion
+    leanings = np.array(history.leanings(*monitor._drift_rows()[:2]))
+    if _is_reversed(evidence.order(), leanings[0], drift):
+        note = "the higher the prediction, the rarer the event"
+        note += ", as if classes were swapped" * (notion.of_positive_class or notion.of_labels)
+    else:
+        note = _leaning_words(monitor, *leanings)
+    return {"note": note, "since": drift.first_sample}
+
+
+def _impossible(monitor) -> str:
+    """Say how many outcomes since the last acknowledgement had the probability 0, if any."""
+    n = max(evidence.totals[4] for evidence in monitor._evidence)
+    return f"{n:,.0f} outcomes happened whose predicted probability was 0" if n else ""
+
+
+def _leaning_words(monitor, of_mean: float, of_slope: float) -> str:
+    """Which way predictions are off by a mean and a slope; less than half of the other is not said.
+
+    A shift that is not small has a slope of the second order.
+    """
+    notion, said, least = monitor._layout.notion, [], max(abs(of_mean), abs(of_slope)) / 2
     of_events = notion.of_positive_class or notion.of_labels
-    happens, right, are = "happens", "is right", "are"
-    if drift.last_sample < monitor.n_samples_seen_:
-        happens, right, are = "happened", "was right", "were"
-        ended = f" until about sample {drift.last_sample:,}"
-    elif _is_reversed(monitor._evidence[0].order(), of_mean, drift):
-        cause = ", as if classes were swapped" if of_events else ""
-        return f"the higher the prediction, the rarer the event{cause}"
-    event = f"the event {happens}" if of_events else f"the predicted class {right}"
-    said, least = [], max(abs(of_mean), abs(of_slope)) / 2
     if abs(of_mean) >= least:
+        event = "the event happens" if of_events else "the predicted class is right"
         said.append(f"{event} {'more' if of_mean > 0 else 'less'} often than predicted")
     if abs(of_slope) >= least:
-        said.append(f"predictions {are} {'too extreme' if of_slope < 0 else 'not extreme enough'}")
-    return " and ".join(said) + ended
+        said.append(f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}")
+    return " and ".join(said)
+
+
+def _place(low: float, high: float) -> str:
+    if low == 0:
+        return f"predictions up to {share(high)}"
+    to = "or more" if high == 1 else f"to {share(high)}"
+    return f"predictions {'of' if high == 1 else 'from'} {share(low)} {to}"
 
 
 def _is_reversed(order: float, of_mean: float, drift: Period) -> bool:
@@ -169,9 +233,14 @@ def _periods(monitor) -> list[str]:
         start = f"Since about sample {drift.first_sample:,}"
         if "since_drift" in periods:
             start = f"From about sample {drift.first_sample:,} to {drift.last_sample:,}"
-        lines.append(f"{start}: {_counts(drift, events)}.")
+        of_range = _raised_for(monitor).get("low") is not None
+        lines.append(f"{start}{', of all predictions' * of_range}: {_counts(drift, events)}.")
     if "since_drift" in periods:
-        lines.append(f"Since then: {_counts(periods['since_drift'], events)}.")
+        later = periods["since_drift"]
+        begun = "Since then"
+        if later.first_sample > drift.last_sample + 1:
+            begun = f"Since about sample {later.first_sample:,}"
+        lines.append(f"{begun}: {_counts(later, events)}.")
     if "recent" in periods:
         period = periods["recent"]
         text = f"Last {period.n_samples:,} samples: {_counts(period, events)}."

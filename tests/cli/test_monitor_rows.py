@@ -175,7 +175,11 @@ def test_alarms_are_acknowledged_and_reset(run, tmp_path):
     status, printed, _ = run("--reset", "--note", "recalibrated", "--json")
     facts = json.loads(printed)
     assert (status, facts["n_samples_seen"], facts["alarm"]) == (0, 0, None)
-    assert [entry["note"] for entry in facts["journal"]] == ["", "known", "recalibrated"]
+    assert [entry["note"] for entry in facts["journal"]] == [
+        "the event happens more often than predicted",
+        "known",
+        "recalibrated",
+    ]
     status, _, said = run("--acknowledge")
     assert (status, "There is no alarm to acknowledge" in said) == (2, True)
     run(tmp_path / "a.csv")  # rows that were counted stay known

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from skcal.monitoring.bets import MEMORIES, Batch, tilt_families
+from skcal.monitoring.bets import Batch, tilt_families
 
 
 def law(p, psi):
@@ -13,7 +13,7 @@ def law(p, psi):
 def learned(family, batches):
     """Sums that decay by the samples after them, from all batches at once."""
     sums = np.zeros_like(family.sums)
-    for k, memory in enumerate(MEMORIES):
+    for k, memory in enumerate(family.memories):
         for i, batch in enumerate(batches):
             later = sum(other.weight.sum() for other in batches[i + 1 :])
             sums[k] += np.exp(-later / memory) * family.sums_of(batch)
@@ -41,7 +41,7 @@ def likelihood_ratios(batches, n_columns):
 def prior(n_columns):
     families = tilt_families(n_columns)
     total = sum(family.share for family in families)
-    parts = [np.full(f.n_tilts, f.share / total / f.n_tilts) for f in families]
+    parts = [f.share / total * f.weights for f in families]
     return np.concatenate(parts)
 
 

@@ -61,7 +61,8 @@ def test_the_evidence_is_that_of_the_problems(notion):
     weights = np.ones(50)
     first = make_problems(*batches[0], NOTIONS.get(notion, notion), weights[: len(batches[0][1])])
     width = first[0].features.shape[1]
-    found = [Evidence(max(width, 2), width == 1) for _ in first]
+    of_all = len(first) == 1  # no bets on ranges of a single class
+    found = [Evidence(max(width, 2), width == 1, of_all) for _ in first]
     for proba, labels in batches:
         problems = make_problems(proba, labels, NOTIONS.get(notion, notion), weights[: len(labels)])
         for evidence, problem in zip(found, problems, strict=True):

@@ -69,7 +69,8 @@ def test_the_state_has_a_constant_size(monkeypatch):
             monitor.update([x], [int(rng.uniform() < x)])
         sizes.append(len(monitor.to_json()))
         assert len(monitor.to_frame()) <= 32
-    assert max(sizes) < 20_000
+    assert max(sizes) < 100_000
+    assert abs(sizes[1] - sizes[0]) < 0.05 * sizes[0]
     frame = monitor.to_frame()
     assert frame.n_samples.iloc[-1] == 188
     gaps = np.diff(frame.n_samples)
@@ -95,12 +96,16 @@ def put(*path):
     return change
 
 
+def entry(**parts):
+    return {"what": "alarm", "n_samples": 1, "note": "", **parts}
+
+
 HOSTILE = {
     "no JSON": ("{", "text is not JSON"),
     "nested": ("[" * 100_000, "text is not JSON"),
     "other JSON": ("[1]", "text is not the state"),
     "format": (broken(put("format", "x")), "text is not the state"),
-    "version": (broken(put("version", 1)), "version is 1, and 3 can be read"),
+    "version": (broken(put("version", 1)), "version is 1, and 4 can be read"),
     "alpha": (broken(put("alpha", 3)), "parameters that are not valid"),
     "run length": (broken(put("run_length", "long")), "parameters that are not valid"),
     "layout": (broken(put("layout", 3)), "layout is missing or of another kind"),
@@ -133,6 +138,10 @@ HOSTILE = {
     "acknowledged": (broken(put("acknowledged", -1)), "acknowledged is -1, not a count"),
     "journal": (broken(put("journal", 3)), "journal is missing or of another kind"),
     "entries": (broken(put("journal", [{"what": 1}])), "what is missing or of another kind"),
+    "since": (broken(put("journal", [entry(since=0)])), "since is 0, not a count"),
+    "half a range": (broken(put("journal", [entry(since=1, low=0.1)])), "a range without its ends"),
+    "no probability": (broken(put("journal", [entry(low=2, high=3)])), "low is 2, not a number"),
+    "runs": (broken(put("evidence", 0, "runs", [[0.0]])), "runs has shape"),
 }
 
 

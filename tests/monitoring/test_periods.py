@@ -244,8 +244,10 @@ def test_alarms_are_acknowledged_and_reset():
     assert monitor.reset("recalibrated") is monitor
     assert (monitor.n_samples_seen_, monitor.alarm_, monitor.e_value_) == (0, None, 1.0)
     assert str(monitor).endswith("no samples yet since the reset at sample 9,000: recalibrated")
-    assert [tuple(entry) for entry in monitor.journal_] == [
-        ("alarm", alarm, ""),
+    raised, *others = [tuple(entry)[:3] for entry in monitor.journal_]
+    assert raised == ("alarm", alarm, "the event happens more often than predicted")
+    assert abs(monitor.journal_[0].since - 6001) <= 600
+    assert others == [
         ("acknowledged", 9000, "a new campaign"),
         ("reset", 9000, "recalibrated"),
     ]
@@ -320,3 +322,84 @@ def test_a_notion_with_a_problem_for_each_class_has_no_periods():
     assert monitor.periods_ == {}
     assert monitor.found_by_now_ == []
     assert "Largest e-values: class" in str(monitor)
+
+
+CALIBRATED = (6000, 0.0, 1.0)
+LATER = {  # what follows a shift of 0.9 over 3,000 samples, and what is right and wrong then
+    "slope": ([(5400, 0.0, 0.5)], "the mean is right again, but predictions are too extreme"),
+    "steep": (
+        [(5400, 0.0, 2.0)],
+        "the mean is right again, but predictions are not extreme enough",
+    ),
+    "shift": ([(5400, 0.4, 1.0)], "the slope is right again, but the event happens more often"),
+    "opposite": ([(5400, -0.4, 1.0)], "the slope is right again, but the event happens less often"),
+    "both": ([(5400, 0.5, 0.5)], "the event happens more often than predicted and predictions are"),
+    "two": ([(3000, 0.0, 0.5), (5400, 0.0, 1.0)], None),
+    "nothing": ([(5400, 0.0, 1.0)], None),
+}
+
+
+def through(seed, parts, size=200, **options):
+    """Uniform predictions, for which a slope moves no mean, with shifts and slopes in turn."""
+    rng, monitor = np.random.default_rng(seed), CalibrationMonitor(labels=[0, 1], **options)
+    for n, shift, slope in parts:
+        for _ in range(n // size):
+            p = rng.uniform(0.02, 0.98, size)
+            q = expit(shift + slope * logit(p))
+            monitor.update(p, (rng.uniform(size=size) < q).astype(int))
+    return monitor
+
+
+@pytest.mark.parametrize("later", LATER)
+def test_a_drift_is_over_only_if_shift_and_slope_are_back(later):
+    """What follows the shift is at least 7 standard deviations off, or not at all.
+
+    A calibrated time is outside of one of two 5 % limits in 5 %: more than 2 of 6 with 0.2 %.
+    """
+    parts, said = LATER[later]
+    n_over, n_said = 0, 0
+    for seed in range(6):
+        monitor = through(seed, [CALIBRATED, (3000, 0.9, 1.0), *parts])
+        first = str(monitor).splitlines()[0]
+        assert "the event happened more often than predicted" in first
+        assert f" until about sample {monitor.periods_['drift'].last_sample:,}. " in first
+        assert monitor.periods_["drift"].first_sample <= monitor.alarm_
+        n_over += "The drift seems to be over." in first
+        n_said += f"It is not over: {said}" in first
+    if said is None:
+        assert n_over >= 4
+    else:
+        assert n_over == 0
+        assert n_said >= 4  # the part that is right is said to be off in 2.5 %
+
+
+def test_few_samples_after_a_drift_do_not_say_that_it_is_over():
+    texts = [str(through(seed, [CALIBRATED, (3000, 1.2, 1), (50, 0, 1)], 50)) for seed in range(3)]
+    assert not any("seems to be over" in text for text in texts)
+
+
+@pytest.mark.parametrize("run_length", [None, 20_000])
+@pytest.mark.parametrize(
+    ("drifts", "said", "then"),
+    [
+        ([(3000, -0.6, 1), (3000, 1.2, 1)], "less often than predicted", "less often"),
+        ([(3000, -0.6, 1), (9000, 1.2, 1)], "less often than predicted", "less often"),
+        ([(3000, 0.6, 1), (9000, 0, 0.4)], "more often than predicted", "more often"),
+        ([(3000, 0, 0.5), (9000, 1.2, 1)], "predictions are too extreme", "were too extreme"),
+        ([(3000, 0, 2), (9000, -1.2, 1)], "predictions are not extreme", "were not extreme"),
+    ],
+)
+@pytest.mark.parametrize("size", [200, 3000])
+def test_an_alarm_keeps_what_it_was_raised_for(drifts, said, then, run_length, size):
+    monitor = through(1, [CALIBRATED, *drifts], size, run_length=run_length)
+    [raised] = monitor.journal_
+    assert 6000 < monitor.alarm_ <= 9000
+    assert said in raised.note
+    assert abs(raised.since - 6001) <= 400
+    drift = monitor.periods_["drift"]
+    assert abs(drift.first_sample - 6001) <= 400
+    assert abs(drift.last_sample - 9000) <= 400
+    first = str(monitor).splitlines()[0]
+    assert then in monitor.to_dict()["direction"]
+    assert f"until about sample {drift.last_sample:,}. It is not over: " in first
+    assert CalibrationMonitor.from_json(monitor.to_json()).journal_ == monitor.journal_
