@@ -23,10 +23,12 @@ from skcal._validation import (
     read_columns,
     row_blocks,
 )
-from skcal.recalibration.features import PROBABILITY_FLOOR, log_probabilities
+from skcal.recalibration.features import BEYOND, PROBABILITY_FLOOR, log_probabilities
+from skcal.recalibration.lines import line_of, log_odds
 from skcal.recalibration.reading import read_for_map
 from skcal.recalibration.saving import from_text, to_text
 
+_LOST = 0.01  # log loss
 BLOCK_BYTES = 2**20  # what stays in the processor's cache
 # Naive Bayes has probabilities of 1e-300, which say less than they pretend: of temperature scaling
 # on its 10 classes of digits the held-out log loss is 0.57 at a floor of 2⁻⁵², 0.59 at 2⁻¹²⁶, 1.09
@@ -57,14 +59,23 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     Attributes
     ----------
+    line_ : dict or None
+        Of maps with a free slope and offset: the line by which scores became log-odds before the
+        map was fitted. None where they are log-odds, as probabilities nearly always are.
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
     Notes
     -----
-    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that. Smaller ones, such as those of naive Bayes,
-    are more certain than any data. Without the bound they weigh so much that other samples suffer
-    (digits, held-out log loss after temperature scaling 0.57, without a bound 1.09). With more than
+    Scores may have any unit and offset, such as points or decision values. If a line to log-odds is
+    clearly better than what penalties and priors take for likely, or if scores are outliers, the
+    line is fitted first and the map to its log-odds. Temperatures have no offset, and ``Identity``
+    and ``InterceptCalibration`` no slope: they warn where such a line is clearly better.
+
+    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as nearly that; their order stays. Smaller ones, such
+    as those of naive Bayes, are more certain than any data. Without the bound they weigh so much
+    that other samples suffer (digits, held-out log loss after temperature scaling 0.57, without a
+    bound 1.09). With more than
     100 classes many small ones matter: logarithms are exact from 2⁻¹²⁶ ≈ 1.2e-38 on. Zeros then
     count as the smallest positive probability of the training samples. Logits have no such bounds.
 
@@ -79,6 +90,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     _parameter_constraints: dict = {"from_logits": ["boolean"]}
     _of_single_probability = False
     _takes_shares = True
+    _takes_line: Any = False  # whether slope and offset are free, so that scores have any unit
+    _is_of_ranks: Any = False  # or the order of the scores is all that counts
     _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
     _formula: Any = ""  # of probabilities as a function of z and these; a property of a fit's own
 
@@ -118,23 +131,37 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             If ``max_iter`` iterations of a map that has them do not suffice.
         UserWarning
             If more than 1 % of the probabilities are 0 because float32 rounded them. Also if a
-            single column is clearly lower for the positive of two named labels than for the other.
+            single column is clearly lower for the positive of two named labels than for the other,
+            or if the map lacks the slope or the offset that the scores need.
         """
         data = read_for_map(self, X, y, sample_weight).counted()
         if not data.weight.all():
             data = data.take(data.weight > 0)
         if not self.from_logits:
             self._floor = _floor_of(data.X)
-        if self._is_of_several_classes:
+        self.line_, several = None, self._is_of_several_classes
+        line, loss = self._line_of(data)
+        if several or self._takes_line:
+            self.line_ = line
+        if several:
+            part = clone(self)
+            part.from_logits = True
             columns = enumerate(self._against_the_rest(data.X).T)
             self.estimators_ = [
-                clone(self).fit(column, data.against_the_rest(k), data.weight)
+                clone(part).fit(column, data.against_the_rest(k), data.weight)
                 for k, column in columns
             ]
             if hasattr(self.estimators_[0], "n_iter_"):
                 self.n_iter_ = max(part.n_iter_ for part in self.estimators_)
             return self
         self._fit_labelled(data)
+        self._lost_by_line = 0.0
+        if line and not self._takes_line:
+            X, codes, weight, _ = data.as_labels()
+            with np.errstate(divide="ignore"):
+                losses = -np.log(self._predict(X)[np.arange(len(X)), codes])
+            self._lost_by_line = float(np.average(losses, weights=weight) - loss)
+            warn_of_line(self)
         return self
 
     def _fit_labelled(self, data):
@@ -142,16 +169,23 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         data = data.as_labels()
         self._fit(self._logarithms(data.X), data.happened, data.weight)
 
+    def _line_of(self, data):
+        """The line by which scores become log-odds, or None, and its log loss."""
+        several = self._is_of_several_classes
+        if self._is_of_ranks and not several:
+            return None, np.nan
+        X, codes, weight, _ = data.as_labels()
+        z = self._plain_logarithms(X) if several else self._logarithms(X)
+        return line_of(z, codes, weight, 1.0 if several else 5.0, self.from_logits)
+
     @property
     def _is_of_several_classes(self) -> bool:
         """Whether a map of a single probability was fitted for each class against the rest."""
         return self._of_single_probability and self.n_features_in_ > 2
 
     def _against_the_rest(self, X):
-        """The probability, or the logit, of each class against all others, (n, C)."""
-        if not self.from_logits:
-            return X
-        z = normalized_logits(X)
+        """The logit of each class against all others, (n, C)."""
+        z = normalized_logits(log_odds(self.line_, self._plain_logarithms(X)))
         largest = np.arange(X.shape[1]) == z.argmax(axis=1)[:, None]
         others = np.log1p(-np.exp(np.where(largest, -np.inf, z)))
         others[largest] = logsumexp(np.where(largest, -np.inf, z), axis=1)
@@ -163,10 +197,16 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
 
     def _logarithms(self, X):
         """Z of checked predictions."""
-        z = normalized_logits(X) if self.from_logits else log_probabilities(X, self._floor)
+        z = self._plain_logarithms(X)
         if self._of_single_probability and z.shape[1] == 2:
-            return z[:, 1:] - z[:, :1]
-        return z
+            z = z[:, 1:] - z[:, :1]
+        return log_odds(getattr(self, "line_", None), z)
+
+    def _plain_logarithms(self, X):
+        """Z of checked predictions in their own unit."""
+        if self.from_logits:
+            return normalized_logits(X)
+        return log_probabilities(X, self._floor, BEYOND)
 
     def predict_proba(self, X) -> np.ndarray:
         """Recalibrated probabilities.
@@ -386,6 +426,19 @@ class Smoothed(RecalibrationMap):
 
     def _proba(self, z):
         return self.estimator_.predict_proba(self._smooth(z))
+
+
+def warn_of_line(fitted) -> None:
+    """Warn where a fit lacks a slope or an offset without which it is far from the best line."""
+    lost = getattr(fitted, "_lost_by_line", 0.0)
+    if lost > _LOST:
+        warnings.warn(
+            f"{type(fitted).__name__} lacks the slope or the offset that the scores in X need: its "
+            f"log loss is {lost:.2g} above that of a line on them. Use a map that has both, such "
+            "as BayesianCalibration or VectorScaling.",
+            UserWarning,
+            stacklevel=2,
+        )
 
 
 def logits_of_all(z):

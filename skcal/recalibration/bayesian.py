@@ -13,6 +13,7 @@ from sklearn.isotonic import isotonic_regression
 
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.likelihood import modes, two_class_terms
+from skcal.recalibration.lines import Cells
 
 #: Prior weight of each model.
 PRIOR = {
@@ -31,7 +32,7 @@ _SMOOTHING, _SHARE_OF_SMOOTHED = 0.01, {"slope": 0.2, "Platt": 0.23}
 _SLOPE, _INTERCEPT = 0.8, 1.2  # largest prior standard deviations
 _LENGTHS, _HEIGHTS = (0.4, 0.15, 0.05), (0.15, 0.4, 1.0)  # of splines: shares of samples, logits
 _SHIFTS, _CUTS = (0.3, 1.0), (3, 12)  # standard deviations of shifts, expected ends of segments
-_MOST_CELLS, _MOST_SEGMENTS, _N_KNOTS, _FARTHEST = 1000, 128, 400, 36.04
+_MOST_SEGMENTS, _N_KNOTS, _FARTHEST = 128, 400, 36.04
 _CLEARLY = 15.0  # log-likelihood; in 500 sets of increasing truths 14.5 was the largest
 
 
@@ -55,7 +56,8 @@ class BayesianCalibration(RecalibrationMap):
     weights_ : dict of str to float
         The posterior weight of each model; of a map read from JSON it is absent.
     logits_, mapped_logits_ : ndarray of shape (n_knots,)
-        Logits and what they become; the map is linear between them, and constant beyond.
+        Logits and what they become; the map is linear between them; beyond, it goes on
+        by 0.001 log(1 + distance), so that the order of outliers stays.
     estimators_ : list of BayesianCalibration
         With three and more columns, instead of the others: a map for each class.
     classes_ : ndarray of shape (n_classes,)
@@ -103,8 +105,10 @@ class BayesianCalibration(RecalibrationMap):
     _of_single_probability = True
     _shrinks_to_identity = True
     _saved_parameters: tuple[str, ...] = ("logits", "mapped_logits")
+    _takes_line = True
     _formula = (
-        "σ of z interpolated linearly between (logits, mapped_logits), constant beyond the ends"
+        "σ of z interpolated linearly between (logits, mapped_logits); at a distance d beyond the "
+        "ends 0.001 log(1 + d) farther"
     )
 
     def __init__(self, monotone=True, from_logits=False):
@@ -112,7 +116,7 @@ class BayesianCalibration(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        cells = _cells(z[:, 0], codes, weight)
+        cells = Cells.of(np.clip(z[:, 0], -_FARTHEST, _FARTHEST), codes, weight)
         at = _knots(cells)
         models = list(_models(cells, at))
         log_weight = np.array([model.log_weight for model in models])
@@ -129,7 +133,9 @@ class BayesianCalibration(RecalibrationMap):
         self.logits_, self.mapped_logits_ = at, np.clip(logit(proba), -_FARTHEST, _FARTHEST)
 
     def _map(self, z):
+        beyond = z - np.clip(z, self.logits_[0], self.logits_[-1])
         mapped = np.interp(z, self.logits_, self.mapped_logits_)
+        mapped += 0.001 * np.sign(beyond) * np.log1p(np.abs(beyond))
         return np.hstack([np.zeros_like(mapped), mapped])
 
 
@@ -145,41 +151,12 @@ def warn_if_contradicted(fitted) -> None:
         )
 
 
-class _Cells(NamedTuple):
-    """Samples of about equal logits: their mean logit, their events and their number."""
-
-    z: np.ndarray
-    events: np.ndarray
-    mass: np.ndarray
-
-    @property
-    def rank(self):
-        """The share of the samples below the middle of each cell."""
-        return (np.cumsum(self.mass) - self.mass / 2) / self.mass.sum()
-
-    def in_quantiles(self, n_cells: int) -> np.ndarray:
-        """The quantile cell of each of these cells, numbered without gaps."""
-        place = np.minimum((self.rank * n_cells).astype(int), n_cells - 1)
-        return np.unique(place, return_inverse=True)[1]
-
-
 class _Model(NamedTuple):
     """A model with its log weight, up to a constant, and its probabilities at the knots."""
 
     name: str
     log_weight: float
     proba: np.ndarray
-
-
-def _cells(z, codes, weight) -> _Cells:
-    distinct, rows = np.unique(np.clip(z, -_FARTHEST, _FARTHEST), return_inverse=True)
-    cells = _Cells(distinct, np.bincount(rows, weight * codes), np.bincount(rows, weight))
-    if len(distinct) <= _MOST_CELLS:
-        return cells
-    place = cells.in_quantiles(_MOST_CELLS)
-    mass = np.bincount(place, cells.mass)
-    mean = np.bincount(place, cells.mass * cells.z) / mass
-    return _Cells(mean, np.bincount(place, cells.events), mass)
 
 
 def _knots(cells) -> np.ndarray:

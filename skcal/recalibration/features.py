@@ -18,19 +18,41 @@ from skcal._validation import read_probabilities
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
+_SMALLEST = 5e-324  # zeros count as that
+#: How much of a logarithm maps read beyond this floor, so that the order stays.
+BEYOND = 1e-7
 
 
-def log_probabilities(X: np.ndarray, floor: float = PROBABILITY_FLOOR) -> np.ndarray:
+def log_probabilities(
+    X: np.ndarray, floor: float = PROBABILITY_FLOOR, beyond: float = 0.0
+) -> np.ndarray:
     """Return log p; for a single column the logit, log p - log(1 - p).
 
-    Probabilities below ``floor`` count as that; 1 - p below :data:`PROBABILITY_FLOOR` as it.
+    Probabilities below ``floor`` count as that; 1 - p below :data:`PROBABILITY_FLOOR` as it. To
+    keep their order, ``beyond`` times the logarithm that is lost is added.
     """
     X = X.astype(np.float64, copy=False)
+    log_p = _floored_logarithms(X, floor, beyond)
+    if X.shape[1] == 1:
+        log_p -= _floored_logarithms(1 - X, PROBABILITY_FLOOR, beyond)
+    return log_p
+
+
+def _floored_logarithms(X: np.ndarray, floor: float, beyond: float) -> np.ndarray:
     log_p = np.maximum(X, floor)
     np.log(log_p, out=log_p)
-    if X.shape[1] == 1:
-        return log_p - np.log(np.maximum(1 - X, PROBABILITY_FLOOR))
+    if beyond and X.min() < floor:
+        rare = floor > X
+        log_p[rare] += beyond * np.log(np.maximum(X[rare], _SMALLEST) / floor)
     return log_p
+
+
+def graded(z: np.ndarray) -> np.ndarray:
+    """Return σ(z), to which 1e-6 of what z has beyond ±30 is added: else it would round to 0 or 1.
+
+    Different logits stay different.
+    """
+    return expit(z) + 1e-6 * (z - np.clip(z, -30, 30))
 
 
 def square_roots(X: np.ndarray) -> np.ndarray:

@@ -13,6 +13,7 @@ from skcal._bins import Intervals, quantile, uniform
 from skcal._sklearn_compat import StrOptions
 from skcal._validation import BIN_COUNT, read_columns
 from skcal.recalibration.base import RecalibrationMap
+from skcal.recalibration.features import graded
 
 _ROUNDING = 1e-12  # by which parts differ that are one
 
@@ -65,15 +66,19 @@ class IsotonicCalibration(RecalibrationMap):
         "centered": ["boolean"],
     }
     _of_single_probability = True
+    _is_of_ranks = True
     _saved_parameters: tuple[str, ...] = ("x_thresholds", "y_thresholds")
-    _formula = "σ(z) interpolated linearly between (x_thresholds, y_thresholds), constant beyond"
+    _formula = (
+        "u = σ(z) + 1e-6 (z - min(max(z, -30), 30)) interpolated linearly between (x_thresholds, "
+        "y_thresholds), constant beyond"
+    )
 
     def __init__(self, centered=True, from_logits=False):
         self.centered = centered
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        p, rows, total = _scores_with_weights(expit(z[:, 0]), weight)
+        p, rows, total = _scores_with_weights(graded(z[:, 0]), weight)
         mean = np.bincount(rows, weight * codes) / total
         level = isotonic_regression(mean, sample_weight=total, y_min=0, y_max=1)
         if self.centered:
@@ -84,7 +89,7 @@ class IsotonicCalibration(RecalibrationMap):
         self.x_thresholds_, self.y_thresholds_ = p, (n * level + 0.5) / (n + 1)
 
     def _proba(self, z):
-        positive = np.interp(expit(z[:, 0]), self.x_thresholds_, self.y_thresholds_)
+        positive = np.interp(graded(z[:, 0]), self.x_thresholds_, self.y_thresholds_)
         return np.stack([1 - positive, positive], axis=1)
 
 
@@ -133,6 +138,7 @@ class VennAbers(RecalibrationMap):
     """
 
     _of_single_probability = True
+    _is_of_ranks = True
     _saved_parameters: tuple[str, ...] = ("scores", "lower", "upper")
     _formula = (
         "p1 / (1 - p0 + p1); p0 is lower at the largest score <= z, or 0; p1 is upper at the "
@@ -234,7 +240,10 @@ class HistogramBinning(RecalibrationMap):
     }
     _of_single_probability = True
     _saved_parameters: tuple[str, ...] = ("edges", "frequencies")
-    _formula = "frequencies[k] of the bin edges[k] < σ(z) <= edges[k + 1], 0 in the first"
+    _formula = (
+        "frequencies[k] of the bin edges[k] < u <= edges[k + 1], in the first and last also "
+        "beyond; u = σ(z), for quantiles + 1e-6 (z - min(max(z, -30), 30))"
+    )
 
     def __init__(self, n_bins=10, strategy="quantile", from_logits=False):
         self.n_bins = n_bins
@@ -242,14 +251,15 @@ class HistogramBinning(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        p = _probabilities(z)
+        p = self._positions(z)
         rule = {"quantile": quantile, "uniform": uniform}[self.strategy]
         bins: Any = rule(p, codes[:, None], weight, n_bins=self.n_bins, min_samples=1)
         if self.strategy == "quantile":  # whose ends are predictions: between them and the next
             values = np.unique(p)
             inner = bins.edges[1:-1]
             above = values[np.searchsorted(values, inner, side="right")]
-            bins = Intervals(np.concatenate([[0.0], (inner + above) / 2, [1.0]]))
+            ends = [min(0.0, values[0])], [max(1.0, values[-1])]
+            bins = Intervals(np.concatenate([ends[0], (inner + above) / 2, ends[1]]))
         place = bins.assign(p)
         mass = np.bincount(place, weight, bins.n_bins)
         events = np.bincount(place, weight * codes, bins.n_bins)
@@ -258,14 +268,24 @@ class HistogramBinning(RecalibrationMap):
         n = weight.sum()
         self.edges_, self.frequencies_ = bins.edges, (n * rate + 0.5) / (n + 1)
 
+    @property
+    def _takes_line(self):
+        return self.strategy == "uniform"
+
+    @property
+    def _is_of_ranks(self):
+        return self.strategy == "quantile"
+
+    def _positions(self, z):
+        """Probabilities, without the rounding of logits that would move 0.3 across an edge there.
+
+        Bins of equal numbers tell apart those that would round to 0 or 1.
+        """
+        return np.round(graded(z) if self.strategy == "quantile" else expit(z), 14)
+
     def _proba(self, z):
-        positive = self.frequencies_[Intervals(self.edges_).assign(_probabilities(z))]
+        positive = self.frequencies_[Intervals(self.edges_).assign(self._positions(z))]
         return np.stack([1 - positive, positive], axis=1)
-
-
-def _probabilities(z):
-    """Probabilities of logits, without the rounding that would move 0.3 across an edge there."""
-    return np.round(expit(z), 14)
 
 
 def _scores_with_weights(values, weight):

@@ -20,6 +20,7 @@ from skcal._selection import LEVEL, cv_results, simplest
 from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, decoded, read_columns
+from skcal.recalibration.base import warn_of_line
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.candidates import default_max_samples, make_map_candidates
 from skcal.recalibration.mixture import fit_map, mapped_proba
@@ -259,6 +260,7 @@ class Recalibrator(
         self.n_samples_, self.n_rows_ = data.n_positive, data.n_rows
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
         warn_if_contradicted(self.best_estimator_)
+        warn_of_line(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self
 

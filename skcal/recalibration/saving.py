@@ -13,8 +13,13 @@ The keys of the object:
 ``z``
     How z is computed from a row x of X, as text: logits of the classes, of a single column (0, the
     second class's), for maps of one probability the second class's alone.
+``line``
+    null, or the numbers of a line by which z became log-odds before the map was fitted: z is then
+    what its key ``z`` says, of two columns their difference, of more less its mean. With t =
+    (z - centre) / spread, which beyond ±3 becomes sign(t) (3 + 0.05 log(1 + abs(t) - 3)), slope t +
+    offset takes the place of z; of two and more columns less its log-sum-exp.
 ``probability_floor``
-    Where probabilities are mapped, what smaller ones count as.
+    Where probabilities are mapped, the floor below which they count as nearly that.
 ``parameters``
     What the fit learnt: numbers and (nested) lists of them; of a map of one probability that was
     fitted to several classes ``estimators``, such an object for each class against the rest.
@@ -53,6 +58,7 @@ def to_text(fitted) -> str:
             "n_features_in": int(fitted.n_features_in_),
             "classes": np.asarray(fitted.classes_).tolist(),
             "z": _description_of_z(fitted),
+            "line": _as_lists(getattr(fitted, "line_", None)),
             "probability_floor": getattr(fitted, "_floor", None),
             "parameters": fitted._saved(),
             "formula": formula,
@@ -62,17 +68,29 @@ def to_text(fitted) -> str:
     )
 
 
+def _as_lists(line):
+    return line and {name: np.asarray(value).tolist() for name, value in line.items()}
+
+
+def _logarithm(x, floor):
+    """The logarithm of a probability, below a floor by 1e-7 of what is lost."""
+    lost = f"log(max(min({x}, {floor}), 5e-324) / {floor})"
+    return f"log(max({x}, {floor})) + 1e-7 * {lost}"
+
+
 def _description_of_z(fitted):
     """How z comes from a row x of X."""
     if fitted.n_features_in_ == 1:
-        logit = "log(max(x, probability_floor)) - log(max(1 - x, 2^-52))"
+        rest = _logarithm("1 - x", "2^-52")
+        logit = f"{_logarithm('x', 'probability_floor')} - ({rest})"
         logit = "x" if fitted.from_logits else logit
         return logit if fitted._of_single_probability else f"(0, {logit})"
     if fitted._is_of_several_classes:
-        return "x - log(sum(exp of the others of x))" if fitted.from_logits else "x"
+        logits = "x" if fitted.from_logits else _logarithm("x", "probability_floor")
+        return f"L - log(sum(exp of the others of L)), L = {logits}"
     if fitted.from_logits:
         return "x[1] - x[0]" if fitted._of_single_probability else "x - log(sum(exp(x)))"
-    logs = "log(max(x, probability_floor))"
+    logs = _logarithm("x", "probability_floor")
     return f"({logs})[1] - ({logs})[0]" if fitted._of_single_probability else logs
 
 
@@ -96,6 +114,7 @@ def from_document(document: Document, known: dict[str, Any]):
     set_columns(fitted, document)
     if not fitted.from_logits:
         fitted._floor = document.number("probability_floor", math.ulp(0.0), 0.5)
+    fitted.line_ = _read_line(document)
     parameters = document.part("parameters")
     if fitted._is_of_several_classes:
         parts = parameters.objects("estimators")
@@ -110,6 +129,19 @@ def from_document(document: Document, known: dict[str, Any]):
     if not (np.isfinite(proba).all() and np.allclose(proba.sum(axis=1), 1)):
         raise document.wrong("parameters", "give no probabilities")
     return fitted
+
+
+def _read_line(document: Document) -> dict | None:
+    """The line of a map, None without."""
+    if document.parts.get("line") is None:
+        return None
+    part = document.part("line")
+    return {
+        "centre": part.array("centre"),
+        "spread": part.number("spread", math.ulp(0.0), np.inf),
+        "slope": part.number("slope", 0, np.inf),
+        "offset": part.array("offset"),
+    }
 
 
 def set_columns(fitted, document: Document) -> None:

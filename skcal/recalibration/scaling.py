@@ -41,6 +41,7 @@ class PenalizedScaling(RecalibrationMap):
     }
 
     _saved_parameters: tuple[str, ...] = ("temperature", "coef", "intercept")
+    _takes_line = True
     _is_tempered: Any = True  # whether T is that of the highest likelihood, else 1
 
     def __init__(self, C=1.0, max_iter=1000, tol=1e-6, from_logits=False):
@@ -141,6 +142,7 @@ class InterceptCalibration(PenalizedScaling):
     """
 
     _saved_parameters = ("intercept",)
+    _takes_line = False
     _is_tempered = False
 
     def __init__(self, C=1e6, max_iter=1000, tol=1e-6, from_logits=False):

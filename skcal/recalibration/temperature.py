@@ -25,7 +25,8 @@ class TemperatureScaling(RecalibrationMap):
     ----------
     max_temperature : float > 1, default=100.0
         T is sought from 1 / max_temperature to max_temperature; separable outcomes have no
-        finite optimum.
+        finite optimum. Both bounds move with the unit of the logits: where half of the rows have a
+        largest logit that is more than 10, or less than 0.01, above their mean.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -227,7 +228,8 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
     """1/T of the highest log-likelihood less ``penalty`` (1/(center T) - 1)² / 2."""
     top = None if logits.shape[1] == 2 else logits.max(axis=1, keepdims=True)
     sample = logits, top, codes, weight, center, penalty
-    limit, log_scale = np.log(max_temperature), np.log(center)
+    low, high = np.array([-1, 1]) * np.log(max_temperature) - np.log(_unit(logits, top))
+    log_scale = np.log(center)
     for _ in range(_NEWTON_STEPS):
         scale = np.exp(log_scale)
         slope, curvature = _derivatives(scale, *sample)
@@ -235,16 +237,25 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
             return scale
         curvature *= scale  # in log 1/T
         step = -slope / curvature if abs(slope) < curvature else -np.sign(slope)
-        log_scale = np.clip(log_scale + step, -limit, limit)
+        log_scale = np.clip(log_scale + step, low, high)
         if abs(step) <= _ACCURACY:
             return np.exp(log_scale)
     # There may be no maximum between the limits.
-    if _slope(-limit, *sample) >= 0:
-        return np.exp(-limit)
-    if _slope(limit, *sample) <= 0:
-        return np.exp(limit)
+    if _slope(low, *sample) >= 0:
+        return np.exp(low)
+    if _slope(high, *sample) <= 0:
+        return np.exp(high)
     # The sample is no closure: brentq's cycle of references would keep it until a collection.
-    return np.exp(brentq(_slope, -limit, limit, args=sample, xtol=_ACCURACY))
+    return np.exp(brentq(_slope, low, high, args=sample, xtol=_ACCURACY))
+
+
+def _unit(logits, top) -> float:
+    """1, or the factor by which typical logits are above 10 or below 0.01."""
+    if top is None:
+        typical = np.median(np.abs(logits[:, 1] - logits[:, 0])) / 2
+    else:
+        typical = np.median(top[:, 0] - logits.mean(axis=1))
+    return float(typical / np.clip(typical, 0.01, 10)) or 1.0
 
 
 def _slope(log_scale, *sample):

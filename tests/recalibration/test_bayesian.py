@@ -11,6 +11,7 @@ from scipy.stats import kendalltau
 from skcal import Recalibrator
 from skcal.recalibration import BayesianCalibration, HistogramBinning, PlattScaling, bayesian
 from skcal.recalibration.likelihood import TwoClasses
+from skcal.recalibration.lines import Cells
 
 
 def drawn(n, truth, seed=0):
@@ -57,7 +58,7 @@ def test_sums_over_partitions_are_those_of_all_partitions(monkeypatch):
 
 def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
     p, y = drawn(40, stepped)
-    cells = bayesian._cells(logit(p), y, np.ones(40))
+    cells = Cells.of(logit(p), y, np.ones(40))
     monkeypatch.setattr(bayesian, "_CUTS", (1e-12,))  # so that there is one segment
     [steps, *_] = bayesian._piecewise(cells, np.array([0.0]))
     rate = (y.sum() + 0.5) / 41
@@ -69,7 +70,7 @@ def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
 
 def test_the_evidence_is_the_integral_over_the_prior():
     p, y = drawn(60, moved)
-    cells = bayesian._cells(logit(p), y, np.ones(60))
+    cells = Cells.of(logit(p), y, np.ones(60))
     # A feature that is 1 at the cells and the knot, and two roots: coefficients 0.8 b and 0.4 b.
     X, roots = np.ones((1, 60)), np.array([[[0.8]], [[0.4]]])
     priors = [("one", 1.0), ("other", 0.5)]

@@ -19,6 +19,7 @@ def test_the_identity_returns_probabilities_to_the_last_bit(rng):
     assert_array_equal(Identity().fit(P[:, 0], y > 1).predict_proba(P[:, 0])[:, 1], P[:, 0])
 
 
+@pytest.mark.filterwarnings("ignore:Identity lacks the slope")
 def test_the_identity_of_logits_is_their_softmax(rng):
     logits = rng.normal(size=(30, 3)) * 100
     fitted = Identity(from_logits=True).fit(logits, rng.integers(0, 3, 30))

@@ -74,8 +74,8 @@ def test_the_temperature_of_logits_is_the_direct_optimum(n_classes, temperature)
     brute += step * (low - high) / (2 * (low - 2 * mid + high))
     assert_allclose(found, np.exp(-brute), rtol=1e-6)
     assert abs(found / temperature - 1) < 0.2
-    margin = TemperatureScaling(from_logits=True).fit(z[:, 1] - z[:, 0], y == 1)
     if n_classes == 2:
+        margin = TemperatureScaling(from_logits=True).fit(z[:, 1] - z[:, 0], y == 1)
         assert_allclose(margin.temperature_, found, rtol=1e-9)
 
 
@@ -88,6 +88,7 @@ def test_probabilities_of_1000_classes_lose_no_temperature():
     assert_allclose(TemperatureScaling().fit(single, y).temperature_, exact, rtol=1e-4)
 
 
+@pytest.mark.filterwarnings("ignore:InterceptCalibration lacks the slope")
 @every_case
 def test_huge_logits_give_finite_probabilities(rng, scaling, d):
     z, y = sample(rng, 60, d, temperature=1e4)
@@ -124,11 +125,11 @@ def test_zeros_of_forests_are_no_loss(dtype):
     TemperatureScaling().fit(X, [1, 1, 0] * 4)  # warnings are errors
 
 
-def test_probabilities_of_few_classes_are_cut_without_a_word():
-    """Exact logarithms of naive Bayes are worse, see ``_SMALLEST``."""
+def test_probabilities_of_few_classes_hardly_count_below_the_floor():
+    """Their order stays; exact logarithms of naive Bayes are worse, see ``_SMALLEST``."""
     X = np.array([[1e-300, 1.0, 0.0], [1e-200, 0.0, 1.0], [1.0, 1e-100, 0.0]] * 4)
     one, other = (TemperatureScaling().fit(x, [1, 2, 1] * 4) for x in (X, np.maximum(X, 2.0**-52)))
-    assert one.temperature_ == other.temperature_
+    assert_allclose(one.temperature_, other.temperature_, rtol=1e-6)
 
 
 def test_confidences_that_are_rounded_to_1_are_said_to_be_lost():

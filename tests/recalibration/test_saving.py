@@ -31,22 +31,26 @@ MAPS += [
 CASES = [(*case, d) for case in MAPS for d in (1, 2, 4)]
 
 
-def fit(name, options, d, from_logits, rng, labels=None):
+def fit(name, options, d, from_logits, rng, labels=None, unit=1):
     z = rng.normal(scale=1.5, size=(80, max(d, 2)))
     y = (softmax(z, axis=1).cumsum(axis=1) < rng.uniform(size=(80, 1))).sum(axis=1)
     y = np.minimum(y, z.shape[1] - 1)
     z = z[:, 1:] - z[:, :1] if d == 1 else z
+    z = z * unit
     X = z if from_logits else (expit(z) if d == 1 else softmax(z, axis=1))
     y = y if labels is None else np.array(labels)[y]
     return getattr(recalibration, name)(from_logits=from_logits, **options).fit(X, y), X
 
 
 @pytest.mark.filterwarnings("ignore:The frequency of events clearly falls")
-@pytest.mark.parametrize("from_logits", [False, True])
+@pytest.mark.filterwarnings("ignore:.* lacks the slope or the offset")
+@pytest.mark.parametrize(("from_logits", "unit"), [(False, 1), (True, 1), (True, 300)])
 @pytest.mark.parametrize(("name", "options", "d"), CASES)
-def test_what_is_read_and_the_formula_give_the_prediction(name, options, d, from_logits, rng):
+def test_what_is_read_and_the_formula_give_the_prediction(name, options, d, from_logits, unit, rng):
     labels = ["c", "d"] if d == 1 else ["d", "c", "b", "a"]  # a single column is of the second
-    fitted, X = fit(name, options, d, from_logits, rng, labels=labels)
+    fitted, X = fit(name, options, d, from_logits, rng, labels=labels, unit=unit)
+    if unit > 1:
+        X = X[:10]
     read = RecalibrationMap.from_json(fitted.to_json())
     assert type(read) is type(fitted)
     assert read.get_params() == fitted.get_params()
@@ -68,28 +72,30 @@ def evaluate(told, X):
     if told["options"]["from_logits"]:
         z = X if X.shape[1] == 1 else log_softmax(X, axis=1)
     else:
-        floor = told["probability_floor"]
-        z = np.log(np.maximum(X, floor))
-        z = z - np.log(np.maximum(1 - X, 2.0**-52)) if X.shape[1] == 1 else z
+        z = logarithm(X, told["probability_floor"])
+        z = z - logarithm(1 - X, 2.0**-52) if X.shape[1] == 1 else z
     name = told["map"]
     if "estimators" in par:
-        if told["options"]["from_logits"]:
-            X = np.transpose([X[:, k] - logsumexp(np.delete(X, k, 1), axis=1) for k in range(4)])
-        q = [evaluate(one, X[:, [k]])[:, 1] for k, one in enumerate(par["estimators"])]
+        z = by_line(z, told["line"])
+        z = np.transpose([z[:, k] - logsumexp(np.delete(z, k, 1), axis=1) for k in range(4)])
+        q = [evaluate(one, z[:, [k]])[:, 1] for k, one in enumerate(par["estimators"])]
         return eval(told["formula"].partition(",")[0], {"q": np.array(q)}).T
     if name in SCALAR:
-        z = z[:, -1] - (z[:, 0] if z.shape[1] == 2 else 0)
+        z = by_line(z[:, -1] - (z[:, 0] if z.shape[1] == 2 else 0), told["line"])
         p, c = expit(z), par.get("coef")
+        u = p + 1e-6 * (z - np.clip(z, -30, 30))
         if name == "IsotonicCalibration":
-            c = np.interp(p, par["x_thresholds"], par["y_thresholds"])
+            c = np.interp(u, par["x_thresholds"], par["y_thresholds"])
         elif name == "VennAbers":
             p0 = np.array([par["lower"][par["scores"] <= v + 1e-12][-1] for v in z])
             p1 = np.array([par["upper"][par["scores"] >= v - 1e-12][0] for v in z])
             c = p1 / (1 - p0 + p1)
         elif name == "HistogramBinning":
-            c = par["frequencies"][np.searchsorted(par["edges"][1:-1], p, side="left")]
+            c = par["frequencies"][np.searchsorted(par["edges"][1:-1], u, side="left")]
         elif name == "BayesianCalibration":
-            c = expit(np.interp(z, par["logits"], par["mapped_logits"]))
+            d = z - np.clip(z, par["logits"][0], par["logits"][-1])
+            mapped = np.interp(z, par["logits"], par["mapped_logits"])
+            c = expit(mapped + 0.001 * np.sign(d) * np.log1p(np.abs(d)))
         elif name == "PlattScaling":
             c = expit(par["slope"] * z + par["intercept"])
         elif name == "BetaCalibration":
@@ -111,10 +117,36 @@ def evaluate(told, X):
     return None
 
 
+def logarithm(p, floor):
+    return np.log(np.maximum(p, floor)) + 1e-7 * np.log(np.clip(p, 5e-324, floor) / floor)
+
+
+def by_line(z, line):
+    """Log-odds (n,), or log-probabilities (n, C), by the line of a map."""
+    if line is None:
+        return z
+    w = z if z.ndim == 1 else z - z.mean(axis=1, keepdims=True)
+    if z.ndim == 2 and z.shape[1] == 2:
+        w = z[:, 1:] - z[:, :1]
+    t = (w - line["centre"]) / line["spread"]
+    far = np.sign(t) * (3 + 0.05 * np.log1p(np.maximum(np.abs(t) - 3, 0)))
+    v = line["slope"] * np.where(np.abs(t) > 3, far, t) + line["offset"]
+    if z.ndim == 1:
+        return v
+    return log_softmax(np.hstack([0 * v, v]) if v.shape[1] == 1 else v, axis=1)
+
+
 def by_its_text(told, x):
     """Probabilities of a row by the texts of z and of the formula, which are nearly Python."""
     known = {"softmax": softmax, "log": np.log, "exp": np.exp, "sqrt": np.sqrt, "mean": np.mean}
-    known |= {"max": np.maximum, "sum": np.sum, "argmax": np.argmax, "σ": expit, "x": x}
+    known |= {
+        "max": np.maximum,
+        "min": np.minimum,
+        "sum": np.sum,
+        "argmax": np.argmax,
+        "σ": expit,
+        "x": x,
+    }
     known |= {"probability_floor": told["probability_floor"], "n_classes": len(told["classes"])}
     known |= {name: np.array(value) for name, value in told["parameters"].items()}
 
@@ -122,7 +154,15 @@ def by_its_text(told, x):
         text = text.replace("^", "**").replace("⊙", "*").replace("(0, ", "np.append(0, ")
         return np.atleast_1d(eval(text, {"np": np, "__builtins__": {}}, known))
 
-    known["z"] = value(told["z"])
+    z = value(told["z"])
+    if told["line"]:
+        single = told["n_features_in"] == 1
+        z = (
+            np.append(0, by_line(z[-1:], told["line"]))
+            if single
+            else by_line(z[None], told["line"])[0]
+        )
+    known["z"] = z
     formula, *where = (
         told["formula"].replace(" of the classes present, 0 of others", "").split(", f = ")
     )
