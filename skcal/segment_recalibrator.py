@@ -302,8 +302,9 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         model = _Model(self.recalibrator_, rules, offsets)
         if not rules:
             return np.asarray(decoded(self.recalibrator_.predict_proba(X)))
-        log_odds = model.corrected(model.log_odds(X), columns)
-        return np.column_stack([expit(-log_odds), expit(log_odds)])
+        plain = model.log_odds(X)
+        log_odds = model.corrected(plain, columns)
+        return np.column_stack([expit(-log_odds), expit(log_odds)]).astype(plain.dtype, copy=False)
 
     def predict(self, X, *, segments):
         """Return the more probable class of each sample; arguments of :meth:`predict_proba`.

@@ -159,7 +159,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         if line and not self._takes_line:
             X, codes, weight, _ = data.as_labels()
             with np.errstate(divide="ignore"):
-                losses = -np.log(self._predict(X)[np.arange(len(X)), codes])
+                losses = -np.log(self._predict(X.astype(np.float64))[np.arange(len(X)), codes])
             self._lost_by_line = float(np.average(losses, weights=weight) - loss)
             warn_of_line(self)
         return self
@@ -219,8 +219,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         Returns
         -------
         proba : ndarray of shape (n_samples, n_classes)
-            Under ``sklearn.config_context(array_api_dispatch=True)`` of the library and device of
-            X.
+            In float32 where X is float32 or shorter, else in float64. Under
+            ``sklearn.config_context(array_api_dispatch=True)`` of the library and device of X.
         """
         check_is_fitted(self)
         return as_given(self._predict(read_columns(self, X, reset=False)), X)
@@ -230,8 +230,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
         if self._is_of_several_classes:
             pairs = zip(self.estimators_, self._against_the_rest(X).T, strict=True)
             proba = np.column_stack([part.predict_proba(column)[:, 1] for part, column in pairs])
-            return proba / proba.sum(axis=1, keepdims=True)
-        proba = np.empty((len(X), len(self.classes_)))
+            return (proba / proba.sum(axis=1, keepdims=True)).astype(X.dtype, copy=False)
+        proba = np.empty((len(X), len(self.classes_)), X.dtype)
         for rows in row_blocks(len(X), 8 * proba.shape[1], most=BLOCK_BYTES):
             proba[rows] = self._of_classes("_proba", self._logarithms(X[rows]))
         return proba
@@ -358,9 +358,8 @@ class Identity(RecalibrationMap):
         return logits_of_all(z)
 
     def _predict(self, X):
-        X = X.astype(np.float64, copy=False)
         if self.from_logits:
-            return softmax(self._map(X), axis=1)
+            return softmax(self._map(X.astype(np.float64)), axis=1).astype(X.dtype, copy=False)
         return np.hstack([1 - X, X]) if X.shape[1] == 1 else X
 
 

@@ -56,7 +56,7 @@ def fit_map(estimator, data: LabelledPredictions):
 
 def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
     """Probabilities (n, C) of a fitted map, 0 for classes that it does not know."""
-    proba = np.asarray(fitted.predict_proba(X), dtype=np.float64)
+    proba = np.asarray(fitted.predict_proba(X), dtype=X.dtype)
     if proba.shape == (len(X), n_classes):
         return proba
     if proba.shape != (len(X), len(getattr(fitted, "classes_", ()))):
@@ -65,7 +65,7 @@ def plain_proba(fitted, X: np.ndarray, n_classes: int) -> np.ndarray:
             f"{len(X)} samples of {n_classes} classes. Return shape {len(X), n_classes}: a column "
             "for each class."
         )
-    whole = np.zeros((len(proba), n_classes))
+    whole = np.zeros((len(proba), n_classes), X.dtype)
     whole[:, fitted.classes_] = proba
     return whole
 
@@ -167,9 +167,9 @@ class Mixture(ClassifierMixin, BaseEstimator):
         parts = zip(self.estimators_, self.weights, strict=True)
         n_classes = len(self.classes_)
         total = sum(weight * plain_proba(fitted, X, n_classes) for fitted, weight in parts)
-        if self.temperature == 1:
-            return total
-        return softmax(log_probabilities(total) / self.temperature, axis=1)
+        if self.temperature != 1:
+            total = softmax(log_probabilities(total) / self.temperature, axis=1)
+        return total.astype(X.dtype, copy=False)
 
     def predict(self, X) -> np.ndarray:
         """Return the most probable class of each sample.

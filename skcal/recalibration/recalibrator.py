@@ -323,7 +323,7 @@ class Recalibrator(
             row = int(np.argmax(np.isnan(proba[:, 0])))
             reason = "took part in every fit: cv never tests it."
             raise InputError("X", reason, "Fit with a cv that tests every sample.", row=row)
-        return proba
+        return proba.astype(predictions.dtype, copy=False)
 
     def remaining_error(self, notion="auto"):
         """Return the calibration error after recalibration, on cross-validated predictions.

@@ -114,8 +114,9 @@ def judge(fitted, identity, data, train, test, scoring) -> JudgedMap:
     losses, surprises, variances = np.empty((3, len(test)))
     logs = []
     for rows in row_blocks(len(test), 8 * data.n_classes, most=2**22):
-        p = identity.predict_proba(data.X[rows])
-        q = mapped_proba(fitted, data.X[rows], n_train, data.n_classes)
+        X = data.X[rows].astype(np.float64, copy=False)
+        p = identity.predict_proba(X)
+        q = mapped_proba(fitted, X, n_train, data.n_classes)
         happened, weight = data.happened[rows], data.weight[rows]
         after = LOSSES[scoring](q)
         losses[rows] = of_outcomes(after, happened)
@@ -306,7 +307,8 @@ def _with_mixture(trial: Trial, identity, data, scoring) -> Trial:
         mixture.n_features_in_, mixture.classes_ = data.X.shape[1], np.arange(data.n_classes)
         mixtures.append(mixture)
         held_out_data = data.take(test)
-        mixed.append(held_out_data._replace(X=mixture.predict_proba(held_out_data.X)))
+        proba = mixture.predict_proba(held_out_data.X.astype(np.float64, copy=False))
+        mixed.append(held_out_data._replace(X=proba))
     held_out = []
     for number, (mixture, split) in enumerate(zip(mixtures, trial.splits, strict=True)):
         mixture.temperature = _temperature_of(mixed[:number] + mixed[number + 1 :])
@@ -430,8 +432,8 @@ def _judged(trial: Trial, setting: int, of_folds: list[int]) -> Choice:
         maps.append(FoldMap(trial.splits[number][1], untested, judged.fitted, judged.n_train))
     with recorded_warnings():  # the maps have said what they say of these predictions
         after = cross_fitted(maps, data.X, data.n_classes)[rows]
-        before = fit_map(trial.maps[0], data).predict_proba(data.X[rows])
-    tested = data.take(rows)
+        tested = data.take(rows)
+        before = fit_map(trial.maps[0], data).predict_proba(tested.X.astype(np.float64, copy=False))
     outcomes, others = (tested.happened, tested.happened), (tested.weight, tested.groups)
     comparison = {
         name: LossComparison.of_predictions(LOSSES[score], (before, after), outcomes, *others)
@@ -466,5 +468,6 @@ def cross_fitted(fits: list[FoldMap], X: np.ndarray, n_classes: int) -> np.ndarr
     proba = np.full((len(X), n_classes), np.nan)
     for fold_map in fits:
         rows = np.concatenate([fold_map.test, fold_map.others])
-        proba[rows] = mapped_proba(fold_map.fitted, X[rows], fold_map.n_train, n_classes)
+        of_rows = X[rows].astype(np.float64, copy=False)
+        proba[rows] = mapped_proba(fold_map.fitted, of_rows, fold_map.n_train, n_classes)
     return proba
