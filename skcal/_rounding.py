@@ -15,6 +15,7 @@ RESOLUTION: dict[str, list] = {
     "resolution": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right"), None]
 }
 _STEPS = 0.1, 0.05, 0.01  # from the coarsest
+_MOST_STEPS = 1001  # in 1, of a step that is named
 _FEWEST = 3  # different predictions between 0 and 1, without which no step is found
 _ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
 
@@ -41,6 +42,15 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
         reason = f"is {step:g}, and y_proba holds {x[others][0]:.6g}, which is no multiple of it."
         raise InputError("resolution", reason, 'Pass the step of the predictions, or "auto".')
     return step
+
+
+def likely_steps(problems: list[Problem]) -> int | None:
+    """The least k of which all single probabilities are multiples of 1 / k, if there is one."""
+    x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
+    x = x.astype(np.float64)
+    if np.count_nonzero((x > 0) & (x < 1)) < _FEWEST:
+        return None
+    return next((k for k in range(2, _MOST_STEPS) if _multiples(x, 1 / k).all()), None)
 
 
 def _multiples(x, step) -> np.ndarray:

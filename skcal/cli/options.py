@@ -85,7 +85,8 @@ def _resolution(text: str) -> float | str | None:
     """A step of predictions, "auto", or None for "none"."""
     if text in ("auto", "none"):
         return None if text == "none" else text
-    return _share(text)
+    whole, slash, steps = text.partition("/")  # as in 1/31, which messages offer
+    return _share(str(_number(whole) / _positive(steps))) if slash else _share(text)
 
 
 # What argparse knows of an option, by the kind of its value

@@ -325,6 +325,8 @@ class CalibrationAccumulator(BaseEstimator):
         Parameters
         ----------
         score : {"brier", "log-loss"}, default="brier"
+            An outcome with the predicted probability 0 has an infinite log loss. It counts as that
+            of 2.2e-16, without a warning.
 
         Returns
         -------

@@ -12,7 +12,6 @@ import numpy as np
 from skcal._running import over_jobs
 from skcal._validation import as_floats
 from skcal.notions import Problem
-from skcal.recalibration.features import log_probabilities
 from skcal.sample import Sample
 
 
@@ -91,9 +90,9 @@ class Outcome:
 
     @cached_property
     def logit(self) -> np.ndarray:
-        """Their logits, those of 0 and 1 bounded by the resolution of the predictions' dtype."""
+        """Their logits, those of 0 and 1 infinite."""
         z = self.problem.logits
-        return (log_probabilities(self.problem.features) if z is None else z)[:, 0]
+        return logits_of(self.prediction) if z is None else z[:, 0]
 
     @cached_property
     def happened(self) -> np.ndarray:
@@ -104,6 +103,23 @@ class Outcome:
     def weight(self) -> np.ndarray:
         """Sample weights."""
         return self.problem.weight
+
+
+def logits_of(p: np.ndarray) -> np.ndarray:
+    """The logits of single probabilities, those of 0 and 1 infinite."""
+    with np.errstate(divide="ignore"):
+        return np.log(p) - np.log(1 - p)
+
+
+def bounded_logits(z: np.ndarray, others: np.ndarray | None = None) -> np.ndarray:
+    """Logits of which those of 0 and 1 are the outermost of the others: no constant decides them.
+
+    ``others`` are those of the samples, for logits of other places.
+    """
+    others = z if others is None else others
+    inner = others[np.isfinite(others)]
+    low, high = (inner.min(), inner.max()) if len(inner) else (-1.0, 1.0)
+    return np.where(np.isfinite(z), z, np.where(z > 0, high, low))
 
 
 def outcome_of(sample: Sample) -> Outcome:

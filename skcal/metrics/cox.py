@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,6 +30,8 @@ class CoxRecalibration(ShownRounded):
         a and b; 0 and 1 are calibrated. b < 1: predictions too extreme. With b free, a is not what
         :func:`~skcal.metrics.calibration_intercept` gives; that is ``intercept_in_the_large``.
         From fewer than five events or non-events both, their standard errors and intervals are NaN.
+        Predictions of exactly 0 or 1 do not count: with an outcome against one there is no slope of
+        all, and these are those of the others.
     intercept_standard_error, slope_standard_error : float
         The standard errors by the Fisher information; samples count with their weights. Of groups
         those of the sandwich, never below.
@@ -36,12 +39,15 @@ class CoxRecalibration(ShownRounded):
         a with b = 1 fixed; below 0: predictions too high on the whole.
     log_likelihood : dict
         The log-likelihood of the fits "intercept and slope", "intercept" (b = 1) and "calibrated"
-        (a = 0, b = 1).
+        (a = 0, b = 1). The last two are -infinity if an outcome is against a prediction of exactly
+        0 or 1.
     intercept_interval, slope_interval, intercept_in_the_large_interval : ConfidenceInterval
         (low, high): the values that the likelihood ratio test does not reject; of groups those of
         Student's distribution.
     confidence_level : float
     notion : {"binary", "confidence"}
+    slope_note : str
+        Why the slope of all predictions is undefined, or why there is none; else empty.
     """
 
     intercept: float
@@ -56,6 +62,7 @@ class CoxRecalibration(ShownRounded):
     intercept_in_the_large_interval: ConfidenceInterval
     confidence_level: float
     notion: str
+    slope_note: str
 
     def sentence(self) -> str:
         """Return slope and intercept with their intervals, in words."""
@@ -65,8 +72,11 @@ class CoxRecalibration(ShownRounded):
         large = f"intercept at slope 1 {large} ({least} to {most})"
         level = percent(self.confidence_level)
         if math.isnan(self.slope):
-            return f"{large}; {level} interval; fewer than five events or non-events: no slope"
-        return f"calibration slope {slope} ({low} to {high}); {large}; {level} intervals"
+            return f"{large}; {level} interval; {self.slope_note}"
+        slope = f"{slope} ({low} to {high})"
+        if self.slope_note:
+            slope = f"{self.slope_note}; {slope} of the other predictions"
+        return f"calibration slope {slope}; {large}; {level} intervals"
 
 
 @validate_params(CONFIDENCE_LEVEL)
@@ -117,7 +127,8 @@ def cox_recalibration(
     ------
     ValueError
         If the input is not valid, only one outcome occurs or all predictions are equal. Also if a
-        threshold separates the outcomes, because then no finite slope is the most likely.
+        threshold separates the outcomes, because then no finite slope is the most likely, and if
+        :func:`calibration_intercept` raises it.
 
     See Also
     --------
@@ -125,8 +136,10 @@ def cox_recalibration(
 
     Notes
     -----
-    Probabilities below 2⁻⁵² ≈ 2.2e-16 count as that floor (logit ±36.04), and can dominate the
-    slope. Logits have no floor.
+    Predictions of exactly 0 and 1 have no finite logit, and say nothing of a finite slope: it is
+    that of the others. If an outcome is against one of them, the slope of all is undefined, and
+    there is a warning. At slope 1 they expect no event, or nothing but events, whatever the
+    intercept, and the others make up for outcomes against them.
 
     The intervals are those of the profile likelihood, as R's ``confint`` gives them for a logistic
     regression. They may be asymmetric, as is right for few events. An end is infinite if the
@@ -160,12 +173,23 @@ def cox_recalibration(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
     result = recalibration_of(sample, confidence_level)
-    _warn_if_few(LogisticLine(outcome_of(sample)))
+    LogisticLine.finite(result.intercept_in_the_large)
+    _check_slope(LogisticLine(outcome_of(sample)))
     return result
 
 
-def _warn_if_few(line: LogisticLine) -> None:
+def _check_slope(line: LogisticLine) -> None:
+    """Raise without a slope; warn of few events, and of outcomes against exactly 0 or 1."""
+    if line.events >= FEWEST_EVENTS or line.n_certain:
+        line.check_overlap()
     warn_if_few_events(line.events, FEWEST_EVENTS, "a slope, which is NaN", "Use more samples.")
+    if line.n_against and line.events >= FEWEST_EVENTS:
+        warnings.warn(
+            f"The calibration slope of all predictions is {line.slope_note}. That of the others is "
+            "returned. If predictions were rounded, calibration_report takes their step as "
+            "resolution=.",
+            stacklevel=3,
+        )
 
 
 def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibration:
@@ -174,7 +198,7 @@ def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibratio
     line, shift = LogisticLine(data), LogisticLine(data, slope=1)
     both = LogisticFit(np.full(2, np.nan), np.full((2, 2), np.nan), np.nan)
     intercept = slope = ConfidenceInterval(np.nan, np.nan)
-    if line.events >= FEWEST_EVENTS:
+    if line.events >= FEWEST_EVENTS and not (line.n_certain and line.why_no_slope):
         line.check_overlap()
         both = line.fit()
         intercept, slope = line.intervals(both, confidence_level)
@@ -190,14 +214,15 @@ def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibratio
         intercept_in_the_large_standard_error=error_in_the_large,
         log_likelihood={
             "intercept and slope": both.log_likelihood,
-            "intercept": large.log_likelihood,
-            "calibrated": shift.log_likelihood([0.0]),
+            "intercept": -np.inf if shift.n_against else large.log_likelihood,
+            "calibrated": -np.inf if shift.n_against else shift.log_likelihood([0.0]),
         },
         intercept_interval=intercept,
         slope_interval=slope,
         intercept_in_the_large_interval=in_the_large,
         confidence_level=confidence_level,
         notion=sample.notion,
+        slope_note=line.slope_note,
     )
 
 
@@ -234,12 +259,12 @@ def calibration_intercept(
     -------
     intercept : float
         The intercept in log-odds. 0: no bias on the whole; below 0: predictions are too high.
-        Probabilities below 2⁻⁵² count as that floor (logit ±36.04).
 
     Raises
     ------
     ValueError
-        If the input is not valid or only one outcome occurs.
+        If the input is not valid or only one outcome occurs, or predictions between 0 and 1 cannot
+        make up for outcomes against those of exactly 0 or 1.
 
     See Also
     --------
@@ -261,7 +286,7 @@ def calibration_intercept(
     -1.0986
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    return float(LogisticLine(outcome_of(sample), slope=1).most_likely()[0])
+    return LogisticLine.finite(LogisticLine(outcome_of(sample), slope=1).most_likely()[0])
 
 
 def calibration_slope(
@@ -297,8 +322,8 @@ def calibration_slope(
     -------
     slope : float
         1 is calibrated; below 1: predictions are overconfident. NaN, with a warning, from fewer
-        than five events or non-events. Probabilities below 2⁻⁵² count as that floor (logit ±36.04),
-        and can dominate.
+        than five events or non-events. It is that of predictions between 0 and 1; there is a
+        warning where outcomes are against those of exactly 0 or 1, since that of all is undefined.
 
     Raises
     ------
@@ -326,8 +351,7 @@ def calibration_slope(
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     line = LogisticLine(outcome_of(sample))
-    _warn_if_few(line)
+    _check_slope(line)
     if line.events < FEWEST_EVENTS:
         return np.nan
-    line.check_overlap()
     return float(line.most_likely()[1])

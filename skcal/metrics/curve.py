@@ -15,7 +15,13 @@ from sklearn.base import BaseEstimator, clone
 from skcal._show import ShownColumns, percent
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.base import Outcome, check_both, outcome_of, read_increasing
+from skcal.metrics.base import (
+    Outcome,
+    bounded_logits,
+    check_both,
+    outcome_of,
+    read_increasing,
+)
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.smoothers import CURVES, isotonic_curve, isotonic_limits, make_points, point_gaps
 from skcal.notions import Notion
@@ -272,6 +278,7 @@ def integrated_calibration_index(
     estimator : classifier or {"splines", "loess", "isotonic"}, default="splines"
         The smoother: a classifier of the outcome given logit(p) as its one feature, or a method
         of :func:`flexible_calibration_curve`, which groups more than 1,000 distinct predictions.
+        Predictions of exactly 0 and 1 have the outermost logits of the others.
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -327,17 +334,18 @@ def integrated_calibration_index(
         points = make_points(data.prediction, outcome, weight)
         gap, weight = np.abs(point_gaps(estimator, points)), points.mass
     else:
-        gap = _fitted_gap(estimator, data.logit, outcome, weight, sample_weight is not None)
+        z = bounded_logits(data.logit), expit(data.logit)
+        gap = _fitted_gap(estimator, *z, outcome, weight, sample_weight is not None)
     if quantile is None:
         return float(weight @ gap / weight.sum())
     return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))
 
 
-def _fitted_gap(estimator, logit, outcome, weight, weighted):
+def _fitted_gap(estimator, logit, prediction, outcome, weight, weighted):
     """Distance of a classifier's curve from each prediction."""
     smoother, X = clone(estimator), logit[:, None]
     step = smoother.steps[-1][0] + "__" if hasattr(smoother, "steps") else ""
     weights = {f"{step}sample_weight": weight}
     with config_context(enable_metadata_routing=False):
         smoother.fit(X, outcome.astype(np.int64), **(weights if weighted else {}))
-    return np.abs(smoother.predict_proba(X)[:, 1] - expit(logit))
+    return np.abs(smoother.predict_proba(X)[:, 1] - prediction)

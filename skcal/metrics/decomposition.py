@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -92,7 +93,8 @@ def score_decomposition(
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
     score : {"brier", "log-loss"}, default="brier"
         "log-loss" is in nats; as scikit-learn's, it takes probabilities below the resolution of
-        their dtype (2.2e-16 in float64) for that resolution; logits have no such bound.
+        their dtype (2.2e-16 in float64) for that resolution; logits have no such bound. If an
+        outcome had the probability 0 the log loss is infinite, and there is a warning.
     notion : str or callable, default="auto"
         The kind of calibration; "auto" is "binary" for one and two columns and "confidence" for
         more. "classwise" decomposes the sum over classes of the scores of one class against the
@@ -159,7 +161,25 @@ default="isotonic"
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
     rule = None if strategy == "isotonic" else BinRule(n_bins, strategy, min_samples)
+    if score == "log-loss":
+        _warn_of_floor(sample)
     return parts_of(sample, score, rule)
+
+
+def _warn_of_floor(sample: Sample) -> None:
+    """Warn where a log loss is infinite, so that the number rests on the floor of probabilities."""
+    for problem in sample.problems():
+        x, happened = problem.features, observed_draw(problem)[0]
+        columns = np.hstack([1 - x, x]) if x.shape[1] == 1 else x
+        n = int(np.count_nonzero(of_outcomes((columns == 0) * 1.0, happened)))
+        if n and problem.logits is None:
+            many, floor = f"{n:,} outcome{'s' * (n > 1)}", np.finfo(x.dtype).eps
+            warnings.warn(
+                f"The log loss is infinite: {many} had a predicted probability of 0. The numbers "
+                f"returned replace 0 by {floor:.0g}, which decides them.",
+                stacklevel=3,
+            )
+            return
 
 
 def parts_of(sample: Sample, score: str, rule: BinRule | None = None) -> ScoreDecomposition:

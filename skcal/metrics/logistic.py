@@ -15,6 +15,7 @@ from scipy.stats import chi2
 from skcal._groups import no_smaller
 from skcal._validation import InputError
 from skcal.metrics.base import Outcome, check_both
+from skcal.metrics.limits import FEWEST_EVENTS
 from skcal.model_selection.estimator import ConfidenceInterval
 
 _ITERATIONS, _HALVINGS = 100, 30
@@ -22,6 +23,7 @@ _TOLERANCE = 1e-13  # of the gradient of the mean loss
 _ROUNDING = 1e-13  # of the mean loss
 _RIDGE = 1e-9
 _STEPS = 60
+_FAR = 1000.0  # a logit whose chance is 0 or 1 to the last digit
 _CERTAIN = 8.0  # a logit beyond which a chance hardly tells
 
 
@@ -159,15 +161,27 @@ class LogisticLine:
         Both outcomes occur; else an error is raised.
     slope : 1 or None, default=None
         None: it is free.
+
+    Attributes
+    ----------
+    n_certain, n_against : int
+        Predictions of exactly 0 or 1, and how many outcomes are against them. They say nothing of a
+        finite slope, which is that of the others; at slope 1 they are as far off as infinity is.
     """
 
     def __init__(self, data: Outcome, slope: int | None = None):
         check_both(data.happened)
-        self.outcome, self.weight, self.groups = data.happened, data.weight, data.problem.groups
-        ones, self.offset = np.ones_like(data.logit), np.zeros(1)
-        self.design = np.column_stack([ones, data.logit])
+        certain = ~np.isfinite(data.logit)
+        against = certain & (data.happened != data.prediction)
+        self.n_certain, self.n_against = int(certain.sum()), int(against.sum())
+        kept = slice(None) if slope or not self.n_certain else ~certain
+        self.outcome, self.weight = data.happened[kept], data.weight[kept]
+        self.groups, self.certain = data.problem.groups.take(kept), certain[kept]
+        z, self.offset = data.logit[kept], np.zeros(1)
+        self.design = np.column_stack([np.ones(len(z)), z])
         if slope is not None:
-            self.offset, self.design = data.logit, ones[:, None]
+            far = _FAR + np.abs(z[~certain]).max(initial=0)  # where chances are 0 and 1
+            self.offset, self.design = np.clip(z, -far, far), self.design[:, :1]
         hits = self.weight * self.outcome
         offset = self.offset[:, None]
         self.likelihood = LogisticLikelihood(self.design, hits, self.weight, offset=offset)
@@ -178,24 +192,59 @@ class LogisticLine:
 
         A sample with a weight counts as repeated rows unless the weights made groups of it.
         """
+        if not len(self.weight):
+            return 0.0
         rows = np.maximum(self.weight, 1) if self.groups.independent else np.ones(len(self.weight))
         fewer = min(rows[self.outcome > 0].sum(), rows[self.outcome < 1].sum())
         return float(fewer / self.groups.design_effect(self.weight))
 
-    def check_overlap(self) -> None:
-        """Raise unless the predictions of the two outcomes overlap, without which b is infinite.
+    @cached_property
+    def why_no_slope(self) -> str:
+        """Why no finite slope is the most likely; empty where one is.
 
         A share of both outcomes counts on both sides: its likelihood falls wherever b goes.
         """
-        logit = self.design[:, 1]
+        logit, beside = self.design[:, 1], " between 0 and 1" * bool(self.n_certain)
+        if not len(logit):
+            return "All predictions of y_proba are 0 or 1, so they have no slope."
         if logit.min() == logit.max():
-            raise ValueError("All predictions of y_proba are equal, so they have no slope.")
+            return f"All predictions of y_proba{beside} are equal, so they have no slope."
         below, above = logit[self.outcome < 1], logit[self.outcome > 0]
-        if below.max() <= above.min() or above.max() <= below.min():
-            raise ValueError(
-                "A threshold on y_proba separates the outcomes, so that no finite slope is the "
-                "most likely. More samples are needed."
+        ends = below.min(initial=np.inf), above.min(initial=np.inf)
+        if below.max(initial=-np.inf) <= ends[1] or above.max(initial=-np.inf) <= ends[0]:
+            return (
+                f"A threshold on predictions of y_proba{beside} separates the outcomes, so that no "
+                "finite slope is the most likely. More samples are needed."
             )
+        return ""
+
+    @property
+    def slope_note(self) -> str:
+        """Why the slope of all predictions is undefined, or why there is none; else empty."""
+        if self.n_against:
+            many = "s" * (self.n_against > 1)
+            return (
+                f"undefined: {self.n_against:,} outcome{many} against predictions of exactly 0 or 1"
+            )
+        if self.events < FEWEST_EVENTS:
+            return "fewer than five events or non-events: no slope"
+        return self.why_no_slope.rstrip(".") if self.n_certain else ""
+
+    def check_overlap(self) -> None:
+        """Raise unless the predictions of the two outcomes overlap, without which b is infinite."""
+        if self.why_no_slope:
+            raise ValueError(self.why_no_slope)
+
+    @staticmethod
+    def finite(intercept: float) -> float:
+        """The intercept at slope 1; raise where there is none."""
+        if not np.isfinite(intercept):
+            raise ValueError(
+                "Predictions of y_proba between 0 and 1 cannot make up for outcomes against those "
+                "of exactly 0 or 1, so that no finite intercept is the most likely. Pass "
+                "predict_proba output."
+            )
+        return float(intercept)
 
     def log_likelihood(self, coefficients) -> float:
         """Log-likelihood of the coefficients."""
@@ -212,7 +261,15 @@ class LogisticLine:
 
         Newton's method would not do: the likelihood is flat where p is 0 or 1.
         """
-        centre = log_odds(self.weight @ self.outcome / self.weight.sum())
+        free, weight = ~self.certain, self.weight
+        excess = weight[self.certain] @ (self.outcome - (self.offset > 0))[self.certain]
+        missing = weight[free] @ self.outcome[free] + excess
+        if self.n_certain and not 0 < missing < weight[free].sum():  # which others cannot expect
+            return np.inf if missing > 0 else -np.inf if missing < 0 or free.any() else np.nan
+        if not free.any():
+            return np.nan
+        rate = missing / weight[free].sum()
+        centre = log_odds(rate)
         if not np.isfinite(centre):
             reason = "leaves one of two outcomes no weight beside rounding."
             raise InputError("sample_weight", reason, "Lower the largest weight.")
@@ -224,6 +281,8 @@ class LogisticLine:
     def fit(self) -> LogisticFit:
         """Maximum likelihood, with the Fisher information or, of groups, their sandwich."""
         coefficients = self.most_likely()
+        if not np.isfinite(coefficients).all():
+            return LogisticFit(coefficients, np.full((1, 1), np.nan), np.abs(coefficients[0]))
         value, _, information = self.likelihood.at(coefficients)
         if len(coefficients) == 1:
             with np.errstate(divide="ignore"):  # of certain predictions alone
@@ -258,11 +317,13 @@ class LogisticLine:
         skewed as the likelihood is, where events are few.
         """
         best, errors = fit.coefficients, fit.standard_errors
-        if not self.groups.independent:
+        low: Any
+        high: Any
+        if not np.isfinite(errors).all():
+            low, high = np.full((2, len(best)), [[-np.inf], [np.inf]])
+        elif not self.groups.independent:
             half = self.groups.quantile((1 - confidence_level) / 2, self.weight) * errors
             low, high = best - half, best + half
-        elif not np.isfinite(errors).all():
-            low, high = np.full((2, len(best)), [[-np.inf], [np.inf]])
         else:
             rows, z = np.eye(len(best)), np.full(len(best), np.sqrt(chi2.ppf(confidence_level, 1)))
             low, high = (  # one after the other, which halves the memory

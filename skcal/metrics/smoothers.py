@@ -12,10 +12,9 @@ from scipy.stats import t as student
 from sklearn.isotonic import isotonic_regression
 
 from skcal._groups import INDEPENDENT, Groups
-from skcal.metrics.base import Outcome
+from skcal.metrics.base import Outcome, bounded_logits, logits_of
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.logistic import LogisticLikelihood
-from skcal.recalibration.features import log_probabilities
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
@@ -99,10 +98,13 @@ class Curve(NamedTuple):
 def spline_curve(points: Points, grid, level: float | None = None, data: Any = None) -> Curve:
     """Logistic regression on natural cubic splines of the logit, straight beyond the outer knots.
 
+    Predictions of exactly 0 and 1 stand at the outermost others.
+
     Limits are those of the profile likelihood: where no events happened, normal ones of the linear
     predictor would tell nothing.
     """
-    logit = log_probabilities(points.prediction[:, None])[:, 0]
+    given = logits_of(points.prediction)
+    logit = bounded_logits(given)
     scale = points.scale
     mass, hits = points.mass * scale, points.hits * scale
     knots = _knots(logit, mass, points.events)
@@ -112,7 +114,7 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
     design -= middle
     rows = design
     if grid is not points.prediction:
-        rows = _natural_splines(log_probabilities(grid[:, None])[:, 0], knots) - middle
+        rows = _natural_splines(bounded_logits(logits_of(grid), given), knots) - middle
     penalty = np.full(design.shape[1], _RIDGE * mass.sum())
     penalty[0] = 0
     likelihood = LogisticLikelihood(design, hits, mass, penalty)

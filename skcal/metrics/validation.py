@@ -20,6 +20,7 @@ from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.curve_distances import CURVE_DISTANCES, CurveDistances
 from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
+from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.smoothers import CURVES
 from skcal.sample import Sample, read_sample, refuse_groups
 
@@ -105,6 +106,9 @@ class ValidationMeasures:
     n_samples, n_events : int
         The predictions, and those of them with the positive outcome; with weights the events that
         so many samples of the population would have.
+    slope_note : str
+        Why the slope of all predictions is undefined, and ``slope`` that of those between 0 and 1,
+        or why there is none; else empty.
     """
 
     prevalence: Measure
@@ -123,6 +127,7 @@ class ValidationMeasures:
     confidence_level: float
     n_samples: int
     n_events: int
+    slope_note: str
 
     @property
     def measures(self) -> dict[str, Measure]:
@@ -176,19 +181,24 @@ class ValidationMeasures:
 
     def _notes(self) -> list[str]:
         """Notes for the reader: that events are few, that distances are noisy."""
-        if math.isnan(self.slope.estimate):
+        notes = []
+        if self.slope_note.startswith("undefined"):
+            notes = [f"The calibration slope of all is {self.slope_note}. That of others is shown."]
+        if math.isnan(self.c_statistic.estimate):
             return [
+                *notes,
                 f"{self.n_events:,} events in {self.n_samples:,} samples are too few for a slope, "
                 "a C-statistic, and intervals of the curve and the Brier score: at least "
                 f"{FEWEST_EVENTS} events and as many samples without one are needed, and those of "
-                "dependent samples count less. Collect more samples."
+                "dependent samples count less. Collect more samples.",
             ]
         few, what = min(
             (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
         )
         if few >= _FEW:
-            return [_NOTE]
+            return [*notes, _NOTE]
         return [
+            *notes,
             f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. The "
             "intervals say how much these samples show.",
             _NOTE,
@@ -354,19 +364,25 @@ def validation_measures(
 
 
 def validation_of(
-    sample: Sample, method: str, confidence_level: float, n_resamples, random_state
+    sample: Sample,
+    method: str,
+    confidence_level: float,
+    n_resamples,
+    random_state,
+    inner: Sample | None = None,
 ) -> ValidationMeasures:
-    """The measures of predictions of one outcome."""
+    """The measures of predictions of one outcome; intercept and slope may be of ``inner`` ones."""
     if sample.groups.of_shares:
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(sample.groups, "validation_measures", remedy)
     weight = sample.weight / sample.weight.mean()
-    sample = sample._replace(weight=weight, groups=sample.groups.or_singles(weight))
-    data = outcome_of(sample)
+    changes = {"weight": weight, "groups": sample.groups.or_singles(weight)}
+    data = outcome_of(sample._replace(**changes))
     x, outcome, together = data.prediction, data.happened, data.problem.groups
     about = outcome, weight, together, confidence_level
-    cox = recalibration_of(sample, confidence_level)
-    few, unknown = math.isnan(cox.slope), Measure(np.nan, np.nan, np.nan)
+    cox = recalibration_of((inner or sample)._replace(**changes), confidence_level)
+    few = LogisticLine(data, slope=1).events < FEWEST_EVENTS
+    unknown = Measure(np.nan, np.nan, np.nan)
     limits = proportion_limits(outcome, weight, together, (1 - confidence_level) / 2)
     rate = Measure(float(np.average(outcome, weights=weight)), *limits)
     mean = float(np.average(x, weights=weight))
@@ -378,7 +394,7 @@ def validation_of(
         intercept_in_the_large=Measure(
             cox.intercept_in_the_large, *cox.intercept_in_the_large_interval
         ),
-        slope=unknown if few else Measure(cox.slope, *cox.slope_interval),
+        slope=Measure(cox.slope, *cox.slope_interval),
         **_distances(method, data, confidence_level, None if few else n_resamples, random_state),
         c_statistic=unknown if few else _c_statistic(x, *about),
         **_brier_measures(x, *about, few),
@@ -386,6 +402,7 @@ def validation_of(
         confidence_level=confidence_level,
         n_samples=len(x),
         n_events=round(float(rate.estimate * len(x))),
+        slope_note=cox.slope_note,
     )
 
 

@@ -181,7 +181,10 @@ def measure(
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
-    scores = [attempt(score[0], _decomposed, inner, *score) for score in _asked_scores(sample)]
+    scores = [  # the Brier score of predictions as they are
+        attempt(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
+        for score in _asked_scores(sample)
+    ]
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
     asked = Attempts(name, settings.verbose)  # short reports, too, say which metric failed
@@ -194,7 +197,7 @@ def measure(
     validation = curve = decision = at_prevalence = None
     if sample.notion.of_positive_class:
         n_curves = None if of_part else min(settings.n_resamples, _CURVES)
-        validation = attempt("validation", _validated, inner, settings, refuted, n_curves)
+        validation = attempt("validation", _validated, sample, inner, settings, refuted, n_curves)
         curve = attempt("calibration curve", _curve_display, name, sample, level)
         decision = attempt("decision curve", _decision_curve, sample, level)
         if decision is not None:
@@ -215,7 +218,7 @@ def measure(
         diagram=diagram,
         cautions=[
             *cautions(two_columns(sample.proba), sample.happened, findings),
-            *rounding(findings.test),
+            *rounding(findings.test, sample, validation),
             *asked.messages,
         ],
         warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
@@ -343,9 +346,9 @@ def _decomposed(sample, name, notion, score) -> Score:
 # Predictions of one outcome, and figures
 
 
-def _validated(sample, settings, refuted, n_curves) -> ValidationMeasures:
+def _validated(sample, inner, settings, refuted, n_curves) -> ValidationMeasures:
     level, seed = settings.confidence_level, settings.random_state
-    measures = validation_of(sample, "splines", level, n_curves, seed)
+    measures = validation_of(sample, "splines", level, n_curves, seed, inner)
     if refuted or n_curves is None or math.isnan(measures.ici.low):
         return measures
     distances = {name: getattr(measures, name)._replace(low=0.0) for name in CURVE_DISTANCES}

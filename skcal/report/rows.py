@@ -299,7 +299,10 @@ def _validation_rows(measures, settings) -> Iterator[Row]:
 
 
 def _validation_row(name, measures, meaning, settings) -> Row:
-    measure = getattr(measures.validation, name)
+    measure, note = getattr(measures.validation, name), measures.validation.slope_note
+    if name == "slope" and note:
+        of_others = "; this is the slope of the others" * math.isfinite(measure.estimate)
+        meaning = f"{note}{of_others}, {meaning}"
     value, low, high = (x if math.isfinite(x) else None for x in measure)
     if not math.isnan(measure.low):
         meaning += f"; {percent(settings['confidence_level'])} interval"

@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
@@ -316,10 +317,10 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
     return [*texts, *_extreme_predictions(rows, happened, rounded)]
 
 
-def rounding(test) -> list[str]:
-    """How the test treats predictions of 0 and 1 that were rounded."""
+def rounding(test, sample, validation) -> list[str]:
+    """How predictions of 0 and 1 are read that were rounded, or what they leave undefined."""
     if test is None or not test.n_rounded:
-        return []
+        return _undefined(test, sample, validation)
     n = test.n_rounded
     what, were = ("prediction", "was") if n == 1 else ("predictions", "were")
     return [
@@ -329,6 +330,19 @@ def rounding(test) -> list[str]:
         f"explain. Slopes and log losses replace 0 by {percent(test.resolution / 4)} and 100 % by "
         f"{percent(1 - test.resolution / 4)}."
     ]
+
+
+def _undefined(test, sample, validation) -> list[str]:
+    """What outcomes against predictions of exactly 0 or 1 leave undefined, and a likely step."""
+    if validation is None or not validation.slope_note.startswith("undefined"):
+        return []
+    text = f"Slope {validation.slope_note}. The slope of the others is "
+    text += "shown. O/E, Brier score and calibration error use all predictions as they are."
+    steps = None if test is None or test.resolution else likely_steps(sample.problems())
+    if steps:
+        text += f" All predictions are multiples of 1/{steps}. Pass resolution=1/{steps} if they "
+        text += "were rounded: 0 and 1 then mean within half a step."
+    return [text]
 
 
 def _few_samples(overview):

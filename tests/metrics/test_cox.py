@@ -17,7 +17,6 @@ from skcal.metrics import (
     cox_recalibration,
     integrated_calibration_index,
 )
-from skcal.recalibration.features import PROBABILITY_FLOOR
 
 EVERY = [calibration_intercept, calibration_slope, cox_recalibration, integrated_calibration_index]
 
@@ -192,23 +191,53 @@ def test_one_outcome_raises(function, outcome):
 @pytest.mark.parametrize("p", [[0, 0, 0], [0, 0, 1], [1, 1, 1], [0, 0.5, 1], [0, 1e-9, 1e-3]])
 @pytest.mark.parametrize("y", [[1, 1, 0], [0, 1, 0], [1, 0, 1]])
 @pytest.mark.parametrize("weight", [[1, 1, 1], [1, 1e-3, 1], [1, 1e3, 1]])
-def test_intercept_of_impossible_events_is_the_root_at_the_floor(p, y, weight):
-    clipped = np.clip(p, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
+def test_intercept_of_impossible_events_is_the_root_without_a_floor(p, y, weight):
+    """Predictions of 0 and 1 stay what they are at any intercept."""
+    p, y, weight = np.array(p, float), np.array(y), np.array(weight)
+    free = (p > 0) & (p < 1)
+    fixed = weight[~free] @ (y - p)[~free]
+    if fixed + weight[free] @ y[free] <= 0 or fixed + weight[free] @ (y[free] - 1) >= 0:
+        with pytest.raises(ValueError, match="no finite intercept"):
+            calibration_intercept(y, p, sample_weight=weight)
+        return
     a = calibration_intercept(y, p, sample_weight=weight)
-    score = np.array(weight) * (np.array(y) - expit(a + logit(clipped)))
-    assert abs(score.sum()) <= 1e-10 * sum(weight)
+    chance = p.copy()
+    chance[free] = expit(a + logit(p[free]))
+    assert abs(weight @ (y - chance)) <= 1e-9 * sum(weight)
 
 
-def test_slope_and_index_of_certain_predictions_are_finite(rng):
+def test_slope_beside_certain_predictions_is_that_of_the_others(rng):
     y, p = draw(200)
     p[:20] = np.repeat([0, 1], 10)  # half of these are wrong
     y[:20] = np.tile([0, 1], 10)
-    clipped = np.clip(p, PROBABILITY_FLOOR, 1 - PROBABILITY_FLOOR)
-    result = cox_recalibration(y, p)
-    assert np.isfinite(numbers(result)).all()
-    assert_allclose(result.slope, cox_recalibration(y, clipped).slope, rtol=1e-12)
-    assert 0 < result.slope < 0.2  # ten certain predictions that fail dominate
+    note = "undefined: 10 outcomes against predictions of exactly 0 or 1"
+    with pytest.warns(UserWarning, match=note):
+        result = cox_recalibration(y, p)
+    with pytest.warns(UserWarning, match=note):
+        assert calibration_slope(y, p) == result.slope
+    others = cox_recalibration(y[20:], p[20:])
+    assert_allclose([result.slope, result.intercept], [others.slope, others.intercept])
+    assert result.slope_interval == others.slope_interval
+    assert (result.slope_note, others.slope_note) == (note, "")
+    assert note in result.sentence()
+    assert result.log_likelihood["calibrated"] == -np.inf
+    assert np.isfinite(result.intercept_in_the_large)
     assert 0 < integrated_calibration_index(y, p) < 1
+
+
+@pytest.mark.filterwarnings("ignore:All predictions in y_proba are 0 or 1")
+def test_predictions_of_0_and_1_that_are_right_say_nothing_of_a_slope():
+    y, p = draw(200)
+    certain = np.r_[0.0, 1, 0, 1]
+    more = np.r_[y, 0, 1, 0, 1], np.r_[p, certain]
+    assert_allclose(numbers(cox_recalibration(*more)), numbers(cox_recalibration(y, p)))
+    assert_allclose(cox_test(*more).statistic, cox_test(y, p).statistic)
+    assert cox_test(np.r_[y, 1], np.r_[p, 0.0]).pvalue < 1e-300
+    for q, why in ((certain, "are 0 or 1, so"), (np.r_[certain, 0.5], "between 0 and 1 are equal")):
+        outcomes = np.tile(np.r_[0, 1, 0, 1, 1][: len(q)], 10)
+        outcomes[4::10] = 0
+        with pytest.raises(ValueError, match=why):
+            calibration_slope(outcomes, np.tile(q, 10))
 
 
 # The integrated calibration index
@@ -284,6 +313,7 @@ def test_ends_of_intervals_are_where_the_profile_likelihood_falls_by_half_a_quan
         assert_allclose(most - largest(y, p, weight, fixed), fall, rtol=1e-5)
 
 
+@pytest.mark.filterwarnings("ignore:The calibration slope of all predictions is undefined")
 def test_intervals_hold_their_estimates_also_at_predictions_of_0_and_1():
     y, p = draw(60, seed=3)
     y, p = np.append(y, [0, 1, 1, 0]), np.append(p, [0.0, 1.0, 0.0, 1.0])

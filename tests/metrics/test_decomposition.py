@@ -13,6 +13,8 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
 from skcal.metrics import score_decomposition, sharpness
 from skcal.notions import make_problems
 
+pytestmark = pytest.mark.filterwarnings("ignore:The log loss is infinite:UserWarning")
+
 SCALAR = ["binary", "confidence", "top-label", "classwise"]
 VECTOR = ["canonical", "top-2"]
 SCORES = ["brier", "log-loss"]
@@ -213,3 +215,13 @@ def test_sharpness_is_the_variance_of_each_column_summed(coarse, notion):
 def test_what_has_no_decomposition_raises(coarse, options, match):
     with pytest.raises(ValueError, match=match):
         score_decomposition(*coarse(), **options)
+
+
+@pytest.mark.parametrize("strategy", ["isotonic", "uniform"])
+def test_an_infinite_log_loss_is_said(strategy):
+    options = {"score": "log-loss", "strategy": strategy}
+    said = "infinite: 1 outcome had a predicted probability of 0. .* replace 0 by 2e-16"
+    with pytest.warns(UserWarning, match=said):
+        parts = score_decomposition([0, 1, 1, 0], [0.0, 0.0, 0.5, 0.5], **options)
+    assert parts.score > 9
+    score_decomposition([0, 0, 1, 0], [0.0, 0.0, 0.5, 0.5], **options)

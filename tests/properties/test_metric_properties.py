@@ -176,7 +176,11 @@ def of(name):
 
 CASES = [(name, notion) for name, facts in FACTS.items() for notion in facts.notions]
 REFUSED = sorted({(name, notion) for name in FACTS for notion in NOTIONS} - {*CASES})
-pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The calibration slope of all predictions:UserWarning"),
+    pytest.mark.filterwarnings("ignore:The log loss is infinite:UserWarning"),
+]
 every_metric = pytest.mark.parametrize("name", FACTS)
 
 
