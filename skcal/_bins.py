@@ -34,15 +34,15 @@ class Intervals:
         return ((self.edges[:-1] + self.edges[1:]) / 2)[:, None]
 
     @cached_property
-    def _of_dtype(self) -> dict[np.dtype, tuple[np.ndarray, bool]]:
-        """By dtype of the values what :func:`_edges_in` returns."""
+    def _of_dtype(self) -> dict[str, tuple[np.ndarray, bool]]:
+        """By the name of a dtype what :func:`_edges_in` returns; skops stores keys of text."""
         return {}
 
     def assign(self, X: np.ndarray) -> np.ndarray:
         """Return the bin of each row of X (n, 1)."""
-        known = self._of_dtype.get(X.dtype)
+        known = self._of_dtype.get(X.dtype.str)
         if known is None:
-            known = self._of_dtype[X.dtype] = _edges_in(self.edges, X.dtype)
+            known = self._of_dtype[X.dtype.str] = _edges_in(self.edges, X.dtype)
         return _places(*known, X[:, 0])
 
 

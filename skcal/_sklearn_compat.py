@@ -180,6 +180,7 @@ __all__ = [
     "_check_method_params",
     "_euclidean_distances",
     "_fit_context",
+    "_get_threadlocal_config",
     "_get_threadpool_controller",
     "_num_samples",
     "_safe_indexing",

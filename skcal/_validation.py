@@ -298,14 +298,14 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
     if read_before:
         return predictions
     with naming(name):
-        predictions = decoded(predictions)
+        passed, predictions = predictions, decoded(predictions)
         proba = predictions if hasattr(predictions, "ndim") else np.asarray(predictions)
         refuse_no_numbers(proba, name)
         if proba.ndim not in (1, 2):
             refuse_list_of_labels(predictions, name)
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
-            remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(proba, name)}"
+            remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(passed, proba, name)}"
             raise InputError(name, reason, remedy)
         half = _kind_of_half(proba) is not None
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
@@ -328,24 +328,32 @@ def refuse_list_of_labels(predictions, name: str, y_name: str | None = None) -> 
             f"is a list of {len(predictions)} arrays of two columns, as predict_proba returns of "
             "several labels.",
             f"Pass notion='multi-label' and {y_name} of shape (n_samples, {len(predictions)}) of 0 "
-            f"and 1, or one label at a time: {y_name}[:, k] and {name}[k][:, 1]. If "
-            f"each array is one text of several words, pass numpy.concatenate({name}) and the labels alike.",
+            f"and 1, or one label at a time: {y_name}[:, k] and {name}[k][:, 1]. If each array is "
+            f"one text of several words, pass numpy.concatenate({name}) and the labels alike.",
             kind="multi-label",
         )
 
 
-def _to_reshape(proba, name: str) -> str:
-    """How predictions for the words of texts or the pixels of images become rows."""
+def _to_reshape(passed, proba, name: str) -> str:
+    """How predictions for the words of texts or the pixels of images become rows.
+
+    ``passed`` is what the user has, whose own methods the advice names.
+    """
     if proba.ndim < 3:
         return ""
     array = np.asarray(decoded(proba), dtype=np.float64)
     last = np.allclose(array.sum(axis=-1), 1)
     first = not last and (array.ndim > 3 or np.allclose(array.sum(axis=1), 1))
-    axis, rows = ("axis 1", f"numpy.moveaxis({name}, 1, -1)") if first else ("the last axis", name)
+    has_methods = hasattr(passed, "reshape") and hasattr(passed, "ravel")
+    whole, labels = (name, "ravel()") if has_methods else (f"numpy.asarray({name})", "numpy.ravel")
+    axis, rows = "the last axis", whole
+    if first:  # numpy's function does not take tensors of torch
+        rows = f"numpy.moveaxis({whole}, 1, -1)"
+        axis, rows = "axis 1", f"{name}.movedim(1, -1)" if hasattr(passed, "movedim") else rows
     n_classes = proba.shape[1 if first else -1]
     return (
         f" If the classes are {axis}, pass {rows}.reshape(-1, {n_classes}), and the labels by "
-        "ravel(). What belongs to one text or image depends on each other: pass groups= where it "
+        f"{labels}. What belongs to one text or image depends on each other: pass groups= where it "
         "is an option."
     )
 

@@ -17,6 +17,7 @@ from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import used_with
 
 __all__ = ["CalibrationDataset", "TrueError", "make_dirichlet", "make_distorted", "make_tempered"]
 
@@ -83,6 +84,7 @@ class CalibrationDataset:
         return None if self.find_total_variation is None else self.find_total_variation()
 
 
+@used_with(noise={"model": ("M2",)})
 @validate_params(
     {
         **_OPTIONS,

@@ -270,6 +270,19 @@ def _read_only(value: Any) -> Any:
     return value
 
 
+class HoldsNotion:
+    """What has a notion as attribute, which stays one where it was stored as text, as by skops."""
+
+    _notion_name: ClassVar[str] = "notion_"
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        stored = state.get(self._notion_name)
+        if type(stored) is str:
+            columns = np.empty((0, 2 if stored == "binary" else 10_000))
+            state = {**state, self._notion_name: resolve_notion(stored, columns)}
+        getattr(super(), "__setstate__", self.__dict__.update)(state)
+
+
 def read_sample(
     y_true,
     y_proba=None,

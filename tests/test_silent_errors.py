@@ -164,7 +164,7 @@ def test_a_label_that_is_none_of_those_given_may_mark_ignored_samples():
     assert found == expected_calibration_error(CLASS, THREE)
 
 
-@pytest.mark.parametrize("kind", ["numpy", "torch"])
+@pytest.mark.parametrize("kind", ["numpy", "torch", "list", "array_api_strict"])
 def test_predictions_for_pixels_and_words_are_told_how_to_be_rows(kind):
     images = THREE.reshape(2, 10, 10, 3)
     cases = {
@@ -178,11 +178,19 @@ def test_predictions_for_pixels_and_words_are_told_how_to_be_rows(kind):
         if kind == "torch":
             torch = pytest.importorskip("torch")
             y_proba, y_true = torch.asarray(proba.copy()), torch.asarray(y.copy())
+        if kind == "list":
+            y_proba, y_true = proba.tolist(), y.tolist()
+        if kind == "array_api_strict":
+            strict = pytest.importorskip("array_api_strict")
+            y_proba, y_true = strict.asarray(proba.copy()), strict.asarray(y.copy())
         with pytest.raises(InputError, match=rf"^y_proba has {y.ndim + 1} dimensions") as caught:
             expected_calibration_error(y_true, y_proba)
-        remedy = re.search(r"pass (.*?), and the labels by ravel\(\)", str(caught.value))[1]
-        rows = eval(remedy, {"numpy": np, "y_proba": y_proba})
-        assert expected_calibration_error(y_true.ravel(), rows) == expected
+        remedy = re.search(
+            r"pass (.*?), and the labels by (ravel\(\)|numpy.ravel)\.", str(caught.value)
+        )
+        rows = eval(remedy[1], {"numpy": np, "y_proba": y_proba})
+        flat = y_true.ravel() if remedy[2] == "ravel()" else np.ravel(y_true)
+        assert expected_calibration_error(flat, rows) == expected
         with pytest.raises(InputError, match=r"Pass y_true\.ravel\(\)"):
             expected_calibration_error(y_true, rows)
 

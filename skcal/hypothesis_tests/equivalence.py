@@ -13,6 +13,7 @@ from scipy.stats import foldnorm, norm
 
 from skcal._show import ShownRounded, beside_limit, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import used_with
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
@@ -131,6 +132,7 @@ class EquivalenceTestResult(ShownRounded):
         return "\n".join(lines)
 
 
+@used_with(n_bins={"error": ("ece", "rms")})
 @validate_params(
     {
         "limit": [Interval(Real, 0, 1, closed="neither")],

@@ -15,6 +15,7 @@ from sklearn.utils import check_random_state
 
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import is_named, used_with
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
@@ -33,6 +34,7 @@ _EVENTS = 5  # effective ones that a location and one more need
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rounding
 
 
+@used_with(n_resamples={"method": ("monte-carlo",)}, bandwidth={"kernel": is_named})
 @validate_params(
     {
         "method": [StrOptions({"monte-carlo", "hotelling", "chi2"})],

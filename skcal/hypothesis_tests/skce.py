@@ -17,7 +17,8 @@ from sklearn.utils import check_random_state
 
 from skcal._cholesky import pivoted_cholesky
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import row_blocks
+from skcal._unused import is_named, used_with
+from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, monte_carlo_of, nonempty
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
@@ -42,6 +43,14 @@ _SUMS_BYTES = 2**19  # of sums that stay in the processor's cache while samples 
 _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
 
+@used_with(
+    bandwidth={"kernel": is_named},
+    estimator={"method": ("monte-carlo", "distribution-free")},
+    variance={"method": ("block",)},
+    kernel_bound={"method": ("distribution-free",)},
+    n_resamples={"method": ("monte-carlo", "asymptotic", "spectral")},
+    n_jobs={"method": ("monte-carlo",)},
+)
 @validate_params(
     {
         "method": [
@@ -194,7 +203,8 @@ default="monte-carlo"
     >>> skce_test(data.labels, data.proba, notion="canonical", random_state=0).pvalue
     0.001
     """
-    _refuse_unused(method, estimator, block_size)
+    if block_size is not None and "block" not in (method, estimator):
+        raise InputError("block_size", f"is not used by method={method!r}.", "Use 'block'.")
     sampled = method == "monte-carlo"
     if sampled and (class_kernel is not None or estimator == "block"):
         raise ValueError(
@@ -234,16 +244,6 @@ default="monte-carlo"
         test = _bootstrap if method == "asymptotic" else _spectral
         result = test(problem, root, width, n_resamples, rng)
     return replace(result, notion=str(sample.notion))
-
-
-def _refuse_unused(method, estimator, block_size):
-    if block_size is not None and "block" not in (method, estimator):
-        raise ValueError(f"block_size={block_size} is not used by method={method!r}. Use 'block'.")
-    if estimator != "unbiased" and method not in ("monte-carlo", "distribution-free"):
-        raise ValueError(
-            f"estimator={estimator!r} is not used by method={method!r}, which has its own. The "
-            "linear and the block estimator are method='block'."
-        )
 
 
 def _bound(problem, class_kernel, kernel, kernel_bound):

@@ -16,7 +16,7 @@ from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, naming
 from skcal.metrics.bin_table import tabulate
 from skcal.metrics.binned import (
     ERROR_OPTIONS,
-    MIN_BIN_SAMPLES,
+    LEAST_SAMPLES,
     expected_error,
     largest_error,
     resolve_distance,
@@ -24,13 +24,13 @@ from skcal.metrics.binned import (
 from skcal.metrics.bins import BinTable, given_edges, moments_together
 from skcal.metrics.chunks import Chunk, Columns, array_chunks, dask_chunks, is_dask
 from skcal.metrics.decomposition import SCORES, prediction_variance, scaled_parts, sum_of_parts
-from skcal.sample import error_of_shares, is_of_labels
+from skcal.sample import HoldsNotion, error_of_shares, is_of_labels
 
 _SEEN = "classes_", "notion_", "edges_", "n_samples_seen_"
 _FAN_IN = 8  # states of dask chunks that one task merges
 
 
-class CalibrationAccumulator(BaseEstimator):
+class CalibrationAccumulator(HoldsNotion, BaseEstimator):
     """Binned calibration errors and scores, accumulated chunk by chunk.
 
     The accumulator holds sums over bins, so its size does not depend on the number of samples. It
@@ -285,20 +285,20 @@ class CalibrationAccumulator(BaseEstimator):
             raise error_of_shares("debias='labels'", "Use debias=True.")
         return expected_error(moments, norm, debias, distance, average, root)
 
-    @validate_params(MIN_BIN_SAMPLES)
-    def maximum_calibration_error(self, *, min_bin_samples=None):
+    @validate_params({"min_samples": LEAST_SAMPLES})
+    def maximum_calibration_error(self, *, min_samples=None):
         """Largest gap of any bin, as :func:`skcal.metrics.maximum_calibration_error`.
 
         Parameters
         ----------
-        min_bin_samples : int, default=None
+        min_samples : int, default=None
             Bins with fewer samples (a smaller sum of weights) do not count.
 
         Returns
         -------
         error : float
         """
-        return largest_error(self._moments(), min_bin_samples)
+        return largest_error(self._moments(), min_samples)
 
     @validate_params(CONFIDENCE_LEVEL)
     def calibration_bins(self, *, confidence_level=0.95):

@@ -12,8 +12,9 @@ from numpy.typing import ArrayLike
 from skcal._bins import Intervals
 from skcal._show import ShownColumns, Table, percent
 from skcal._sklearn_compat import validate_params
+from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinMoments, BinRule, bin_moments
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, USE_OF_BINS, BinMoments, BinRule, bin_moments
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.options import Strategy
 from skcal.notions import Notion
@@ -93,6 +94,7 @@ class CalibrationBins(ShownColumns):
         return columns
 
 
+@used_with(**USE_OF_BINS)
 @validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL})
 def calibration_bins(
     y_true: ArrayLike,

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
 from math import isinf
-from numbers import Integral, Real
+from numbers import Real
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
@@ -15,12 +15,14 @@ from numpy.typing import ArrayLike
 from skcal._bins import bin_sums
 from skcal._groups import INDEPENDENT
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import used_with
 from skcal._validation import InputError
 from skcal.metrics.base import combine_problems
 from skcal.metrics.bins import (
     BIN_OPTIONS,
     DISTANCES,
     GAPS,
+    USE_OF_BINS,
     BinMoments,
     BinnedRows,
     BinRule,
@@ -46,7 +48,8 @@ ERROR_OPTIONS = {
     "average": [StrOptions({"sum", "macro", "micro"}), None],
     "root": ["boolean"],
 }
-MIN_BIN_SAMPLES = {"min_bin_samples": [Interval(Integral, 1, None, closed="left"), None]}
+
+LEAST_SAMPLES = [*BIN_OPTIONS["min_samples"], None]
 
 
 def resolve_distance(distance, norm, debias):
@@ -93,8 +96,10 @@ def _count_expected_error(sample, *, norm, debias, **others):
 
 def _count_largest_error(sample, **options):
     """The largest gap as a function of how often each row counts."""
-    rule = _pop_rule(options)
-    return count_bins(sample, rule, GAPS, partial(largest_error, **options))
+    least = options["min_samples"]
+    rule = _pop_rule(options | {"min_samples": least or 100})
+    measure = partial(largest_error, min_samples=least, distance=options["distance"])
+    return count_bins(sample, rule, GAPS, measure)
 
 
 def _pop_rule(options: dict) -> BinRule:
@@ -115,6 +120,7 @@ def expected_calibration_error(
     **options: Unpack[Bins],
 ) -> float: ...
 @prepared_by(prepare_bins, counts=_count_expected_error)
+@used_with(**USE_OF_BINS)
 @validate_params({**BIN_OPTIONS, **ERROR_OPTIONS, "distance": [StrOptions({"auto", *DISTANCES})]})
 def expected_calibration_error(
     y_true: ArrayLike,
@@ -149,7 +155,7 @@ def expected_calibration_error(
         columns and "confidence" for more: two different numbers on the same data.
     n_bins : int or "cube_root", default=15
         Number of bins, on the simplex of intervals per class; "cube_root": ⌊n^(1/3)⌋ with
-        n the sum of the weights. Ignored by the strategies "sweep", "unique" and "median-variance".
+        n the sum of the weights. For the strategies "uniform" and "quantile".
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :class:`skcal.Binning`: b_{j-1} < x ≤ b_j, the first closed at 0. "unique" groups
         equal predictions. Scalar notions know all but the last, vectors "uniform", "unique" and
@@ -302,7 +308,14 @@ def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
 
 
 @prepared_by(counts=_count_largest_error)
-@validate_params({**BIN_OPTIONS, **MIN_BIN_SAMPLES, "distance": [StrOptions(set(DISTANCES))]})
+@used_with(n_bins=USE_OF_BINS["n_bins"], strategy=USE_OF_BINS["strategy"])
+@validate_params(
+    {
+        **BIN_OPTIONS,
+        "min_samples": LEAST_SAMPLES,
+        "distance": [StrOptions(set(DISTANCES))],
+    }
+)
 def maximum_calibration_error(
     y_true: ArrayLike,
     y_proba: ArrayLike,
@@ -310,9 +323,8 @@ def maximum_calibration_error(
     notion: str | Callable = "auto",
     n_bins: int | Literal["cube_root"] = 15,
     strategy: Strategy = "uniform",
-    min_samples: int = 100,
+    min_samples: int | None = None,
     edges: ArrayLike | None = None,
-    min_bin_samples: int | None = None,
     distance: Distance = "total-variation",
     sample_weight: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -334,13 +346,12 @@ def maximum_calibration_error(
         Number of bins, as in :func:`expected_calibration_error`.
     strategy : {"uniform", "quantile", "sweep", "unique", "median-variance"}, default="uniform"
         Bins as in :func:`expected_calibration_error`.
-    min_samples : int, default=100
-        Smallest number of samples in a cell of "median-variance".
+    min_samples : int, default=None
+        Bins with fewer samples (a smaller sum of weights) do not count; "median-variance" makes
+        none. None counts all, so that a bin with one sample can decide, as in other packages; it is
+        100 for "median-variance".
     edges : array-like of shape (n_edges,), default=None
         Edges of bins, as in :func:`expected_calibration_error`.
-    min_bin_samples : int, default=None
-        Bins with fewer samples (a smaller sum of weights) do not count. None counts all: then a bin
-        with one sample can decide, as in other packages.
     distance : {"total-variation", "euclidean", "sqeuclidean", "cityblock"}, \
 default="total-variation"
         The distance between vectors, for notions that have them.
@@ -361,7 +372,7 @@ default="total-variation"
     Raises
     ------
     ValueError
-        If predictions, labels or weights are not valid, or no bin holds ``min_bin_samples``.
+        If predictions, labels or weights are not valid, or no bin holds ``min_samples``.
 
     See Also
     --------
@@ -385,25 +396,25 @@ default="total-variation"
     0.125
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    rule = BinRule.of(n_bins, strategy, min_samples or 100, edges)
     moments = bin_moments(sample, rule, GAPS)
-    return largest_error(moments, min_bin_samples, distance)
+    return largest_error(moments, min_samples, distance)
 
 
-def largest_error(problems: list[BinMoments], min_bin_samples, distance="total-variation") -> float:
-    """Largest gap of any bin of weight ``min_bin_samples`` or more."""
+def largest_error(problems: list[BinMoments], min_samples, distance="total-variation") -> float:
+    """Largest gap of any bin of weight ``min_samples`` or more."""
     largest, fullest = [], 0.0
     for moments in problems:
         if moments.total > 0:
             fullest = max(fullest, moments.weight.max())
             # Sums of weights have rounding errors.
-            enough = moments.weight >= (min_bin_samples or 0) * (1 - 1e-12)
+            enough = moments.weight >= (min_samples or 0) * (1 - 1e-12)
             allowed = (moments.weight > 0) & enough
             largest += gap_distances(moments.gaps[allowed], distance).tolist()
     if not largest:
         raise ValueError(
-            f"min_bin_samples={min_bin_samples}: the fullest bin holds {fullest:.6g} samples. "
-            "Lower min_bin_samples or n_bins."
+            f"min_samples={min_samples}: the fullest bin holds {fullest:.6g} samples. "
+            "Lower min_samples or n_bins."
         )
     return max(largest)
 

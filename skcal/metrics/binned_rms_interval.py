@@ -15,6 +15,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule, problem_moments
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
@@ -57,6 +58,7 @@ class ErrorInterval(ShownRounded):
         return [(names.get(name, name), value) for name, value in super()._shown()]
 
 
+@used_with(n_bins={"strategy": ("uniform", "quantile")})
 @validate_params(
     {
         "n_bins": BIN_OPTIONS["n_bins"],

@@ -25,7 +25,7 @@ from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import BIN_COUNT, naming, row_blocks
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Notion, Problem
-from skcal.sample import Sample
+from skcal.sample import HoldsNotion, Sample
 
 #: Constraints of a metric's options of bins.
 BIN_OPTIONS = {
@@ -33,6 +33,14 @@ BIN_OPTIONS = {
     "strategy": [StrOptions(set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
     "min_samples": [Interval(Integral, 1, None, closed="left")],
     "edges": ["array-like", None],
+}
+
+
+#: With which options these are used, for :func:`skcal._unused.used_with`.
+USE_OF_BINS: dict[str, dict] = {
+    "n_bins": {"strategy": ("uniform", "quantile"), "edges": (None,)},
+    "strategy": {"edges": (None,)},
+    "min_samples": {"strategy": ("median-variance",), "edges": (None,)},
 }
 
 
@@ -375,7 +383,7 @@ def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
     return variance_of_means(moments.weight, squares, count, moments.gaps, within)[0]
 
 
-class BinTable:
+class BinTable(HoldsNotion):
     """Sums over intervals that are known beforehand, of the problems of a scalar notion.
 
     Parameters
@@ -391,6 +399,8 @@ class BinTable:
     sums : dict of str to CompensatedSum
         By name, of shape (n_problems, n_bins) or (n_problems, n_bins, 1).
     """
+
+    _notion_name = "notion"
 
     def __init__(self, partition: Intervals, notion: Notion, names=MOMENTS):
         self.partition, self.notion = partition, notion

@@ -28,6 +28,7 @@ from skcal._labels import (
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import refuse_unused
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
@@ -278,6 +279,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
         labels = classes_of_shares(y_true, proba, labels, columns, "y_true", "y_proba")
     elif proba.ndim == 2:  # a resample may lack a class
         labels = check_labels(y, proba, labels, columns=columns)[1]
+    refuse_unused(metric, params)
     takes = dict(list(inspect.signature(metric).parameters.items())[2:])
     any_option = any(option.kind is option.VAR_KEYWORD for option in takes.values())
     if labels is not None and ("labels" in takes or any_option):

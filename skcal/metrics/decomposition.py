@@ -15,6 +15,7 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
 from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outcomes
 from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
+from skcal._unused import used_with
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
 from skcal.metrics.options import Strategy
 from skcal.metrics.smoothers import isotonic_frequency, make_points
@@ -65,6 +66,9 @@ class ScoreDecomposition(ShownRounded):
         return f"recalibration would save {saved} of the score {score}"
 
 
+@used_with(
+    n_bins={"strategy": ("uniform", "quantile")}, min_samples={"strategy": ("median-variance",)}
+)
 @validate_params({**_GROUPS, **SCORES})
 def score_decomposition(
     y_true: ArrayLike,

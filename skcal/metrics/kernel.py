@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import is_named, used_with
 from skcal._validation import naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
@@ -62,6 +63,11 @@ def squared_kernel_calibration_error(
     **options: Unpack[Kernels],
 ) -> float: ...
 @prepared_by(prepare_kernel, at_least=2)
+@used_with(
+    bandwidth={"kernel": is_named},
+    block_size={"method": ("block",)},
+    n_pairs={"method": ("incomplete",)},
+)
 @validate_params(
     {
         **KERNEL_OPTIONS,

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, validate_params
+from skcal._unused import is_named, used_with
 from skcal._validation import check_proba
 from skcal.kernels import Kernel
 from skcal.metrics.base import estimate_problems
@@ -20,6 +21,7 @@ from skcal.sample import read_sample
 
 
 @prepared_by(random_state=0)
+@used_with(bandwidth={"kernel": is_named})
 @validate_params(
     {
         **KERNEL_OPTIONS,

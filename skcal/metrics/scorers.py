@@ -12,6 +12,7 @@ import numpy as np
 
 from skcal._labels import another, is_table, plain_labels
 from skcal._sklearn_compat import BaseScorer, shared_by_scorers, validate_parameter_constraints
+from skcal._unused import refuse_unused
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error
@@ -50,7 +51,7 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
         kernel_density_calibration_error,
         _CANONICAL,
     ),
-    "cross_fitted_calibration_error": (cross_fitted_calibration_error, {"signed": True}),
+    "cross_fitted_calibration_error": (cross_fitted_calibration_error, {}),
     "integrated_calibration_index": (integrated_calibration_index, {}),
     "area_under_risk_coverage": (risk_coverage_of_predictions, {}),
     "generalized_area_under_risk_coverage": (risk_coverage_of_predictions, {"generalized": True}),
@@ -195,6 +196,7 @@ def make_calibration_scorer(
         raise TypeError(f"metric={_metric_name(metric)} {error}. It must take labels.") from None
     constraints = getattr(metric, "_skl_parameter_constraints", {})
     validate_parameter_constraints(constraints, metric_params, _metric_name(metric))
+    refuse_unused(metric, metric_params)
     return CalibrationScorer(metric, 1 if greater_is_better else -1, metric_params, "predict_proba")
 
 
@@ -206,9 +208,8 @@ def get_scorer(name: str) -> CalibrationScorer:
     name : str
         One of :func:`get_scorer_names`. The metric has its defaults: "binary" for two classes and
         "confidence" for more, unless the name says another notion. With two classes "canonical" and
-        "classwise" are "binary". Class-wise errors are means over the classes. The cross-fitted
-        error is ``signed``, so it also ranks models whose error is within the noise. Areas under
-        risk and coverage use the predicted class and its probability.
+        "classwise" are "binary". Class-wise errors are means over the classes. Areas under risk and
+        coverage use the predicted class and its probability.
 
     Returns
     -------

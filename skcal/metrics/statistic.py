@@ -21,6 +21,7 @@ from skcal._groups import Groups
 from skcal._labels import Outcomes
 from skcal._matrices import one_hot
 from skcal._sklearn_compat import validate_parameter_constraints
+from skcal._unused import refuse_unused
 from skcal.notions import Problem
 from skcal.sample import read_sample
 
@@ -176,6 +177,7 @@ def _check_params(metric, params):
         return
     constraints = getattr(metric, "_skl_parameter_constraints", {})
     validate_parameter_constraints(constraints, params, name)
+    refuse_unused(metric, params)
 
 
 def _nothing(outcomes):

@@ -20,7 +20,7 @@ from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
-from skcal.sample import read_fit, read_predictions
+from skcal.sample import HoldsNotion, read_fit, read_predictions
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
@@ -50,7 +50,7 @@ def _have_residual(self):
     return True
 
 
-class CalibrationErrorEstimator(BaseEstimator):
+class CalibrationErrorEstimator(HoldsNotion, BaseEstimator):
     """Estimate the squared calibration error of predictions with one function.
 
     Parameters

@@ -34,12 +34,12 @@ from skcal.model_selection.families import Work, group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
-from skcal.sample import read_fit, read_predictions
+from skcal.sample import HoldsNotion, read_fit, read_predictions
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
 
-class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, BaseEstimator):
+class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, BaseEstimator):
     """Choose a calibration function by cross-validation and estimate the RMS calibration error.
 
     The search scores every candidate and parameter setting by the pair risk [1]_. By default it

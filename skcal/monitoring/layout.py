@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -13,13 +13,13 @@ from skcal._validation import InputError, check_proba, check_weight, naming, row
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
-from skcal.sample import Sample, read_sample, refuse_groups
+from skcal.sample import HoldsNotion, Sample, read_sample, refuse_groups
 
 _PART_BYTES = 2**25
 
 
 @dataclass(frozen=True, eq=False)
-class Layout:
+class Layout(HoldsNotion):
     """Columns, classes and notion.
 
     Attributes
@@ -36,6 +36,7 @@ class Layout:
     names: list | None
     classes: np.ndarray
     notion: Notion
+    _notion_name: ClassVar[str] = "notion"
 
     def batches(self, sample: Sample) -> Iterator[list[Batch]]:
         """Cut into parts of bounded memory, each a batch for every problem."""

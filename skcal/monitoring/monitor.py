@@ -30,12 +30,13 @@ from skcal.monitoring.status import (
     summary,
     threshold,
 )
+from skcal.sample import HoldsNotion
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
 _MOST_ENTRIES, _LONGEST_NOTE = 200, 500  # of the journal
 
 
-class CalibrationMonitor(BaseEstimator):
+class CalibrationMonitor(HoldsNotion, BaseEstimator):
     """Watch whether predictions stay calibrated, with an alarm that is rarely false.
 
     Outcomes arrive in batches. Bets against the predictions are paid out at fair odds; the wealth

@@ -5,6 +5,7 @@ import pytest
 from calibrated_samples import kernel_value, polynomial, sample, superclass
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import chi2, f
+from used import used
 
 from skcal.hypothesis_tests import mean_embedding, mean_embedding_test
 from skcal.metrics import squared_mean_embedding_calibration_error
@@ -54,6 +55,7 @@ def test_statistic_is_the_squared_length_of_standardized_mean_deviations(notion,
     y, proba = sample(notion)
     terms, V = naive_terms(y, proba, notion, kernel)
     mean, options = terms.mean(axis=0), options_of(notion, kernel)
+    options = used(mean_embedding_test, **options)
     result = mean_embedding_test(y, proba, n_resamples=19, **options)
     assert_allclose(result.statistic, len(y) * mean @ np.linalg.solve(V, mean), rtol=1e-6)
     assert_allclose(result.estimate, np.mean(mean**2), rtol=1e-9)
@@ -90,6 +92,7 @@ def test_drawn_locations_never_depend_on_the_labels(notion, method):
         return np.exp(-5 * ((X[:, None] - Z) ** 2).sum(axis=2))
 
     options = {"kernel": kernel, "n_locations": 3, "method": method, "n_resamples": 19}
+    options = used(mean_embedding_test, **options)
     for labels in (y, 3 - y, np.roll(y, 1)):
         mean_embedding_test(labels, proba, notion=notion, random_state=0, **options)
     first, *others = seen[:: len(seen) // 3]
@@ -125,7 +128,7 @@ def test_asymptotic_forms_of_the_covariance_under_h0(notion, kernel):
         "hotelling": f.sf((n - J) / (J * (n - 1)) * squared, J, n - J),
     }
     for method, pvalue in pvalues.items():
-        options = {"method": method, **options_of(notion, kernel)}
+        options = used(mean_embedding_test, method=method, **options_of(notion, kernel))
         result = mean_embedding_test(y, proba, **options)
         assert_allclose(result.statistic, squared, rtol=1e-6)
         assert_allclose(result.pvalue, pvalue, rtol=1e-6)
@@ -139,6 +142,7 @@ def test_asymptotic_forms_of_the_covariance_under_h0(notion, kernel):
 def test_a_singular_covariance_says_how_many_locations_carry_information(method):
     y, p = sample("binary")
     options = {"locations": [0.1, 0.5, 0.5, 0.9, 0.1], "method": method, "n_resamples": 19}
+    options = used(mean_embedding_test, **options)
     with pytest.raises(
         ValueError, match=r"at 5 locations .* of rank 3\. Use at most n_locations=3"
     ):

@@ -7,6 +7,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn import config_context
+from used import used
 
 from skcal.hypothesis_tests.monte_carlo import draw_nulls
 from skcal.metrics import expected_calibration_error, squared_kernel_calibration_error
@@ -140,6 +141,7 @@ def test_bins_and_variances_that_depend_on_labels_are_found_anew_for_each_outcom
 def test_kernel_statistic_is_the_kernel_error(notion, method, kernel, weighted):
     problem, codes = problem_and_codes(notion, weighted)
     params = {"method": method, "kernel": kernel, "bandwidth": 0.3}
+    params = used(squared_kernel_calibration_error, **params)
     statistic = prepare(SKCE, problem, params)
     assert isinstance(statistic, KernelStatistic)
     expected = metric_of(squared_kernel_calibration_error, problem, codes, **params)

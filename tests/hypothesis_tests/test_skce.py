@@ -11,6 +11,7 @@ from scipy.spatial.distance import pdist
 from scipy.stats import chi2, kstest, norm
 from sklearn import config_context
 from sklearn.utils import check_random_state
+from used import used
 
 from skcal.datasets import make_dirichlet
 from skcal.hypothesis_tests import monte_carlo_test, skce, skce_test
@@ -178,6 +179,7 @@ def test_bootstrap_is_the_quadratic_form_of_its_multinomial_counts(notion, kerne
         unbiased = (H.sum() - np.trace(H)) / (n * (n - 1))
         statistic = n / (n - 1) * unbiased - H.mean()
         options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "class_kernel": A}
+        options = used(skce_test, **options)
         for memory in (1024, 0.005):  # MiB: all rows, blocks of some
             with config_context(working_memory=memory):
                 result = skce_test(
@@ -220,7 +222,8 @@ def test_spectral_limit_has_the_eigenvalues_of_the_pairs(notion, kernel):
     y, proba = sample(notion, 30)
     eigenvalues = np.linalg.eigvalsh(h_matrix(y, proba, notion, kernel)) / 30
     options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "n_resamples": 20_000}
-    null = skce_test(y, proba, method="spectral", random_state=0, **options).null_distribution
+    options = used(skce_test, method="spectral", **options)
+    null = skce_test(y, proba, random_state=0, **options).null_distribution
     cumulants = [0, 2 * np.sum(eigenvalues**2), 8 * np.sum(eigenvalues**3)]
     centred = null - null.mean()
     moments = [null.mean(), np.mean(centred**2), np.mean(centred**3)]
@@ -385,10 +388,10 @@ BLOCKS = {"method": "distribution-free", "estimator": "block"}
 @pytest.mark.parametrize(
     ("options", "match"),
     [
-        ({"method": "asymptotic", "block_size": 2}, "block_size=2 is not used by .*'asymptotic'"),
-        ({"block_size": 2}, "block_size=2 is not used by method='monte-carlo'"),
-        ({"method": "asymptotic", "estimator": "block"}, "estimator='block' is not used .*'block'"),
-        ({"method": "block", "estimator": "biased"}, "estimator='biased' is not used"),
+        ({"method": "asymptotic", "block_size": 2}, "block_size is not used by .*'asymptotic'"),
+        ({"block_size": 2}, "block_size is not used by method='monte-carlo'"),
+        ({"method": "asymptotic", "estimator": "block"}, "estimator is not used .*'asymptotic'"),
+        ({"method": "block", "estimator": "biased"}, "estimator is not used with method='block'"),
         ({"class_kernel": np.eye(4)}, "takes no class_kernel and no estimator='block'"),
         ({"estimator": "block"}, "takes no class_kernel and no estimator='block'"),
         ({"method": "block", "bandwidth": [0.1, 1]}, "takes one bandwidth.*method='monte-carlo'"),

@@ -9,6 +9,7 @@ from report_cases import verdict_test
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import rankdata
+from used import used
 
 from skcal import Zero, calibration_report, hypothesis_tests, metrics
 from skcal.hypothesis_tests.joint import JointStatistics
@@ -174,6 +175,7 @@ def test_comparison_meets_its_definition(method):
     y, p, weight = counted_sample()
     w = weight / weight.mean()
     options = {"sample_weight": weight, "method": method, "degree": 1, "bandwidth": 0.3}
+    options = used(hypothesis_tests.compare_calibration, **options)
     result = hypothesis_tests.compare_calibration(y, p, p**2, **options)
     difference, kernel, slope = 0.0, 0.0, 0.0
     for sign, x in ((1, p), (-1, p**2)):

@@ -86,8 +86,8 @@ def assert_equal_at_once(accumulator, y, proba, **options):
         assert_allclose(own, expected_calibration_error(y, proba, **binned, **choice), **tolerance)
     close = {"rtol": 0, "atol": 1e-12}
     for least in (None, 3):
-        own = accumulator.maximum_calibration_error(min_bin_samples=least)
-        at_once = maximum_calibration_error(y, proba, min_bin_samples=least, **binned)
+        own = accumulator.maximum_calibration_error(min_samples=least)
+        at_once = maximum_calibration_error(y, proba, min_samples=least, **binned)
         assert_allclose(own, at_once, **close)
     table, expected = accumulator.calibration_bins(), calibration_bins(y, proba, **binned)
     assert_same_table(table, expected)

@@ -5,6 +5,7 @@ import pytest
 from naive_bins import FORMS, MIN_SAMPLES, N_BINS, SCALAR, bins_of, continuous, draw, grid
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.stats import binomtest
+from used import used
 
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import monte_carlo_test
@@ -23,7 +24,9 @@ BINS = {"n_bins": N_BINS, "min_samples": MIN_SAMPLES}
 @every_form
 def test_table_holds_the_samples_of_each_bin(notion, strategy):
     proba, _, y = draw(grid, notion)
-    table = calibration_bins(y, proba, notion=notion, strategy=strategy, **BINS)
+    table = calibration_bins(
+        y, proba, **used(calibration_bins, notion=notion, strategy=strategy, **BINS)
+    )
     filled = table.count > 0
     found = np.column_stack([table.problem, table.count, table.prediction, table.frequency])[filled]
     expected = [
@@ -64,7 +67,7 @@ def test_bins_of_the_least_weight_have_the_largest_gap(rng, notion):
     options = {"notion": notion, "n_bins": N_BINS, "sample_weight": rng.uniform(0, 2, 40)}
     table = calibration_bins(y, proba, **options)
     for least in (None, 3):
-        largest = maximum_calibration_error(y, proba, min_bin_samples=least, **options)
+        largest = maximum_calibration_error(y, proba, min_samples=least, **options)
         expected = np.abs(table.gap[table.weight >= (least or 1e-9)]).max()
         assert_allclose(largest, expected, rtol=1e-12)
 
@@ -134,7 +137,7 @@ def test_binned_errors_of_given_edges_are_those_of_their_definitions(binary):
 def test_equal_edges_are_uniform_bins_to_the_last_bit(binary):
     edges = np.arange(11) / 10
     for metric in (expected_calibration_error, maximum_calibration_error):
-        assert metric(*binary, edges=edges, strategy="sweep") == metric(*binary, n_bins=10)
+        assert metric(*binary, edges=edges) == metric(*binary, n_bins=10)
 
 
 def test_given_edges_are_prepared_for_tests_and_resamples(binary):

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
+from used import used
 
 from skcal.metrics import binned_rms_error_interval, expected_calibration_error
 from skcal.metrics.binned_rms_interval import _ends, _PairTerms
@@ -59,6 +60,7 @@ def naive_pairs(y, proba, notion, weight, n_bins):
 def test_the_estimate_is_the_debiased_error(notion, strategy):
     y, proba, weight = sample(notion)
     options = {"notion": notion, "strategy": strategy, "n_bins": 6, "sample_weight": weight}
+    options = used(binned_rms_error_interval, **options)
     for root in (False, True):
         interval = binned_rms_error_interval(y, proba, root=root, **options)
         error = expected_calibration_error(y, proba, norm=2, debias=True, root=root, **options)

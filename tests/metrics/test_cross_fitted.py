@@ -10,7 +10,11 @@ from sklearn.model_selection import KFold, StratifiedKFold, cross_val_score
 
 from skcal import CalibrationErrorEstimator, PlugIn, TemperatureScaling
 from skcal.datasets import make_tempered
-from skcal.metrics import cross_fitted_calibration_error, expected_calibration_error, get_scorer
+from skcal.metrics import (
+    cross_fitted_calibration_error,
+    expected_calibration_error,
+    make_calibration_scorer,
+)
 from skcal.recalibration import SplineScaling
 
 TEMPERATURE = PlugIn(TemperatureScaling())
@@ -65,7 +69,7 @@ def test_the_defaults_are_splines_and_shuffled_folds():
 def test_a_scorer_ranks_models_that_are_calibrated():
     X = np.random.default_rng(0).normal(size=(600, 2))
     y = (np.random.default_rng(1).random(600) < 1 / (1 + np.exp(-X[:, 0]))).astype(int)
-    scorer = get_scorer("neg_cross_fitted_calibration_error")
+    scorer = make_calibration_scorer(cross_fitted_calibration_error, signed=True)
     scores = cross_val_score(LogisticRegression(), X, y, scoring=scorer, cv=10)
     assert len(set(scores)) == 10
     assert min(scores) < 0 < max(scores)

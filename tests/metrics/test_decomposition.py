@@ -8,6 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.special import xlogy
 from sklearn.isotonic import IsotonicRegression
 from sklearn.metrics import brier_score_loss, log_loss
+from used import used
 
 from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, find_partition
 from skcal.metrics import score_decomposition, sharpness
@@ -82,7 +83,10 @@ def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy):
         bins = find_partition(strategy, x.shape[1])(x, outcomes, w, **BINS).assign(x)
         expected += share * naive_parts(x, outcomes, w, bins)
     parts = score_decomposition(
-        y, proba, notion=notion, strategy=strategy, sample_weight=weight, **BINS
+        y,
+        proba,
+        sample_weight=weight,
+        **used(score_decomposition, notion=notion, strategy=strategy, **BINS),
     )
     assert_allclose(values(parts), expected, rtol=1e-10, atol=1e-14)
 
@@ -91,7 +95,7 @@ def test_brier_parts_are_those_of_the_definition(coarse, rng, notion, strategy):
 @pytest.mark.parametrize("weighted", [False, True])
 def test_parts_add_up_to_the_score(coarse, rng, notion, strategy, weighted):
     y, proba = coarse(notion)
-    options = {"notion": notion, "strategy": strategy, **BINS}
+    options = used(score_decomposition, notion=notion, strategy=strategy, **BINS)
     if weighted:
         options["sample_weight"] = rng.uniform(0.2, 2, len(y))
     for name in SCORES:

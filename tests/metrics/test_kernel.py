@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from naive_kernel import METHODS, NOTIONS, draw, first_or_other, naive_skce, naive_sum, polynomial
 from numpy.testing import assert_allclose
+from used import used
 
 from skcal.datasets import make_dirichlet
 from skcal.metrics import kernel_density_calibration_error, squared_kernel_calibration_error
@@ -37,10 +38,11 @@ def test_incomplete_last_blocks_are_left_out(block_size, notion, kernel):
     options = {"method": "block", "block_size": block_size}
     [(x, residuals, *_)] = make_problems(proba, y, notion)
     expected = naive_skce(x, residuals, kernel, 0.3, **options)
-    metric = partial(squared_kernel_calibration_error, notion=notion, kernel=kernel, bandwidth=0.3)
+    shape = used(squared_kernel_calibration_error, kernel=kernel, bandwidth=0.3)
+    metric = partial(squared_kernel_calibration_error, notion=notion, **shape)
     assert_allclose(metric(y, proba, **options), expected, rtol=1e-10, atol=1e-14)
-    used = len(y) // block_size * block_size
-    changed = np.where(np.arange(len(y)) < used, y, 1 - np.minimum(y, 1))
+    kept = len(y) // block_size * block_size
+    changed = np.where(np.arange(len(y)) < kept, y, 1 - np.minimum(y, 1))
     assert metric(changed, proba, **options) == metric(y, proba, **options)
     if block_size == 46:
         assert_allclose(metric(y, proba, **options), metric(y, proba), rtol=1e-12)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from naive_kernel import NOTIONS, draw, first_or_other, naive_sum, polynomial, value
 from numpy.testing import assert_allclose
+from used import used
 
 from skcal.metrics import (
     maximum_mean_calibration_error,
@@ -57,6 +58,7 @@ def test_ucme_is_the_mean_square_of_embeddings_at_its_locations(notion, weighted
 
     locations = {"locations": points if m > 1 else points[:, 0], "location_classes": columns}
     options = {"notion": notion, "kernel": kernel, "bandwidth": 0.3, "sample_weight": weight}
+    options = used(squared_mean_embedding_calibration_error, **options)
     error = squared_mean_embedding_calibration_error(y, proba, **options, **locations)
     assert_allclose(error, naive_sum(y, proba, notion, one_problem, weight), rtol=1e-10)
 

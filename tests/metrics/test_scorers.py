@@ -79,8 +79,32 @@ def one_split(test):
 
 def test_a_name_without_a_notion_is_the_metric_by_its_defaults():
     for name in set(NAMES) - {"neg_debiased_squared_calibration_error"}:
-        other = get_scorer(name)._kwargs.keys() - {"signed"}  # so that it ranks calibrated models
-        assert hasattr(metrics, name.removeprefix("neg_")) == (not other)
+        assert hasattr(metrics, name.removeprefix("neg_")) == (not get_scorer(name)._kwargs)
+
+
+@pytest.mark.parametrize("classes", [TWO, THREE])
+def test_every_scorer_is_minus_its_metric_to_the_last_bit(problem, classes):
+    X, y = problem(classes)
+    fitted = GaussianNB().fit(X[::2], y[::2])
+    X, y = X[1::2], y[1::2]
+    proba = fitted.predict_proba(X)
+    for name in NAMES:
+        plain = name.removeprefix("neg_")
+        if "risk_coverage" in name:
+            correct, general = fitted.predict(X) == y, name.startswith("neg_generalized")
+            value = metrics.area_under_risk_coverage(
+                correct, proba.max(axis=1), generalized=general
+            )
+        elif plain == "debiased_squared_calibration_error":
+            options = {"norm": 2, "debias": True, "root": False}
+            value = metrics.expected_calibration_error(y, proba, labels=classes, **options)
+        elif hasattr(metrics, plain):
+            value = getattr(metrics, plain)(y, proba, labels=classes)
+        elif name in NOTIONS and not (name in BINARY and len(classes) == 3):
+            value = -by_hand(name, classes, proba, y)
+        else:
+            continue
+        assert get_scorer(name)(fitted, X, y) == -value, name
 
 
 # In scikit-learn's tools

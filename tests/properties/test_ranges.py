@@ -36,7 +36,7 @@ RANGES = {
     "an int in the range [1, 2]": "order",
     "an int in the range [1, 50]": "SimplexDisplay.from_predictions.n_bins",
     "an int in the range [1, inf)": (
-        "max_iter max_rank min_bin_samples min_samples n_landmarks n_locations n_pairs "
+        "max_iter max_rank min_samples n_landmarks n_locations n_pairs "
         "n_repeats n_resamples n_samples"
     ),
     "an int in the range [19, inf)": (
