@@ -62,8 +62,9 @@ class Recalibrator(
         The score that chooses. A map is fitted by its likelihood all the same.
     do_no_harm : bool, default=True
         Whether the predictions stay as they are unless a map is significantly better, and where the
-        maps that the other folds choose lose more than a standard error. ``BayesianCalibration``
-        needs no significance, since it averages with the identity.
+        maps that the other folds choose lose more than a standard error, or do not lower the
+        calibration error by half of one. ``BayesianCalibration`` needs no significance, since it
+        averages with the identity.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
         likelihood, is applied instead of the best of them. With three and more classes a
@@ -265,7 +266,7 @@ class Recalibrator(
         return self
 
     def _set_results(self, trial, choice):
-        best, self._is_reverted, self._cross_fits, out_of_fold, self.comparison_ = choice
+        best, self._harm, self._cross_fits, out_of_fold, self.comparison_ = choice
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:
             self.out_of_fold_ = out_of_fold

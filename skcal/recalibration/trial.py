@@ -28,6 +28,8 @@ from skcal.recalibration.temperature import best_temperature
 
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
+#: What should fall → standard errors by which it has to, or by which it may rise if negative.
+_LEAST_GAIN = {"loss": -1.0, "calibration error": 0.5}
 #: Name of a loss → scikit-learn's name of its score.
 SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 
@@ -395,8 +397,8 @@ class Choice(NamedTuple):
     Attributes
     ----------
     setting : int
-    is_reverted : bool
-        Whether what the other folds choose does harm, so that the identity is chosen.
+    harm : {"", "loss", "calibration error"}
+        What the choice of the other folds does not lower, so that the identity is chosen.
     fold_maps : list of FoldMap
     out_of_fold : OutOfFold
     comparison : dict of LossComparison
@@ -404,23 +406,43 @@ class Choice(NamedTuple):
     """
 
     setting: int
-    is_reverted: bool
+    harm: str
     fold_maps: list[FoldMap]
     out_of_fold: OutOfFold
     comparison: dict[str, LossComparison]
 
 
 def judged_choice(trial: Trial, do_no_harm: bool, loss: str) -> Choice:
-    """Choose a setting, and the identity if the choice of the other folds raises the loss."""
+    """Choose a setting, and the identity if the choice of the other folds does harm.
+
+    Harm is a loss that rises by more than a standard error, or a calibration error that does not
+    fall by half of one. Chance of few events raises it although the loss falls.
+    """
     setting = trial.choose(do_no_harm)
     numbers = range(len(trial.splits))
     # If all folds choose the identity, so do all but one.
     of_folds = [trial.without(k).choose(do_no_harm) if setting else 0 for k in numbers]
     choice = _judged(trial, setting, of_folds)
-    gap = choice.comparison[loss]
-    if do_no_harm and gap.difference < -gap.standard_error:
-        return _judged(trial, 0, [0 for _ in numbers])._replace(is_reverted=True)
+    gaps = {"loss": choice.comparison[loss], "calibration error": _gain_of_error(choice)}
+    for name, gap in gaps.items():
+        if do_no_harm and gap.difference < _LEAST_GAIN[name] * gap.standard_error:
+            return _judged(trial, 0, [0 for _ in numbers])._replace(harm=name)
     return choice
+
+
+def _gain_of_error(choice: Choice) -> LossComparison:
+    """By how much recalibration moves predictions towards the frequency of the predicted class.
+
+    If p becomes q where the frequency is t, (2 t - p - q) sign(q - p) is at most the error that is
+    saved where q is nearer to t than p, and at most the error that is added where it is not. The
+    outcome has the mean t, so that each sample counts alike, also where the loss hardly sees it.
+    """
+    _, before, after, happened, weight, groups = choice.out_of_fold
+    rows, top = np.arange(len(before)), before.argmax(axis=1)
+    p, q = before[rows, top], after[rows, top]
+    y = happened[rows, top] if happened.ndim == 2 else happened == top
+    saved = np.sign(q - p) * (2 * y - p - q)
+    return LossComparison.of(saved, np.zeros(len(saved)), weight, groups)
 
 
 def _judged(trial: Trial, setting: int, of_folds: list[int]) -> Choice:
@@ -440,7 +462,7 @@ def _judged(trial: Trial, setting: int, of_folds: list[int]) -> Choice:
         for name, score in SCORES.items()
     }
     out_of_fold = OutOfFold(rows, before, after, tested.happened, *others)
-    return Choice(setting, False, maps, out_of_fold, comparison)
+    return Choice(setting, "", maps, out_of_fold, comparison)
 
 
 def _untested_rows(data, splits) -> list[np.ndarray]:

@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose, assert_array_equal
-from scipy.special import softmax
+from scipy.special import expit, logit, softmax
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.isotonic import IsotonicRegression
@@ -561,3 +561,28 @@ def test_a_class_of_one_sample_is_warned_of():
     y[1:] = 0
     with pytest.warns(UserWarning, match="Class 1 does not occur in the training part of fold"):
         Recalibrator(random_state=0).fit(p, y)
+
+
+def test_what_does_not_lower_the_calibration_error_is_no_gain():
+    """1 % events, of which the highest predictions are too high: chance decides the others."""
+    rng = np.random.default_rng(0)
+    before, with_choice, without, kept = [], [], [], 0
+    for _ in range(8):
+        p = expit(-6 + 1.9 * rng.normal(size=300))
+        y = rng.random(300) < np.minimum(p, 0.12)
+        y[:2] = [False, True]
+        new = expit(-6 + 1.9 * rng.normal(size=2000))
+        truth = np.minimum(new, 0.12)
+        fits = [
+            Recalibrator(do_no_harm=safe, cv=3, random_state=0).fit(p, y) for safe in (True, False)
+        ]
+        for errors, fitted in zip((with_choice, without), fits, strict=True):
+            errors.append(np.abs(fitted.predict_proba(new)[:, 1] - truth).mean())
+        before.append(np.abs(new - truth).mean())
+        text = fits[0].summary()
+        kept += "does not lower the cross-validated calibration error" in text
+        p = rng.uniform(0.05, 0.95, 300)  # where recalibration helps it is not refused
+        shifted = Recalibrator(cv=3, random_state=0).fit(p, rng.random(300) < expit(logit(p) + 1))
+        assert shifted.best_name_ == "BayesianCalibration"
+    assert kept > 0
+    assert np.mean(with_choice) < np.mean(without)
