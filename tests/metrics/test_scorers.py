@@ -8,11 +8,18 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn import config_context
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_breast_cancer, make_classification
 from sklearn.dummy import DummyClassifier
 from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, brier_score_loss, make_scorer
-from sklearn.model_selection import GridSearchCV, PredefinedSplit, cross_val_score, cross_validate
+from sklearn.model_selection import (
+    GridSearchCV,
+    PredefinedSplit,
+    StratifiedKFold,
+    cross_val_score,
+    cross_validate,
+)
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -367,3 +374,19 @@ def test_scorers_of_one_run_share_predictions(problem, classes):
     for name in names:
         alone = cross_val_score(Counted(), X, y, cv=2, scoring=scoring[name])
         assert_allclose(together[f"test_{name}"], alone, rtol=1e-12)
+
+
+def test_a_constant_wins_by_most_calibration_errors_but_not_by_a_proper_score():
+    """As the docstring of ``get_scorer`` says."""
+    X, y = load_breast_cancer(return_X_y=True)
+    models = DummyClassifier(), make_pipeline(StandardScaler(), LogisticRegression())
+    scoring = {name: get_scorer(name) for name in NAMES}
+    scoring |= {name: name for name in ("neg_log_loss", "neg_brier_score")}
+    cv = StratifiedKFold(5, shuffle=True, random_state=0)
+    constant, logistic = (cross_validate(model, X, y, cv=cv, scoring=scoring) for model in models)
+    wins = {
+        name: constant[f"test_{name}"].mean() > logistic[f"test_{name}"].mean() for name in scoring
+    }
+    assert not wins.pop("neg_log_loss")
+    assert not wins.pop("neg_brier_score")
+    assert (len(wins), sum(wins.values())) == (21, 17)
