@@ -564,14 +564,16 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     return weight
 
 
-def effective_weights(weight: np.ndarray, votes: np.ndarray | float = 1.0) -> np.ndarray:
+def effective_weights(weight: np.ndarray, votes: np.ndarray | None = None) -> np.ndarray:
     """Return weights whose sum is the effective sample size, n_eff = (Σ w)² / Σ w².
 
     So statements of uncertainty depend on ratios of weights alone. Equal weights become 1. A sample
     of several votes counts as that many samples of its weight.
     """
     share = weight / weight.max()
-    return share * (np.sum(share * votes) / np.sum(share * share * votes))
+    sums = share if votes is None else share * votes
+    ordered = np.sort(sums), np.sort(sums * share)  # which no order of rows changes
+    return share * (ordered[0].sum() / ordered[1].sum())
 
 
 def row_weights(weight: np.ndarray) -> np.ndarray:

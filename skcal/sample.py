@@ -29,7 +29,7 @@ from skcal._labels import (
 from skcal._matrices import hits, two_columns
 from skcal._rounding import RESOLUTION, step_of
 from skcal._sklearn_compat import validate_parameter_constraints
-from skcal._validation import InputError, check_predictions, check_weight
+from skcal._validation import InputError, check_predictions, check_weight, effective_weights
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
 
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
@@ -182,6 +182,13 @@ class Sample:
         ]
 
     @property
+    def effective(self) -> Sample:
+        """The sample with weights whose sum is its effective size, in which votes are samples."""
+        votes = np.ones(len(self)) if self.votes is None else np.nan_to_num(self.votes, nan=1.0)
+        weight = self.weight / np.maximum(votes, 1)
+        return self._replace(weight=effective_weights(weight, votes) * votes)
+
+    @property
     def happened(self) -> np.ndarray:
         """The column of each label, (n_samples,), or how much of each class happened."""
         return self.codes if self.outcomes is None else self.outcomes
@@ -218,6 +225,14 @@ class Sample:
         else:
             sums = self.weight @ self.outcomes
         return sums / self.weight.sum()
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many samples of positive weight have each class, or the sums of their shares."""
+        rows = self.weight > 0
+        if self.outcomes is None:
+            return np.bincount(self.codes[rows], minlength=len(self.classes))
+        return self.outcomes[rows].sum(axis=0)
 
     @property
     def given_classes(self) -> np.ndarray:
@@ -364,7 +379,9 @@ def read_fit(
     """
     question = notion, sample_weight, labels, estimator.pos_label, groups, "auto"
     options = {"estimator": estimator, "reset": reset}
-    sample = _read(y, X, question, estimator.from_logits, ("y", "X"), options, of_fit=reset)
+    sample = _read(
+        y, X, question, estimator.from_logits, ("y", "X"), options, is_effective=not reset
+    )
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, FEW_OF_TESTS)
     return sample
@@ -393,9 +410,12 @@ def _read(
     names=("y_true", "y_proba"),
     of_estimator: dict[str, Any] | None = None,
     told: tuple[Sequence[str], Sequence[str]] = ((), ()),
-    of_fit: bool = False,
+    is_effective: bool = False,
 ) -> Sample:
-    """Labels and predictions in the order of their classes, with weights and groups."""
+    """Labels and predictions in the order of their classes, with weights and groups.
+
+    If ``is_effective``, the sum of the weights is the effective sample size.
+    """
     notion, sample_weight, labels, pos_label, groups, resolution = question
     if not is_of_labels(notion):
         refuse_several_labels(y_true, y_proba, names)
@@ -417,8 +437,11 @@ def _read(
         proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
         logits = None if logits is None else logits[:, ::-1]
     weight = check_weight(sample_weight, len(proba))
-    if votes is not None:
-        weight = weight * np.nan_to_num(votes, nan=1.0)
+    n_votes = None if votes is None else np.nan_to_num(votes, nan=1.0)
+    if is_effective and sample_weight is not None:
+        weight = effective_weights(weight, n_votes)
+    if n_votes is not None:
+        weight = weight * n_votes
     together = read_groups(groups, weight, few=None)
     grouped = not (together.independent or isinstance(groups, Groups))
     columns, notes = told

@@ -33,8 +33,8 @@ class CoxRecalibration(ShownRounded):
         Predictions of exactly 0 or 1 do not count: with an outcome against one there is no slope of
         all, and these are those of the others.
     intercept_standard_error, slope_standard_error : float
-        The standard errors by the Fisher information; samples count with their weights. Of groups
-        those of the sandwich, never below.
+        The standard errors by the Fisher information of the effective sample size. If there are
+        groups, those of the sandwich, never below.
     intercept_in_the_large, intercept_in_the_large_standard_error : float
         a with b = 1 fixed; below 0: predictions too high on the whole.
     log_likelihood : dict
@@ -105,7 +105,8 @@ def cox_recalibration(
     confidence_level : float in (0, 1), default=0.95
         The confidence level of the intervals.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row.
+        Weights of the samples; only their ratios matter. They are worth (Σ w)² / Σ w² samples of
+        equal weight. For counts of rows pass votes as ``y_true``.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other; None: all are independent. See
         :doc:`/guide/dependent_samples`.
@@ -146,7 +147,8 @@ def cox_recalibration(
     likelihood never falls far enough. If ``groups`` are given, the likelihood is not known.
     Standard errors then come from the sandwich of the groups' scores, and are in no direction below
     those of independent samples. Intervals use Student's distribution with (Σ w)² / Σ_g w_g² - 1
-    degrees of freedom.
+    degrees of freedom. Weights are scaled to the sum (Σ w)² / Σ w²: intervals of 95 % then hold the
+    truth in at least 95 % of sets, up to one point, whatever the weights (see :ref:`levels`).
 
     Fewer than five events or non-events do not determine a slope. Groups count for as many events
     as would tell as much if they were independent.
@@ -194,7 +196,7 @@ def _check_slope(line: LogisticLine) -> None:
 
 def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibration:
     """The logistic recalibration of predictions of one outcome, without a slope of few events."""
-    data = outcome_of(sample)
+    data = outcome_of(sample.effective)
     line, shift = LogisticLine(data), LogisticLine(data, slope=1)
     both = LogisticFit(np.full(2, np.nan), np.full((2, 2), np.nan), np.nan)
     intercept = slope = ConfidenceInterval(np.nan, np.nan)
@@ -247,7 +249,7 @@ def calibration_intercept(
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row.
+        Weights of the samples; only their ratios matter.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -286,7 +288,8 @@ def calibration_intercept(
     -1.0986
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    return LogisticLine.finite(LogisticLine(outcome_of(sample), slope=1).most_likely()[0])
+    line = LogisticLine(outcome_of(sample.effective), slope=1)
+    return LogisticLine.finite(line.most_likely()[0])
 
 
 def calibration_slope(
@@ -310,7 +313,7 @@ def calibration_slope(
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row.
+        Weights of the samples; only their ratios matter.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -350,7 +353,7 @@ def calibration_slope(
     0.721
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    line = LogisticLine(outcome_of(sample))
+    line = LogisticLine(outcome_of(sample.effective))
     _check_slope(line)
     if line.events < FEWEST_EVENTS:
         return np.nan

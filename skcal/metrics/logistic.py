@@ -13,7 +13,7 @@ from scipy.special import logit as log_odds
 from scipy.stats import chi2
 
 from skcal._groups import no_smaller
-from skcal._validation import InputError
+from skcal._validation import InputError, effective_weights
 from skcal.metrics.base import Outcome, check_both
 from skcal.metrics.limits import FEWEST_EVENTS
 from skcal.model_selection.estimator import ConfidenceInterval
@@ -188,15 +188,18 @@ class LogisticLine:
 
     @cached_property
     def events(self) -> float:
-        """Events or non-events, whichever are fewer; of groups as many as would tell as much alone.
+        """Events or non-events, whichever are fewer, by the effective size of weights.
 
-        A sample with a weight counts as repeated rows unless the weights made groups of it.
+        Those of groups are as many as would tell as much if they were independent.
         """
         if not len(self.weight):
             return 0.0
-        rows = np.maximum(self.weight, 1) if self.groups.independent else np.ones(len(self.weight))
-        fewer = min(rows[self.outcome > 0].sum(), rows[self.outcome < 1].sum())
-        return float(fewer / self.groups.design_effect(self.weight))
+        rows = self.outcome > 0, self.outcome < 1
+        if not self.groups.independent:
+            return float(min(map(np.sum, rows)) / self.groups.design_effect(self.weight))
+        if not (rows[0].any() and rows[1].any()):
+            return 0.0
+        return float(min(effective_weights(self.weight[of_one]).sum() for of_one in rows))
 
     @cached_property
     def why_no_slope(self) -> str:

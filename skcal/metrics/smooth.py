@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from scipy.fft import dct, dst, next_fast_len
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._validation import row_weights
 from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_likelihoods
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import estimate_problems
@@ -308,7 +309,8 @@ def kernel_density_calibration_error(
     root : bool, default=True
         False returns the q-th power, as in [1]_.
     sample_weight : array-like of shape (n_samples,), default=None
-        A weight of 2 counts as a repeated row, of which one copy is left out.
+        A weight of 2 counts as a repeated row, of which one copy is left out. A sum below the
+        effective sample size (Σ w)² / Σ w² is raised to it.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
@@ -360,7 +362,7 @@ def kernel_density_calibration_error(
 
 
 def _density_power(problem, norm, bandwidth):
-    weight = problem.weight
+    weight = row_weights(problem.weight)
     x = problem.features.astype(np.float64)
     if bandwidth == "loo":
         bandwidth = BANDWIDTHS[np.argmax(loo_log_likelihoods(x, BANDWIDTHS, weight))]

@@ -104,8 +104,7 @@ class ValidationMeasures:
         The smoother of the curve.
     confidence_level : float
     n_samples, n_events : int
-        The predictions, and those of them with the positive outcome; with weights the events that
-        so many samples of the population would have.
+        The predictions, and those of them with the positive outcome, whatever their weights.
     slope_note : str
         Why the slope of all predictions is undefined, and ``slope`` that of those between 0 and 1,
         or why there is none; else empty.
@@ -313,11 +312,11 @@ def validation_measures(
     Notes
     -----
     If ``groups`` are given, standard errors of means come from the sums over groups. Proportions
-    have Korn and Graubard's limits, slope and intercept those of :func:`cox_recalibration` with
-    groups. The bootstrap resamples groups. The interval of a distance then excludes 0 only if the
-    distance also exceeds that of the resampled curves from the curve. That of ICI did so in 6 % of
-    80 calibrated sets of 60 groups of 20 samples; with redrawn outcomes only, in 19 %. Samples
-    whose weights differ are groups of one.
+    have Korn and Graubard's limits, slope and intercept those of :func:`cox_recalibration`. The
+    bootstrap resamples groups. The interval of a distance then excludes 0 only if the distance also
+    exceeds that of the resampled curves from the curve. That of ICI did so in 6 % of 80 calibrated
+    sets of 60 groups of 20 samples; with redrawn outcomes only, in 19 %. Samples whose weights
+    differ are groups of one.
 
     More than 1,000 distinct predictions are grouped for the curve into 1,000 of equal mass. Curves
     are fitted to 2 ``n_resamples`` further sets of samples. This takes about a second for splines
@@ -375,12 +374,12 @@ def validation_of(
     if sample.groups.of_shares:
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(sample.groups, "validation_measures", remedy)
+    cox = recalibration_of(inner or sample, confidence_level)
     weight = sample.weight / sample.weight.mean()
     changes = {"weight": weight, "groups": sample.groups.or_singles(weight)}
     data = outcome_of(sample._replace(**changes))
     x, outcome, together = data.prediction, data.happened, data.problem.groups
     about = outcome, weight, together, confidence_level
-    cox = recalibration_of((inner or sample)._replace(**changes), confidence_level)
     few = LogisticLine(data, slope=1).events < FEWEST_EVENTS
     unknown = Measure(np.nan, np.nan, np.nan)
     limits = proportion_limits(outcome, weight, together, (1 - confidence_level) / 2)
@@ -401,7 +400,7 @@ def validation_of(
         method=method,
         confidence_level=confidence_level,
         n_samples=len(x),
-        n_events=round(float(rate.estimate * len(x))),
+        n_events=round(float(outcome.sum())),
         slope_note=cox.slope_note,
     )
 

@@ -31,13 +31,14 @@ _HELPS = 0.8  # of the error that is left, from which on recalibration is not pr
 class Overview:
     """Mean predictions and observed frequencies; the ends are those of the predictions in question.
 
-    ``n_groups`` is None where all samples are independent. ``effective_size`` is (Σw)² / Σw² where
-    weights differ, by which shares and means are, else None. ``n_certain`` predictions are exactly
-    0 or 1. ``of_shares`` is True if outcomes are shares or votes, whose events are not whole
-    samples.
+    ``counts`` are the samples of each class, whatever their weights. ``n_groups`` is None where all
+    samples are independent. ``effective_size`` is (Σw)² / Σw² where weights differ, by which shares
+    and means are, else None. ``n_certain`` predictions are exactly 0 or 1. ``of_shares`` is True if
+    outcomes are shares or votes, whose events are not whole samples.
     """
 
     n_samples: int
+    counts: list[float]
     n_groups: int | None
     effective_size: float | None
     classes: list
@@ -276,6 +277,7 @@ def _overview(sample) -> Overview:
     n_groups = len(np.unique(sample.groups.units(len(rows))))
     return Overview(
         n_samples=len(rows),
+        counts=sample.counts.tolist(),
         n_groups=n_groups if n_groups < len(rows) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
         effective_size=None if weight is None else float(weight.sum() ** 2 / (weight @ weight)),

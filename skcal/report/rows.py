@@ -364,7 +364,7 @@ def subgroups_table(report) -> Table:
         error = "–" if part.error is None else _error_row(part.error).with_limits
         cells = [plain_number(view.accuracy)]
         if of_events:
-            cells = [f"{view.n_samples * view.base_rates[-1]:,.0f}", _ratio(part.validation)]
+            cells = [f"{view.counts[-1]:,.0f}", _ratio(part.validation)]
         pvalue = "–" if part.test is None else pvalue_number(part.test.pvalue)
         pvalue += " *" * part.is_significant
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))

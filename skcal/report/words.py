@@ -47,8 +47,8 @@ def heading(found) -> str:
             return f"{many}. Does each class happen as often as its probability says?"
         return f"{many}. Are they right as often as their largest probability says?"
     rate, by_weight = view.base_rates[-1], "" if view.effective_size is None else " by weight"
-    happened = f"{round(rate * view.n_samples):,} of them ({share(rate)})"
-    if view.of_shares or by_weight:
+    happened = f"{round(view.counts[-1]):,} of them ({share(rate)}{by_weight})"
+    if view.of_shares:
         happened = f"{share(rate)}{by_weight}"
     many = _how_many(view, "samples with a predicted probability")
     return f"{many}. The event (outcome {view.classes[-1]!r}) happened in {happened}."
@@ -346,7 +346,7 @@ def _undefined(test, sample, validation) -> list[str]:
 
 
 def _few_samples(overview):
-    n, rarest = overview.n_samples, min(overview.base_rates) * overview.n_samples
+    n, rarest = overview.n_samples, min(overview.counts)
     uncertain = "every number here is uncertain, so read its limits."
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
         yield f"Only {rarest:.0f} of {n:,} samples have the rarer outcome: {uncertain}"
@@ -355,7 +355,7 @@ def _few_samples(overview):
 
 
 def _rare_classes(overview):
-    count = np.rint(np.array(overview.base_rates) * overview.n_samples)
+    count = np.rint(overview.counts)
     labels = [repr(label) for label in overview.classes]
     absent = [label for label, n in zip(labels, count, strict=True) if n == 0]
     rare = [label for label, n in zip(labels, count, strict=True) if 0 < n < _FEW_OF_A_CLASS]

@@ -54,7 +54,8 @@ def numerical_hessian(function, x, step=1e-3):
 @pytest.fixture(params=[False, True], ids=["", "weighted"])
 def drawn(request, rng):
     y, p = draw(300, -0.4, 0.7)
-    return y, p, rng.uniform(0.2, 2, len(y)) if request.param else np.ones(len(y))
+    weight = rng.uniform(0.2, 2, len(y)) if request.param else np.ones(len(y))
+    return y, p, weight * weight.sum() / (weight @ weight)  # of the sum of what they are worth
 
 
 # The fit
@@ -154,13 +155,13 @@ def test_votes_have_a_slope_just_where_their_single_votes_have_one():
 @pytest.mark.parametrize("least", [0, 1])  # of which outcome there are few
 @pytest.mark.parametrize(("events", "each"), [(1, 1), (4, 1), (4, 2), (5, 1)])
 def test_fewer_than_five_events_determine_no_slope(least, events, each):
-    """Weights repeat rows."""
+    """Weights repeat no rows, votes do."""
     p = np.linspace(0.1, 0.8, 40)
     y = np.full(40, 1 - least)
     y[5 : 5 + events] = least
     weight = np.full(40, float(each))
-    if events * each >= 5:
-        found = cox_recalibration(np.repeat(y, each), np.repeat(p, each))
+    if events >= 5:
+        found = cox_recalibration(y, p)
         assert_allclose(calibration_slope(y, p, sample_weight=weight), found.slope, rtol=1e-9)
         return
     shown = [f"effective number of events is {events}, below 5", "which is NaN"]
@@ -330,3 +331,48 @@ def test_intervals_of_an_intercept_on_which_certain_predictions_say_nothing_are_
     )
     assert result.intercept_in_the_large_interval == (-np.inf, np.inf)
     assert np.isfinite(result.slope_interval).all()
+
+
+@pytest.mark.parametrize("scale", [2.0**-30, 1e-6, 3.7, 1e6])
+def test_only_ratios_of_weights_matter(drawn, scale):
+    y, p, weight = drawn
+    one, other = (cox_recalibration(y, p, sample_weight=c * weight) for c in (1, scale))
+    rtol = 0 if scale == 2.0**-30 else 1e-9
+    for name in ("slope_interval", "intercept_interval", "intercept_in_the_large_interval"):
+        assert_allclose(getattr(other, name), getattr(one, name), rtol=rtol)
+    assert_allclose(other.slope_standard_error, one.slope_standard_error, rtol=rtol)
+    for name, value in one.log_likelihood.items():
+        assert_allclose(other.log_likelihood[name], value, rtol=rtol)
+
+
+def test_weights_that_keep_half_of_the_rows_have_the_intervals_of_these_rows():
+    y, p = draw(300, -0.4, 0.7)
+    half = np.arange(300) % 2
+    weighted, alone = (
+        cox_recalibration(y, p, sample_weight=7.0 * half),
+        cox_recalibration(y[half == 1], p[half == 1]),
+    )
+    assert weighted == alone
+
+
+KINDS = {
+    "lognormal, worth 60 %": lambda rng, p: rng.lognormal(0, 0.7, len(p)),
+    "lognormal, worth 20 %": lambda rng, p: rng.lognormal(0, 1.3, len(p)),
+    "tied to p": lambda rng, p: p**1.5 * rng.lognormal(0, 0.5, len(p)),
+    "two values": lambda rng, p: np.where(rng.random(len(p)) < 0.1, 10.0, 1.0),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("scale", [1, 100])
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_with_weights_cover_the_truth(kind, scale):
+    """200 calibrated sets: 94 % but for chance (2.5 standard errors)."""
+    hits = []
+    for seed in range(200):
+        rng = np.random.default_rng([seed, 7])
+        p = expit(1.5 * rng.normal(size=300))
+        y, weight = (rng.random(300) < p).astype(int), scale * KINDS[kind](rng, p)
+        low, high = cox_recalibration(y, p, sample_weight=weight).slope_interval
+        hits.append(low <= 1 <= high)
+    assert np.mean(hits) > 0.94 - 2.5 * np.sqrt(0.94 * 0.06 / 200)
