@@ -184,6 +184,8 @@ class Sample:
     @property
     def effective(self) -> Sample:
         """The sample with weights whose sum is its effective size, in which votes are samples."""
+        if (self.weight == 1).all():
+            return self
         votes = np.ones(len(self)) if self.votes is None else np.nan_to_num(self.votes, nan=1.0)
         weight = self.weight / np.maximum(votes, 1)
         return self._replace(weight=effective_weights(weight, votes) * votes)

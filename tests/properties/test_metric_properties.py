@@ -99,7 +99,7 @@ FACTS = {
     "calibration_error": Facts(notions=SCALAR, copies="the number of samples"),
     "calibration_intercept": Facts(**LOGISTIC),
     "calibration_slope": Facts(**LOGISTIC),
-    "cox_recalibration": Facts(**LOGISTIC, scale="standard errors"),
+    "cox_recalibration": Facts(**LOGISTIC, copies="limits: what weights are worth"),
     "cross_fitted_calibration_error": Facts(
         options={"cv": 3, "random_state": 0},
         classes="folds are those of the sorted samples",
