@@ -132,7 +132,11 @@ class EquivalenceTestResult(ShownRounded):
         return "\n".join(lines)
 
 
-@used_with(n_bins={"error": ("ece", "rms")})
+@used_with(
+    error={"interval": (None,)},
+    min_share={"interval": (None,)},
+    n_bins={"error": ("ece", "rms"), "interval": (None,)},
+)
 @validate_params(
     {
         "limit": [Interval(Real, 0, 1, closed="neither")],

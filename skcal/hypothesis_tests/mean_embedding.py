@@ -34,7 +34,11 @@ _EVENTS = 5  # effective ones that a location and one more need
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rounding
 
 
-@used_with(n_resamples={"method": ("monte-carlo",)}, bandwidth={"kernel": is_named})
+@used_with(
+    n_resamples={"method": ("monte-carlo",)},
+    n_locations={"locations": (None,)},
+    bandwidth={"kernel": is_named},
+)
 @validate_params(
     {
         "method": [StrOptions({"monte-carlo", "hotelling", "chi2"})],

@@ -119,7 +119,7 @@ def squared_kernel_calibration_error(
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
         "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (``|x - x'|``
         for scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
-        matrix for rows of features, and ``bandwidth`` is ignored.
+        matrix for rows of features, and takes no ``bandwidth``.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
         3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. If a

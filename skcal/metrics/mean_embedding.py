@@ -21,7 +21,7 @@ from skcal.sample import read_sample
 
 
 @prepared_by(random_state=0)
-@used_with(bandwidth={"kernel": is_named})
+@used_with(n_locations={"locations": (None,)}, bandwidth={"kernel": is_named})
 @validate_params(
     {
         **KERNEL_OPTIONS,
@@ -67,7 +67,7 @@ def squared_mean_embedding_calibration_error(
         Columns c_j of the residuals; None draws each from the probabilities t_j. Scalar notions
         have column 0.
     n_locations : int, default=10
-        Number of locations to take, if there are as many distinct predictions; ignored with
+        Number of locations to take, if there are as many distinct predictions; not beside
         ``locations``.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
     bandwidth : float > 0 or "median", default="median"
