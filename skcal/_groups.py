@@ -20,7 +20,7 @@ from skcal._labels import sorted_labels
 from skcal._matrices import one_hot
 from skcal._validation import InputError
 
-_FEWEST = 6  # fewer tell no variance
+FEWEST_GROUPS = 6  # fewer tell no variance
 _FEWEST_FREEDOM = 0.1  # below which quantiles of Student's distribution overflow
 _FEW_CELLS = 8  # of bins and groups, for each sample
 FEW_OF_TESTS, FEW_OF_COMPARISONS = 10, 20  # below which there is a warning
@@ -331,7 +331,7 @@ INDEPENDENT = _Independent()
 
 
 def read_groups(
-    groups: Any, weight: np.ndarray, few: int | None = FEW_OF_TESTS, fewest: int = _FEWEST
+    groups: Any, weight: np.ndarray, few: int | None = FEW_OF_TESTS, fewest: int = FEWEST_GROUPS
 ) -> Groups:
     """Check a user's groups.
 
@@ -379,7 +379,7 @@ def warn_of_few_groups(groups: Groups, weight: np.ndarray, few: int) -> None:
             stacklevel=2,
         )
     mass, effective = groups.sums(weight), groups.effective_number(weight)
-    if effective < _FEWEST:
+    if effective < FEWEST_GROUPS:
         warnings.warn(
             f"groups holds {groups.n_groups} groups, the largest with "
             f"{mass.max() / mass.sum():.0%} of the samples, so that they tell as much as "

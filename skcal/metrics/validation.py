@@ -375,17 +375,13 @@ def validation_of(
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(sample.groups, "validation_measures", remedy)
     cox = recalibration_of(inner or sample, confidence_level)
-    weight = sample.weight / sample.weight.mean()
-    changes = {"weight": weight, "groups": sample.groups.or_singles(weight)}
-    data = outcome_of(sample._replace(**changes))
+    changes = _weights_of_mean_1(sample)
+    weight, data = changes["weight"], outcome_of(sample._replace(**changes))
     x, outcome, together = data.prediction, data.happened, data.problem.groups
     about = outcome, weight, together, confidence_level
     few = LogisticLine(data, slope=1).events < FEWEST_EVENTS
     unknown = Measure(np.nan, np.nan, np.nan)
-    limits = proportion_limits(outcome, weight, together, (1 - confidence_level) / 2)
-    rate = Measure(float(np.average(outcome, weights=weight)), *limits)
-    mean = float(np.average(x, weights=weight))
-    ratio = Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
+    rate, mean, ratio = _rate_and_ratio(data, confidence_level)
     return ValidationMeasures(
         prevalence=rate,
         mean_prediction=Measure(mean, np.nan, np.nan),
@@ -403,6 +399,26 @@ def validation_of(
         n_events=round(float(outcome.sum())),
         slope_note=cox.slope_note,
     )
+
+
+def observed_expected_ratio(sample: Sample, confidence_level: float) -> Measure:
+    """O/E with its limits, of any number of events: 0 and an upper limit of none."""
+    data = outcome_of(sample._replace(**_weights_of_mean_1(sample)))
+    return _rate_and_ratio(data, confidence_level)[2]
+
+
+def _weights_of_mean_1(sample: Sample) -> dict[str, Any]:
+    weight = sample.weight / sample.weight.mean()
+    return {"weight": weight, "groups": sample.groups.or_singles(weight)}
+
+
+def _rate_and_ratio(data: Outcome, level: float) -> tuple[Measure, float, Measure]:
+    """The share of events, the mean prediction, and their ratio."""
+    outcome, weight = data.happened, data.problem.weight
+    limits = proportion_limits(outcome, weight, data.problem.groups, (1 - level) / 2)
+    rate = Measure(float(np.average(outcome, weights=weight)), *limits)
+    mean = float(np.average(data.prediction, weights=weight))
+    return rate, mean, Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))
 
 
 def _distances(method, data: Outcome, level, n_resamples, random_state) -> dict[str, Measure]:

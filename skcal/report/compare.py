@@ -19,7 +19,11 @@ from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_
 from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
-from skcal.metrics.random_effects import Heterogeneity, heterogeneity_of_ratios
+from skcal.metrics.random_effects import (
+    Heterogeneity,
+    heterogeneity_of_limits,
+    heterogeneity_of_ratios,
+)
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
 from skcal.report.findings import Attempts, beside, plain_label
@@ -126,18 +130,29 @@ def errors_of_features(argument: str):
 # Subgroups
 
 
-def heterogeneity(by, rows: Sample, sample: Sample, level: float) -> list[Heterogeneity]:
-    """How O/E differs between the subgroups of each column that makes at least five."""
+def heterogeneity(
+    by, rows: Sample, sample: Sample, subgroups: list[Measures], level: float
+) -> list[Heterogeneity]:
+    """How O/E, slope and C differ between the subgroups of each column that makes at least five."""
     if not sample.notion.of_positive_class:
         return []
-    found = []
+    found, measured = [], iter(subgroups)
     for name, column in _columns_of(by).items():
-        parts = [part for _, part in _subgroups_of(column, len(rows.weight), rows.weight)]
-        if len(parts) >= _FEWEST_CENTRES:
-            events = [_events(sample_of(sample, part)) for part in parts]
-            observed, expected, variance = np.transpose(events)
-            found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
-    return found
+        parts = _subgroups_of(column, len(rows.weight), rows.weight)
+        of_column = [next(measured).validation for _ in parts]
+        if len(parts) < _FEWEST_CENTRES:
+            continue
+        events = [_events(sample_of(sample, part)) for _, part in parts]
+        observed, expected, variance = np.transpose(events)
+        found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
+        for measure_name, field in (("calibration slope", "slope"), ("C-statistic", "c_statistic")):
+            values = [getattr(part, field) for part in of_column if part is not None]
+            known = [value for value in values if np.isfinite(value).all()]
+            if len(known) >= _FEWEST_CENTRES:
+                estimate, low, high = np.transpose(known)
+                about = name, measure_name, estimate, low, high, level
+                found.append(heterogeneity_of_limits(*about))
+    return [part for part in found if part is not None]
 
 
 def _columns_of(by) -> dict[str, Any]:

@@ -25,7 +25,12 @@ from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn
 from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.decomposition import parts_of, sharpness_of
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
-from skcal.metrics.validation import ValidationMeasures, validation_of
+from skcal.metrics.validation import (
+    Measure,
+    ValidationMeasures,
+    observed_expected_ratio,
+    validation_of,
+)
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
@@ -126,6 +131,8 @@ class Measures(Findings):
     sharpness : float
     own : list of OwnMetric
         The metrics that were passed.
+    ratio : Measure or None
+        O/E of predictions of one outcome, however few events there are.
     validation : ValidationMeasures or None
         Of predictions of one outcome, like the three that follow.
     curve : CalibrationCurveDisplay or None
@@ -145,6 +152,7 @@ class Measures(Findings):
     scores: list[Score]
     sharpness: float
     own: list[OwnMetric]
+    ratio: Measure | None
     validation: ValidationMeasures | None
     curve: CalibrationCurveDisplay | None
     decision: DecisionCurve | None
@@ -194,9 +202,10 @@ def measure(
         search = attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
         searches |= {} if search is None else {notion: search}
     cutoff = attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level)
-    validation = curve = decision = at_prevalence = None
+    ratio = validation = curve = decision = at_prevalence = None
     if sample.notion.of_positive_class:
         n_curves = None if of_part else min(settings.n_resamples, _CURVES)
+        ratio = attempt("O/E", observed_expected_ratio, sample, level)
         validation = attempt("validation", _validated, sample, inner, settings, refuted, n_curves)
         curve = attempt("calibration curve", _curve_display, name, sample, level)
         decision = attempt("decision curve", _decision_curve, sample, level)
@@ -209,6 +218,7 @@ def measure(
         scores=[part for part in scores if part is not None],
         sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
         own=[metric for metric in own if metric is not None],
+        ratio=ratio,
         validation=validation,
         curve=curve,
         decision=decision,

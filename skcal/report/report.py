@@ -535,7 +535,7 @@ def calibration_report(
     subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings)
     centres = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
-        centres = heterogeneity(by, rows, sample, confidence_level)
+        centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
     comparison = None
     if second is not None:
         comparison = compare_models(compare_name, overall, sample, second, settings, by_label)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from skcal._groups import FEWEST_GROUPS
 from skcal._show import (
     Table,
     format_setting,
@@ -357,15 +358,16 @@ def _probability(value: float) -> str:
 
 def subgroups_table(report) -> Table:
     """A row for each subgroup: of events their number and O/E, otherwise the accuracy."""
-    of_events = any(part.validation is not None for part in report.subgroups)
+    of_events = any(part.ratio is not None for part in report.subgroups)
     rows, parts = [], sorted(report.subgroups, key=lambda part: not part.is_significant)
     for part in parts:
         view = part.overview
         error = "–" if part.error is None else _error_row(part.error).with_limits
         cells = [plain_number(view.accuracy)]
         if of_events:
-            cells = [f"{view.counts[-1]:,.0f}", _ratio(part.validation)]
-        pvalue = "–" if part.test is None else pvalue_number(part.test.pvalue)
+            cells = [f"{view.counts[-1]:,.0f}", _ratio(part)]
+        no_test = part.test is None or _has_few_groups(view)
+        pvalue = "–" if no_test else pvalue_number(part.test.pvalue)
         pvalue += " *" * part.is_significant
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
@@ -381,12 +383,19 @@ def subgroups_table(report) -> Table:
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
 
 
-def _ratio(validation) -> str:
-    """O/E with its interval."""
-    if validation is None:
+def _has_few_groups(view) -> bool:
+    return view.n_groups is not None and view.n_groups < FEWEST_GROUPS
+
+
+def _ratio(part) -> str:
+    """O/E with its interval, or why it has none."""
+    if part.ratio is None or not math.isfinite(part.ratio.estimate):
         return "–"
-    ends = (f"{x:.2f}" if math.isfinite(x) else "–" for x in validation.observed_expected_ratio)
-    return "{} ({} to {})".format(*ends)
+    if _has_few_groups(part.overview):
+        n_groups = part.overview.n_groups
+        groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
+        return f"{part.ratio.estimate:.2f} ({groups}, too few for a test)"
+    return "{:.2f} ({:.2f} to {:.2f})".format(*part.ratio)
 
 
 def side_by_side(parts, settings, most=4) -> list[Table]:
