@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import Any
+from warnings import warn
 
 import numpy as np
 from sklearn.datasets import load_digits
@@ -17,6 +18,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
+from skcal._matrices import two_columns
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
 from skcal.cli.gates import (
@@ -32,7 +34,7 @@ from skcal.model_selection.summary import as_dict
 from skcal.report.answer import answer_of
 from skcal.report.findings import Attempts, Findings, find
 from skcal.report.views import as_data
-from skcal.report.words import heading
+from skcal.report.words import heading, likeness
 
 _PATIENCE = 2.0  # seconds before progress is shown
 _MINUTES = 120.0  # seconds from which on minutes are shown
@@ -62,6 +64,10 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     texts = [f"{shown}\n{'=' * len(shown)}"]
     if gate is not None:
         texts += [one_line(line, 100) for line in status_of_gate(gate["results"])]
+    if predictions.groups is None and options.command == "evaluate":
+        sample = predictions.sample()
+        for text in likeness(two_columns(sample.proba), sample.happened, "--groups COLUMN"):
+            warn(text, stacklevel=2)
     for notion in chosen_notions(options, predictions.proba):
         if notion.scalar:
             findings = _find(name, predictions.sample(notion), options)

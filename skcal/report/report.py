@@ -16,6 +16,7 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
+from skcal._matrices import two_columns
 from skcal._rounding import RESOLUTION
 from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -536,6 +537,8 @@ def calibration_report(
     centres = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
+    if groups is None:
+        warnings += words.likeness(two_columns(sample.proba), sample.happened)
     comparison = None
     if second is not None:
         comparison = compare_models(compare_name, overall, sample, second, settings, by_label)

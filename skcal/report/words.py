@@ -7,6 +7,7 @@ import re
 
 import numpy as np
 
+from skcal._dependence import likeness_of_neighbours
 from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
@@ -26,6 +27,8 @@ _ALL_RIGHT = (
 )
 _FEW_SAMPLES = 300
 _FEW_OUTCOMES = 100
+_LIKE = 2.58  # standard deviations of neighbouring rows, beyond which a report says so
+_FEWEST_NEIGHBOURS, _CLASSES_OF_NEIGHBOURS = 30, 10  # rows, and most frequent classes
 _FEW_OF_A_CLASS = 10
 _TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
 _NAMES = 3
@@ -315,6 +318,26 @@ def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
         texts.append(found.doubt)
     rounded = found.test is not None and found.test.n_rounded > 0 and rows.shape[1] == 2
     return [*texts, *_extreme_predictions(rows, happened, rounded)]
+
+
+def likeness(proba: np.ndarray, happened: np.ndarray, groups: str = "groups=") -> list[str]:
+    """That neighbouring rows resemble each other, what it could mean and what to pass."""
+    if len(proba) < _FEWEST_NEIGHBOURS:
+        return []
+    if happened.ndim == 1:
+        proba, happened = proba[:, -1:], happened[:, None]
+    columns = np.argsort(-happened.sum(axis=0))[:_CLASSES_OF_NEIGHBOURS]
+    columns = columns[:1] if happened.shape[1] == 2 else columns
+    found = likeness_of_neighbours(proba[:, columns], happened[:, columns])
+    if found <= _LIKE:
+        return []
+    return [
+        f"Neighbouring rows err to the same side more often than independent rows do ({found:.1f} "
+        "standard deviations). Outcomes may depend on each other, as in a time series, calibration "
+        "may change along the rows, or rows may be sorted by outcome. If outcomes depend on each "
+        f"other, limits are too narrow and p-values too small: pass {groups}, such as the week or "
+        "the patient of each row."
+    ]
 
 
 def rounding(test, sample, validation) -> list[str]:
