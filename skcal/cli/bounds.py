@@ -6,9 +6,11 @@ import codecs
 import csv
 import gzip
 import io
+import lzma
 import os
 import sys
 import zlib
+from collections.abc import Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +18,7 @@ from typing import IO, Any
 from skcal._show import printable
 
 STANDARD_INPUT = "-"
-_LONGEST_MESSAGE = 2000  # characters: names in files may be of any length
+_LONGEST_MESSAGE = 8000  # characters: names in files may be of any length
 
 
 class FileError(ValueError):
@@ -25,18 +27,20 @@ class FileError(ValueError):
     Parameters
     ----------
     message : str
+    choices : sequence of dict, default=()
+        Where several readings are possible, the options of each, by their names in the parsed
+        arguments. None of them is taken.
     **remedy
-        Options with which the file can be read as far as this error is concerned, by their names
-        in the parsed arguments.
+        Options with which the file can be read as far as this error is concerned.
     """
 
-    def __init__(self, message: str, **remedy: Any) -> None:
+    def __init__(self, message: str, choices: Sequence[dict] = (), **remedy: Any) -> None:
         message = printable(" ".join(message.splitlines()))
         if len(message) > _LONGEST_MESSAGE:
             start, end = _LONGEST_MESSAGE // 2, _LONGEST_MESSAGE // 4
             message = f"{message[:start]} … {message[-end:]}"
         super().__init__(message)
-        self.remedy = remedy
+        self.remedy, self.choices = remedy, choices
 
 
 @contextmanager
@@ -50,6 +54,8 @@ def errors_that_name(path: Path, max_bytes: float):
         raise
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
         raise FileError(f"{path}: a damaged .gz file ({error}). Compress it again.") from error
+    except lzma.LZMAError as error:
+        raise FileError(f"{path}: a damaged .xz file ({error}). Compress it again.") from error
     except OSError as error:
         reason = " ".join(str(error.strerror or error).split()).rstrip(".")
         raise FileError(f"{path}: {reason}.") from error

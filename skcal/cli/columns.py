@@ -2,22 +2,46 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.table import FileTable, read_arrays, read_table
-from skcal.cli.text import LEAVE_OUT, NO_CLASS, Dialect, Texts, require_cells
-from skcal.metrics.rounded import misses_1
+from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
+from skcal.cli.find import Found, Seeker
+from skcal.cli.frames import Frame, Texts, read_frame
+from skcal.cli.table import FileTable, read_arrays, require_cells
 
 _LIKELY_LABELS = frozenset(
-    ["y", "labels", "y_true", "target", "outcome", "class", "truth", "true_label", "actual"]
+    [
+        "label",
+        "labels",
+        "y",
+        "y_true",
+        "target",
+        "outcome",
+        "class",
+        "truth",
+        "true_label",
+        "true_class",
+        "actual",
+        "actual_class",
+        "obs",
+        "observed",
+        "gold",
+        "gold_label",
+        "ground_truth",
+        "reference",
+        "y_test",
+    ]
 )
-_MOST_NAMES = 1000  # names and labels whose likeness is looked for
-_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars"}
+_SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
+_FEW = 30  # different texts of a column that may hold labels
+_SURE = 20  # samples from which on confidences are told from probabilities of an event
 
 
 class Columns(NamedTuple):
@@ -33,12 +57,21 @@ class Columns(NamedTuple):
         The class of each column; None where the labels tell it.
     others : dict of str to ndarray of shape (n_rows,)
         Further columns that options name.
+    notes : tuple of str
+        What was decided by names and contents.
+    predicted : ndarray of shape (n_rows,) or None
+        The class whose probability the single column holds in each row.
+    event : str or None
+        The label whose probability a single column holds, as other columns say.
     """
 
     table: FileTable
     outcomes: np.ndarray | FileTable
     classes: np.ndarray | None
     others: dict[str, np.ndarray]
+    notes: tuple[str, ...] = ()
+    predicted: np.ndarray | None = None
+    event: str | None = None
 
     def take(self, rows: np.ndarray) -> Columns:
         """Return some of the rows."""
@@ -50,73 +83,53 @@ class Columns(NamedTuple):
             if outcomes.dtype.kind == "f" and not (outcomes % 1).any():  # for NaN alone
                 outcomes = outcomes.astype(np.int64)
         others = {name: values[rows] for name, values in self.others.items()}
-        return self._replace(table=self.table.take(rows), outcomes=outcomes, others=others)
+        predicted = None if self.predicted is None else self.predicted[rows]
+        table = self.table.take(rows)
+        return self._replace(table=table, outcomes=outcomes, others=others, predicted=predicted)
 
 
-def labelled_table(path, others, spared, options, dialect) -> Columns:
+def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -> Columns:
     """The predictions and outcomes of a file, and other columns, by the options that name them.
 
     Columns of ``spared`` may be absent.
     """
-    label, score, soft = options.label, options.score, options.soft
-    max_bytes, named = options.max_bytes, {**dict.fromkeys(options.ignore, "--ignore"), **others}
+    frame = read_frame(path, options.max_bytes, dialect, options.frames)
+    label, soft, max_bytes = options.label, options.soft, options.max_bytes
+    named = {**dict.fromkeys(options.ignore, "--ignore"), **others}
     if soft is None:
         named[label] = "--label"
-
-    def choose(header, place):
-        needed = named if score is None else {**named, score: "--score"}
-        _check_header(path, header, place, needed, label, dialect.sep)
-        shares = [k for k, name in enumerate(header) if _is_of_shares(name, soft)]
-        if soft is not None and not shares:
-            raise FileError(
-                f"{path}: {place} has no column that begins with {soft!r} (columns: "
-                f"{listed(header)}). Name a column of shares or votes of each class by what --soft "
-                "says, and the class."
-            )
-        aside = {*named, *spared, label, *(header[k] for k in shares)}
-        numbers = [k for k, name in enumerate(header) if name not in aside]
-        texts = [header.index(name) for name in named if name in others or name == label]
-        return (numbers if score is None else [header.index(score)]) + shares, texts
-
-    table = read_table(path, max_bytes, choose, dialect=dialect)
-    beside = {name: text_array(path, table.texts[name], max_bytes) for name in others}
+    for option in ("score", "predicted"):
+        if getattr(options, option) is not None:
+            named[getattr(options, option)] = f"--{option}"
+    _check_header(frame, named, options, dialect)
+    beside = {name: text_array(path, frame.texts(name), max_bytes) for name in others}
+    aside = {*named, *spared, label}
     if soft is not None:
-        return Columns(*_divided(table, soft), beside)
-    labels, classes = text_array(path, table.texts[label], max_bytes), None
-    if len(table.names) > 1:
-        names = Texts(table.names, range(len(table.names)))
+        found, shares, classes = _with_shares(frame, soft, aside, options, dialect)
+        require_cells(path, found.table.names, found.table.numbers)
+        return Columns(found.table, shares, classes, beside, tuple(found.notes))
+    texts = frame.texts(label)
+    check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
+    labels = plain_labels(texts)
+    distinct = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
+    if len(labels) and not distinct:
+        raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
+    _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
+    if not len(labels):
+        require_cells(path, [name for name in frame.header if name not in aside], labels)
+    found = Seeker(frame, distinct, labels, aside, options, dialect).find()
+    table, classes, notes, predicted, event = found.table, None, list(found.notes), None, None
+    require_cells(path, table.names, table.numbers)
+    if found.classes is not None:
+        names = Texts(found.classes, range(len(found.classes)))
         classes = text_array(path, names, max_bytes)
-    return Columns(table, labels, classes, beside)
-
-
-def _is_of_shares(name: str, soft: str | None) -> bool:
-    """Whether a column holds shares: its name is ``soft`` and a class."""
-    return soft is not None and name.startswith(soft) and name != soft
-
-
-def _divided(table: FileTable, soft: str) -> tuple[FileTable, FileTable, np.ndarray]:
-    """The table of predictions, that of shares, and the classes of its columns."""
-    n_predicted = sum(not _is_of_shares(name, soft) for name in table.names)
-    predicted = table.part(slice(n_predicted))
-    classes = [name.removeprefix(soft) for name in table.names[n_predicted:]]
-    order = list(range(len(classes)))
-    require_cells(table.path, predicted.columns, predicted.numbers)
-    if n_predicted == 1:
-        if len(classes) != 2:
-            raise FileError(
-                f"{table.path}: a single column of probabilities needs shares of two classes, "
-                f"found {listed(classes)}. {NO_CLASS}"
-            )
-    elif set(classes) != set(predicted.names):
-        unmatched = sorted(set(classes) ^ set(predicted.names))
-        raise FileError(
-            f"{table.path}: of the classes {listed(unmatched)} there are probabilities or shares, "
-            f"not both. Name a column of shares by {soft!r} and the class. {NO_CLASS}"
-        )
-    else:
-        order = [classes.index(name) for name in predicted.names]
-        classes = predicted.names
-    return predicted, table.part([n_predicted + k for k in order]), np.array(classes)
+    elif options.predicted is not None:
+        predicted = plain_labels(frame.texts(options.predicted))
+    elif options.correct is None:
+        likely = _predicted_columns(frame, distinct, {*aside, *table.names})
+        notes += _notes_of_certainty(table, labels, distinct, likely, options)
+        event = _event_of(frame, table.numbers[:, 0] / options.scale, likely, distinct)
+    return Columns(table, labels, classes, beside, tuple(notes), predicted, event)
 
 
 def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
@@ -126,8 +139,36 @@ def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
     return np.array(values, dtype=str)[np.asarray(texts.codes)]
 
 
-def _check_header(path, header, place, options, label=None, sep=",") -> None:
+def plain_labels(texts: Texts) -> np.ndarray:
+    """Labels without blanks around them; whole numbers without decimals, ``2`` for ``2.0``."""
+    values = [text.strip() for text in texts.values]
+    plain = [whole(text) for text in values]
+    if all(is_missing(text) or text.lstrip("+-").isdecimal() for text in plain):
+        values = plain
+    return np.array(values, dtype=str)[np.asarray(texts.codes)] if values else np.array([], str)
+
+
+# The header
+
+
+def ordered_names(frame: Frame) -> list[str]:
+    """All names of columns, first those that can be labels, then those that can be scores."""
+
+    def rank(name: str) -> int:
+        if name.lower() in _LIKELY_LABELS:
+            return 0
+        kind = frame.kind(name) if len(frame.header) < 500 else "text"
+        if kind in ("number", "text") and 2 <= frame.series(name).head(1000).nunique() <= _FEW:
+            return 1
+        return 2 if kind in ("number", "vector") else 3
+
+    names = [name for name in dict.fromkeys(frame.header) if name]
+    return sorted(names, key=rank)
+
+
+def _check_header(frame: Frame, options: dict[str, str], given: Namespace, dialect) -> None:
     """Raise unless every column has a name of its own, and those that options name are there."""
+    path, place, header = frame.path, frame.place, frame.header
     if not any(header):
         raise FileError(
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
@@ -135,9 +176,10 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
         )
     if header[0].startswith(("#", "sep=")) and not options.keys() <= set(header):
         raise FileError(f"{path}: {place} is {header[0]!r}, not a header. Delete that line.")
+    sep = frame.sep or ","
     other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
-    if len(header) == 1 and other:
-        option = "tab" if other == "\t" else repr(other)
+    if len(header) == 1 and other and not options.keys() <= set(header):
+        option = {"\t": "tab"}.get(other, repr(other))
         raise FileError(
             f"{path}: {place} is one column. Separate the fields by "
             f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}.",
@@ -145,16 +187,7 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
         )
     for name, option in options.items():
         if name not in header:
-            remedy, likely = f"Name a column by {option}.", []
-            if name == label:
-                remedy = _remedy_without_labels(header)
-                likely = [name for name in header if name.lower() in _LIKELY_LABELS]
-            elif "," in name and option == "--ignore":
-                remedy = "Repeat --ignore for each column."
-            raise FileError(
-                f"{path}: {place} has no column {name!r} (columns: {listed(header)}). {remedy}",
-                **({"label": likely[0]} if len(likely) == 1 else {}),
-            )
+            raise _absent(frame, name, option, given)
     known: set[str] = set()
     for name in header:
         if not name and name not in options:
@@ -168,27 +201,219 @@ def _check_header(path, header, place, options, label=None, sep=",") -> None:
         known.add(name)
 
 
-def _remedy_without_labels(header) -> str:
-    if all(Dialect().is_number(name) for name in header):
-        return "Give a header: the class of each column, and the column of labels."
-    return "Name the column of labels by --label."
+def _absent(frame: Frame, name: str, option: str, given: Namespace) -> FileError:
+    """What is wrong where a column is missing that an option names."""
+    header = frame.header
+    remedy, offer = f"Name a column by {option}.", dict[str, Any]()
+    if name == given.label and option == "--label":
+        remedy = "Name the column of labels by --label."
+        if all(Dialect().is_number(text) for text in header):
+            remedy = "Give a header: the class of each column, and the column of labels."
+        aside = {*given.ignore, given.score, given.predicted}
+        likely = [n for n in header if n.lower() in _LIKELY_LABELS and n not in aside]
+        one_hot = _one_hot(frame, Dialect(decimal=given.decimal)) if not likely else None
+        if len(likely) == 1:
+            offer = {"label": likely[0]}
+        elif one_hot:
+            remedy += f" If the columns {one_hot}… hold 1 for the class that happened, pass --soft "
+            remedy += f"{one_hot}."
+            offer = {"soft": one_hot}
+    elif "," in name and option == "--ignore":
+        remedy = "Repeat --ignore for each column."
+    names = ordered_names(frame)
+    return FileError(
+        f"{frame.path}: {frame.place} has no column {name!r} (columns: "
+        f"{listed(names, len(names))}). {remedy}",
+        **offer,
+    )
+
+
+def _one_hot(frame: Frame, dialect: Dialect) -> str | None:
+    """The prefix of columns of which one is 1 in each row, beside others of the same endings."""
+    names = [name for name in frame.header if frame.kind(name) == "number"]
+    if not 4 <= len(names) <= 200:
+        return None
+    found = set()
+    for start in {name[:k] for name in names for k in range(1, len(name))}:
+        ends = [name.removeprefix(start) for name in names if name.startswith(start)]
+        ends = [end for end in ends if end]
+        if len(ends) < 2 or 2 * len(ends) > len(names):
+            continue
+        hot = np.column_stack([frame.numbers(f"{start}{end}", dialect) for end in ends])
+        if not (np.isin(hot, (0, 1)).all() and (hot.sum(axis=1) == 1).all()):
+            continue
+        others = [name for name in names if not name.startswith(start)]
+        if all(any(name.endswith(end) for name in others) for end in ends):
+            found.add(start)
+    return max(found, key=len) if found else None
+
+
+def _refuse_two_columns_of_labels(frame: Frame, label, distinct, aside, options) -> None:
+    """Raise where ``label``, which no option names, may be what was predicted."""
+    given = any(str(part).startswith("--label") for part in getattr(options, "arguments", ()))
+    if given or options.correct is not None or options.predicted is not None:
+        return
+    likely = [
+        name
+        for name in frame.header
+        if name.lower() in _LIKELY_LABELS - {"label", "labels", "class"}
+        and name not in aside
+        and set(_few_texts(frame, name)) == set(distinct)
+    ]
+    if likely:
+        raise FileError(
+            f"{frame.path}: the columns {label!r} and {likely[0]!r} hold the same labels. Name the "
+            f"one that holds what happened by --label; if the other is what was predicted, and the "
+            "score its probability, name that by --predicted.",
+            choices=[
+                {"label": likely[0], "predicted": label},
+                {"label": label, "predicted": likely[0]},
+            ],
+        )
+
+
+def _few_texts(frame: Frame, name: str) -> list[str]:
+    """The different texts of a column, as labels are read, if they are few."""
+    if frame.kind(name) not in ("number", "text"):
+        return []
+    if frame.series(name).head(1000).nunique() > _FEW:
+        return []
+    return [t for t in dict.fromkeys(plain_labels(frame.texts(name)).tolist()) if not is_missing(t)]
+
+
+# Columns that name the class of which a single column holds the probability
+
+
+def _predicted_columns(frame: Frame, labels: Sequence[str], aside) -> list[str]:
+    """Columns that hold labels, of at least two kinds, and are not the labels."""
+    known = set(labels)
+    return [
+        name
+        for name in frame.header
+        if name not in aside and len(texts := _few_texts(frame, name)) > 1 and known >= set(texts)
+    ]
+
+
+def _notes_of_certainty(table, labels, distinct, likely, options) -> list[str]:
+    """What all predictions say that are at least ½, or refuse them where a column names a class."""
+    numbers = table.numbers[:, 0] / options.scale
+    known = numbers[~np.isnan(numbers)]
+    if options.logits or len(known) < _SURE or not len(distinct) > 1:
+        return []
+    floor = 1 / len(distinct)
+    if not (floor <= known.min() and known.max() <= 1):
+        return []
+    name = table.names[0]
+    if likely:
+        mean, [other] = f"{known.mean():.3g}", likely[:1]
+        if len(distinct) == 2:
+            reading = (
+                f"If it is the probability of one event, pass --ignore {other!r}: its mean is "
+                f"{mean}, and {_counts(labels, distinct)}."
+            )
+            choices = [{"predicted": other}, {"ignore": [other]}]
+        else:
+            reading, choices = (
+                "Other readings need a column for each class.",
+                [{"predicted": other}],
+            )
+        raise FileError(
+            f"{table.path}: column {name!r} is never below {floor:.2g}, as is the probability of "
+            f"the class that a model predicts, and column {other!r} names a class. If it is the "
+            f"probability of that class, pass --predicted {other!r}. {reading}",
+            choices=choices,
+        )
+    if len(distinct) > 2:
+        return []
+    return [
+        f"Column {name!r} has no prediction below 0.5, though both labels occur, as probabilities "
+        "of the predicted class have none. If a column names that class, pass it by --predicted."
+    ]
+
+
+def _counts(labels: np.ndarray, distinct) -> str:
+    n = sum(int((labels == label).sum()) for label in distinct)
+    parts = [
+        f"label {label} happened in {(labels == label).sum():,} of {n:,}" for label in distinct
+    ]
+    return ", ".join(parts)
+
+
+def _event_of(frame: Frame, numbers, likely, distinct) -> str | None:
+    """The label that a column names where the score is above ½, and nowhere below."""
+    high, low = numbers > 0.5, numbers < 0.5
+    for name in likely if len(distinct) == 2 and high.any() and low.any() else ():
+        texts = plain_labels(frame.texts(name))
+        above, below = set(texts[high].tolist()), set(texts[low].tolist())
+        if len(above) == len(below) == 1 and above != below:
+            return above.pop()
+    return None
+
+
+# Shares
+
+
+def _with_shares(frame: Frame, soft: str, aside, options, dialect):
+    """The table of predictions, that of shares in the same order, and the classes."""
+    columns = {n.removeprefix(soft): n for n in frame.header if _is_of_shares(n, soft, aside)}
+    if not columns:
+        names = ordered_names(frame)
+        raise FileError(
+            f"{frame.path}: {frame.place} has no column that begins with {soft!r} (columns: "
+            f"{listed(names, len(names))}). Name a column of shares or votes of each class by what "
+            "--soft says, and the class."
+        )
+    classes = list(columns)
+    numbers = np.column_stack([frame.numbers(name, dialect) for name in columns.values()])
+    aside = {*aside, *columns.values()}
+    found: Found = Seeker(frame, classes, None, aside, options, dialect).find()
+    predicted = found.classes
+    if predicted is None:
+        if len(classes) != 2:
+            raise FileError(
+                f"{frame.path}: a single column of probabilities needs shares of two classes, "
+                f"found {listed(classes)}. Name a column of probabilities for each class."
+            )
+        predicted = classes
+    elif set(classes) != set(predicted):
+        unmatched = sorted(set(classes) ^ set(predicted))
+        raise FileError(
+            f"{frame.path}: of the classes {listed(unmatched)} there are probabilities or shares, "
+            f"not both. Name a column of shares by {soft!r} and the class, and columns that are no "
+            "classes by --ignore."
+        )
+    order = [classes.index(name) for name in predicted]
+    names = [columns[name] for name in predicted]
+    shares = FileTable(frame.path, numbers[:, order], names, frame=frame)
+    return found, shares, np.array(predicted)
+
+
+def _is_of_shares(name: str, soft: str, aside) -> bool:
+    """Whether a column holds shares: its name is ``soft`` and a class."""
+    return name.startswith(soft) and name != soft and name not in aside
 
 
 def check_names(columns: Columns) -> None:
-    """Raise where a row of a table has no label, or no label has the name of a column.
-
-    Columns that no label names are no classes if the rows sum to 1 without them. Warn where only
-    the order of an archive's columns says what they are.
-    """
+    """Raise where a row has no label, or only the order of columns says what they are."""
     table, labels = columns.table, columns.outcomes
     if isinstance(labels, FileTable):
         return
-    if not table.header:
+    if not table.names:
         if columns.classes is None and table.numbers.ndim == 2 and labels.dtype.kind == "U":
+            names = np.unique(labels).tolist()
+            by_number = _by_number(names)
+            if by_number != names:
+                raise FileError(
+                    f"{table.path}: the labels are digits as texts, and no array 'classes' says "
+                    "which class a column is of. The columns may be in the order of numbers, "
+                    f"--labels {','.join(by_number)}, or of texts, --labels {','.join(names)}. "
+                    "Pass the one that is right, or save classes=….",
+                    choices=[{"labels": by_number}, {"labels": names}],
+                )
             warn(
                 f"{table.path}: without an array 'classes' the columns are taken to be in the "
-                f"order of the sorted labels, {listed(np.unique(labels).tolist())}. Save classes=… "
-                "to say which they are.",
+                f"order of the sorted labels, {listed(names)}. Save classes=… or pass --labels to "
+                "say which they are.",
                 stacklevel=2,
             )
         return
@@ -196,93 +421,38 @@ def check_names(columns: Columns) -> None:
     if len(absent):
         place = table.words_for_row(int(absent[0]))
         raise FileError(f"{table.path}: {place} has no label. {LEAVE_OUT}", drop_missing=True)
-    if columns.classes is not None:
-        _refuse_other_columns(table, list(dict.fromkeys(labels.tolist())))
 
 
-def _refuse_other_columns(table: FileTable, labels) -> None:
-    """Name columns that none of the different labels names, where the rows sum to 1 without."""
-    names, values = table.names, table.numbers
-    unnamed = ~np.isin(names, labels)
-    if unnamed.all():
-        like = _name_like_labels(names, labels)
-        remedy = (
-            f"Rename them to the labels, such as {like!r} to {labels[0]!r}."
-            if like
-            else "Give a column per class, named by the class, or a single column, of P(positive). "
-            f"{NO_CLASS}"
-        )
-        scores = [name for name, column in zip(names, values.T, strict=True) if _are_scores(column)]
-        raise FileError(
-            f"{table.path}: columns {listed(names)}: none has the name of a label, such as "
-            f"{labels[0]!r} in {table.words_for_row(0)}. {remedy}",
-            **({"score": scores[0]} if len(scores) == 1 and not like else {}),
-        )
-    if not misses_1(values).any():
-        return
-    for other in (unnamed & ((values < 0) | (values > 1)).any(axis=0), unnamed):
-        if other.any() and not misses_1(values[:, ~other]).any():
-            others = [name for name, is_other in zip(names, other, strict=True) if is_other]
-            raise FileError(
-                f"{table.path}: {listed([repr(name) for name in others])}: no label has this name, "
-                f"and the rows sum to 1 without it. {NO_CLASS}",
-                ignore=others,
-            )
+def _by_number(names: list[str]) -> list[str]:
+    """Digits in the order of numbers; other names as they are."""
+    return sorted(names, key=int) if all(name.isdecimal() for name in names) else names
 
 
-def _are_scores(values) -> bool:
-    """Whether numbers look like probabilities or percentages, not like codes."""
-    return bool((values >= 0).all() and (values <= 100).all() and (values % 1 != 0).any())
-
-
-def _name_like_labels(names, labels):
-    """The first label's column if columns are named as p_cat, p_dog for labels cat, dog."""
-    first, others, known = labels[0], set(labels), set(names)
-    for name in names[:_MOST_NAMES] if len(others) <= _MOST_NAMES else ():
-        if first and first in name and {name.replace(first, k, 1) for k in others} <= known:
-            return name
-    return None
-
-
-def unlabelled_table(path, classes, features, options, dialect):
-    """The table of a file of predictions of these classes, or of a single column (None).
-
-    Its other columns are kept, so that they can be written again, and its features as texts.
-    """
-    score, soft = options.score, options.soft
+def unlabelled_table(path, classes, features, options, dialect) -> FileTable:
+    """The table of a file of predictions of these classes, or of a single column (None)."""
+    frame, score, soft = (
+        read_frame(path, options.max_bytes, dialect, options.frames),
+        (options.score),
+        options.soft,
+    )
+    named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
+    _check_header(frame, named, options, dialect)
     aside = {options.label, *options.ignore, options.weight, options.groups, *features}
-
-    def choose(header, place):
-        named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
-        _check_header(path, header, place, named, sep=dialect.sep)
-        place_of = {name: column for column, name in enumerate(header)}
-        names = classes if score is None else [score]
-        if names is None:
-            names = [name for name in header if not (name in aside or _is_of_shares(name, soft))]
-            if len(names) != 1:
-                raise FileError(
-                    f"{path}: {place} has {len(names)} columns that may be predictions (columns: "
-                    f"{listed(header)}), the map reads one. Name the others by --ignore, that of "
-                    "the labels by --label."
-                )
-        missing = [name for name in names if name not in place_of]
-        if missing:
-            raise FileError(
-                f"{path}: {place} has no column {missing[0]!r} (columns: {listed(header)}). Name a "
-                "column by each class of the predictions to fit to."
-            )
-        return [place_of[name] for name in names], [place_of[name] for name in features]
-
-    return read_table(path, options.max_bytes, choose, keep=True, dialect=dialect)
+    if soft is not None:
+        aside |= {name for name in frame.header if _is_of_shares(name, soft, aside)}
+    seeker = Seeker(frame, classes or [], None, aside, options, dialect)
+    table = (seeker.single() if classes is None else seeker.of_classes()).table
+    require_cells(path, table.names, table.numbers)
+    return table
 
 
 def text_column(table: FileTable, name: str, max_bytes) -> np.ndarray:
-    """A column of a table that was read as texts, or an array of an archive."""
-    if name in table.texts:
-        return text_array(table.path, table.texts[name], max_bytes)
-    if not isinstance(table.source, dict) or name not in table.source:
+    """A column of a table that is read as texts, or an array of an archive."""
+    if table.frame is not None:
+        return text_array(table.path, table.frame.texts(name), max_bytes)
+    if table.arrays is None or name not in table.arrays:
         raise FileError(f"{table.path}: has no array {name!r}. Save it beside 'proba'.")
-    return _decoded(table.source[name])
+    return _decoded(table.arrays[name])
 
 
 # What the arrays of an archive mean
@@ -290,13 +460,17 @@ def text_column(table: FileTable, name: str, max_bytes) -> np.ndarray:
 
 def labelled_arrays(path, others, options) -> Columns:
     """Return what :func:`labelled_table` returns, of an archive."""
-    soft, outcome = options.soft, "labels" if options.soft is None else options.soft
-    arrays = read_arrays(path, options.max_bytes, ["proba", outcome, *others], ["classes"])
+    proba = options.score or "proba"
+    outcome = options.soft or ("labels" if options.label == "label" else options.label)
+    arrays = read_arrays(path, options.max_bytes, [proba, outcome, *others], ["classes"])
     arrays = {name: _decoded(values) for name, values in arrays.items()}
-    table = FileTable(path, arrays["proba"], [], (), {})
+    table = FileTable(path, arrays[proba], [])
     outcomes, classes = arrays[outcome], arrays.get("classes")
+    if classes is None and options.labels:
+        kind = outcomes.dtype.kind
+        classes = np.array([int(x) for x in options.labels] if kind in "iu" else options.labels)
     beside = {name: arrays[name] for name in others}
-    if soft is None:
+    if options.soft is None:
         is_column = outcomes.ndim == 2 and outcomes.shape[1] == 1
         return Columns(table, outcomes[:, 0] if is_column else outcomes, classes, beside)
     if classes is None:
@@ -309,14 +483,15 @@ def _decoded(values):
     return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
 
 
-def unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:
+def unlabelled_arrays(path, classes, single, options) -> FileTable:
     """Return what :func:`unlabelled_table` returns, of an archive."""
-    arrays = read_arrays(path, max_bytes, ["proba"])
-    proba, n_classes = arrays["proba"], len(classes)
+    name = options.score or "proba"
+    arrays = read_arrays(path, options.max_bytes, [name])
+    proba, n_classes = arrays[name], len(classes)
     if not proba.ndim or proba.shape[1:] != (() if single else (n_classes,)):
         wanted = "one dimension" if single else f"{n_classes} columns"
         raise FileError(
-            f"{path}: array 'proba' has shape {proba.shape}, where the map reads {wanted}. Give "
+            f"{path}: array {name!r} has shape {proba.shape}, where the map reads {wanted}. Give "
             "the columns of the predictions to fit to."
         )
     order = list(range(n_classes))
@@ -328,4 +503,4 @@ def unlabelled_arrays(path, classes, single, max_bytes) -> FileTable:
         proba = proba[:, order]
     if not len(proba):
         raise FileError(f"{path}: no rows of probabilities. Give a row per sample.")
-    return FileTable(path, proba, order, (), {}, source=arrays)
+    return FileTable(path, proba, [], order=order, arrays=arrays)

@@ -52,7 +52,7 @@ from skcal.displays.files import save_figure
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
-from skcal.notions import resolve_notion
+from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.order import are_reversed
@@ -64,6 +64,15 @@ _REVERSED = (
     "swapped, or the positive label be the other one. Check the names of the columns and "
     "--pos-label."
 )
+#: What warnings of functions mean for who has a file, by their first words.
+_IN_OPTIONS = {
+    "All predictions in": "All predictions are 0 or 1, as predicted classes are. Name the column of "
+    "probabilities by --score; if these are probabilities, the classifier gives none in between.",
+    "All logits in": "All logits are from 0 to 1, as probabilities are. If they are probabilities, "
+    "leave --logits out.",
+    "No logit in": "No logit is above 0, as no logarithm of a probability is. If these are "
+    "logarithms of probabilities, pass --log-probabilities in place of --logits.",
+}
 _NO_MEMORY = (
     "The memory does not suffice. Pass fewer samples or classes, a lower --n-jobs or --bins, or "
     "--notion confidence."
@@ -116,7 +125,10 @@ def _run(command, options) -> int:
     with recorded_warnings() as caught:
         status = command(options) or 0
     if not options.quiet:
-        for text in dict.fromkeys(str(warning.message) for warning in caught):
+        texts = [str(warning.message) for warning in caught]
+        for start, said in _IN_OPTIONS.items():
+            texts = [said if text.startswith(start) else text for text in texts]
+        for text in dict.fromkeys(texts):
             print_message(text)
     return status
 
@@ -181,6 +193,9 @@ def _shown_name(file) -> str:
 def _predictions_of(options, known=None) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
     predictions = read_or_list_problems(options, partial(read_predictions, known=known))
+    options.frames.clear()
+    if predictions.of_answers:
+        options.notion = [ANSWERS]
     if options.command not in ("report", "compare"):
         _warn_of(predictions, options)
     return predictions
@@ -188,6 +203,8 @@ def _predictions_of(options, known=None) -> Predictions:
 
 def _warn_of(predictions: Predictions, options) -> None:
     """Warn of what a report says as a caveat."""
+    for note in predictions.notes:
+        warn(note, stacklevel=2)
     if predictions.left_out is not None:
         warn(str(predictions.left_out), stacklevel=2)
     if _are_reversed(predictions, options):
@@ -299,7 +316,9 @@ def _compare(options):
     check_output(options.html, (".html",))
     first, second = read_or_list_problems(options, _read_both)
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
-    if names[0] == names[1]:
+    if options.file == options.second and options.second_score is not None:
+        names = options.score, options.second_score
+    elif names[0] == names[1]:
         names = options.file, options.second
     gate = None
     if options.fail_if_worse:
@@ -324,7 +343,7 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
 def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
-    dialect = dialect_of(options.file, options)
+    dialect = dialect_of(options)
     with shown_progress(options):
         report = calibration_report(
             **predictions.arguments,
@@ -344,8 +363,10 @@ def _report_on(predictions, options, name, **more):
             verbose=1,
             **more,
         )
-    if predictions.left_out is not None:
-        cautions = [str(predictions.left_out), *report.overall.cautions]
+    said = [] if predictions.left_out is None else [str(predictions.left_out)]
+    said += predictions.notes
+    if said:
+        cautions = [*said, *report.overall.cautions]
         report = replace(report, overall=replace(report.overall, cautions=cautions))
     if options.html is not None:
         report.save(options.html, options.detail)

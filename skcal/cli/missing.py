@@ -9,9 +9,9 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError
+from skcal.cli.cells import is_missing
 from skcal.cli.columns import Columns
 from skcal.cli.table import FileTable
-from skcal.cli.text import is_missing
 
 NAMES_END = "\x1f"  # between the parts of a sample's name
 

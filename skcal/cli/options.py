@@ -7,8 +7,8 @@ import codecs
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from skcal.cli.cells import PERCENT
 from skcal.cli.gates import GATED_ERRORS
-from skcal.cli.predictions import PERCENT
 from skcal.model_selection.errors import KINDS
 
 MOST_RESAMPLES = 10**6  # resamples
@@ -61,6 +61,25 @@ def _prefix(text):
     if not text:
         raise argparse.ArgumentTypeError("is empty, and so no beginning of the names of shares")
     return text
+
+
+def _names(text):
+    names = [name.strip() for name in text.split(",")]
+    if len(names) < 2 or len(set(names)) < len(names):
+        raise argparse.ArgumentTypeError(f"{text!r} is not several labels, such as no,yes")
+    return names
+
+
+class Once(argparse.Action):
+    """Store a value; a second one is refused, since it would replace the first."""
+
+    def __call__(self, parser, namespace, values, option_string=None):
+        """Store the value, or end with the usage."""
+        given = namespace.__dict__.setdefault("given", set())
+        if self.dest in given:
+            parser.error(f"{option_string} is given twice, and takes one value")
+        given.add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 def _share(text):
@@ -135,8 +154,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--sep": _value(
         _separator,
         "CHARACTER",
-        "what separates the fields of a text file, such as ';' or tab (default: a comma, of .tsv a "
-        "tab)",
+        "what separates the fields of a text file, such as ';', tab or ' ' for any blanks "
+        "(default: a comma, of .tsv a tab)",
     ),
     "--decimal": _choice(".,", "what stands before the decimals of a text file (default: a point)"),
     "--encoding": _value(
@@ -158,7 +177,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "the predictions are percentages, with or without the sign",
     },
     "--normalize": _flag(
-        "divide each row by its sum, for probabilities that were rounded (sums within 0.05 of 1)"
+        "divide each row by its sum, for probabilities that were rounded (sums within 0.05 of 1, "
+        "numbers within 0.005 of 0 and 1)"
     ),
     "--drop-missing": _flag("leave out samples without a prediction or a label, and say how many"),
     "--drop-label": _columns(
@@ -177,13 +197,31 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "LABEL",
         "positive label of a single column; of two columns, that which --notion binary means",
     ),
-    "--score": _column("the one column that holds P(positive class); other columns are not read"),
+    "--score": _column(
+        "the one column that holds P(positive class), or a list of probabilities; other columns "
+        "are not read"
+    ),
+    "--predicted": _column(
+        "the column that names the class whose probability --score holds in each row, as "
+        "predictions with their confidence do"
+    ),
+    "--prefix": _text(
+        "PREFIX",
+        "columns of probabilities are named by this and the class, such as prob_; '*_prob' if it "
+        "stands behind the class",
+    ),
+    "--labels": _value(
+        _names,
+        "LABEL,LABEL,…",
+        "the classes in the order of lists of probabilities, or of which there are columns",
+    ),
     "--confidence": _column(
         "the column that says how sure a model, such as a language model, was of each answer; with "
         "--correct"
     ),
     "--correct": _column(
-        "the column that says whether an answer was right: 1 or 0, true or false, yes or no"
+        "the column that says whether an answer was right: 1 or 0, true or false, yes or no, "
+        "correct or incorrect, pass or fail, C or I"
     ),
     "--ignore": _columns("column that is neither class nor label; may be repeated"),
     "--id": _columns(
@@ -322,6 +360,9 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--save": _text("MAP", "write the fitted map to MAP, as JSON"),
     "--map": _text("MAP", "apply a saved map instead of fitting one"),
     "--logits": _flag("the predictions are logits, or of a single column the log-odds"),
+    "--log-probabilities": _flag(
+        "the predictions are logarithms of probabilities, as language models give"
+    ),
     "--scoring": _choice(
         ("neg_log_loss", "neg_brier_score"), "what chooses the map (default: neg_log_loss)"
     ),

@@ -10,17 +10,20 @@ from typing import Any, NamedTuple
 from skcal import __version__
 from skcal._show import stated
 from skcal.cli.gates import GATED_ERRORS
-from skcal.cli.options import OPTIONS, at_least
+from skcal.cli.options import OPTIONS, Once, at_least
 from skcal.cli.recalibrate import MAPS
 from skcal.model_selection.errors import KINDS
 from skcal.notions import ANSWERS
 
 _FILES = (
-    "FILE: .csv, .csv.gz, .tsv, .jsonl (an object on each line) or .parquet (- is the standard "
-    "input) with a column of probabilities per class, named by the class, and a column of labels "
-    "(a single column of probabilities holds P(label 1), or P(--pos-label)); or .npz with arrays "
-    "'proba' and 'labels', and perhaps 'classes'. If a file cannot be read, its problems are "
-    "listed, with a command that reads it if options can solve them."
+    "FILE: .csv, .tsv, .txt, .jsonl (an object on each line), .json, .xlsx or .parquet, perhaps "
+    "as .gz, .bz2, .xz or .zip, or a folder of them (- is the standard input), with a column of "
+    "probabilities per class, named by the class, perhaps behind the same words (prob_cat), and a "
+    "column of labels (a single column of probabilities, or --score, holds P(label 1), or "
+    "P(--pos-label); a column may hold lists of probabilities, see --labels); or .npz with arrays "
+    "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes'. If a file "
+    "cannot be read, all of its problems are listed, with the command that reads it, or, where "
+    "several readings are possible, with the command of each."
 )
 _REPORTED = ("confidence", "binary")
 _OF_THE_PROGRAM = ("-h", "--help", "--version")
@@ -58,8 +61,11 @@ def parse(arguments=None) -> argparse.Namespace:
         parser.error("pass FILE, --linear-predictor or --c-statistic: what predictions to expect")
     if options.confidence is not None or options.correct is not None:
         _complete_answers(options, parser)
-    options.ignore = [*options.ignore, *options.id]
-    if options.file == options.second == "-":
+    if options.command == "compare":
+        _complete_comparison(options, parser)
+    _refuse_one_column_twice(options, parser)
+    options.ignore, options.frames = [*options.ignore, *options.id], {}
+    if options.file == options.second == "-" and options.second_score is None:
         parser.error("the standard input can be one file, not both")
     return options
 
@@ -98,8 +104,8 @@ class _Command(NamedTuple):
 
 
 _OF_FILES = (
-    "quiet label pos-label normalize ignore id score confidence correct sep decimal encoding scale "
-    "percent logits drop-missing drop-label max-size"
+    "quiet label pos-label normalize ignore id score predicted prefix labels confidence correct "
+    "sep decimal encoding scale percent logits log-probabilities drop-missing drop-label max-size"
 )
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
@@ -164,11 +170,19 @@ _COMMANDS = {
     "compare": _Command(
         "compare two models on the same samples",
         "a.csv b.csv --html comparison.html",
-        {"file": {"metavar": "A"}, "second": {"metavar": "B"}},
+        {"file": {"metavar": "A"}, "second": {"metavar": "B", "nargs": "?"}},
         f"{_RANDOM} json {_OF_FILES} fail-if-worse alpha {_REPORT}",
-        {**_OF_REPORTS, "alpha": "level of --fail-if-worse, two-sided (default: 0.05)"},
+        {
+            **_OF_REPORTS,
+            "alpha": "level of --fail-if-worse, two-sided (default: 0.05)",
+            "score": {
+                "action": "append",
+                "help": "the one column that holds P(positive class); given twice, those of the "
+                "first and of the second model",
+            },
+        },
         "Compare two models on the same samples, row by row: one estimator, the same bins, a "
-        "paired test.",
+        "paired test. Two columns of one file: compare A --score FIRST --score SECOND.",
     ),
     "monitor": _Command(
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
@@ -258,7 +272,8 @@ _COMMANDS = {
                 "help": "predictions like those of the study, such as those of a pilot",
             }
         },
-        "json quiet label ignore score sep decimal encoding scale percent logits max-size "
+        "json quiet label ignore score sep decimal encoding scale percent logits "
+        "log-probabilities max-size "
         "prevalence c-statistic linear-predictor oe-width slope-width c-width "
         "threshold net-benefit-width max-error confidence-level",
         {
@@ -296,17 +311,50 @@ def make_parser() -> argparse.ArgumentParser:
             group = scale if option in ("scale", "percent") else subparser
             changed = command.changed.get(option, {})
             changed = {"help": changed} if isinstance(changed, str) else changed
-            group.add_argument(f"--{option}", **OPTIONS[f"--{option}"] | changed)
+            how = OPTIONS[f"--{option}"] | changed
+            group.add_argument(f"--{option}", **{"action": Once} | how)
     return parser
 
 
 def _defaults() -> dict[str, Any]:
     """What commands without an option take for it, by names of parsed options."""
-    defaults: dict[str, Any] = {"second": None}
+    defaults: dict[str, Any] = {"second": None, "second_score": None}
     for option, how in OPTIONS.items():
         value = how.get("default", False if how.get("action") == "store_true" else None)
         defaults.setdefault(how.get("dest", option[2:].replace("-", "_")), value)
     return defaults
+
+
+def _complete_comparison(options, parser):
+    """Let two scores be those of two models, perhaps of one file."""
+    scores = [options.score] if isinstance(options.score, str) else options.score or []
+    if len(scores) > 2:
+        parser.error("--score is given more than twice: compare takes two models")
+    if options.second is None:
+        if len(scores) != 2:
+            parser.error("pass two files, or one with --score FIRST --score SECOND")
+        options.second = options.file
+        if scores[0] == scores[1]:
+            parser.error(f"--score {scores[0]} is given twice: name two columns")
+    options.score = scores[0] if scores else options.score
+    options.second_score = scores[-1] if scores else None
+
+
+def _refuse_one_column_twice(options, parser):
+    """Refuse a column of predictions that is that of labels, too, or of something else."""
+    roles = {"--label": options.label, "--weight": options.weight, "--groups": options.groups}
+    roles["--predicted"] = options.predicted
+    scores = {options.score, options.second_score} - {None}
+    if options.confidence is not None:
+        roles["--correct"] = options.correct
+    for option, column in roles.items():
+        if column in scores:
+            score = "--confidence" if options.confidence is not None else "--score"
+            parser.error(f"{score} and {option} name the same column, {column}")
+    if options.predicted is not None and options.predicted == options.label:
+        parser.error(f"--predicted and --label name the same column, {options.label}")
+    if options.logits and options.log_probabilities:
+        parser.error("--logits and --log-probabilities exclude each other")
 
 
 def _complete_answers(options, parser):
@@ -314,7 +362,7 @@ def _complete_answers(options, parser):
     if options.confidence is None or options.correct is None:
         lacking = "--correct" if options.correct is None else "--confidence"
         parser.error(f"{lacking} COLUMN is missing: --confidence and --correct belong together")
-    settled = ("score", "pos_label", "soft", "notion")
+    settled = ("score", "pos_label", "soft", "notion", "predicted", "prefix", "labels")
     _refuse(options, settled, "--confidence, which settles that", parser)
     if options.command == "monitor":
         parser.error("--confidence is not an option of monitor: pass --score and --label")

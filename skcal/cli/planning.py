@@ -53,7 +53,7 @@ def _numbers_of(here, there, options) -> tuple[np.ndarray, np.ndarray]:
     """Features of both files: numbers as they are, and 0 or 1 for each name but the first."""
     both = {name: np.concatenate([here[name], there[name]]) for name in options.feature}
     columns = []
-    for name, values in features_of(both, both, dialect_of(options.file, options)).items():
+    for name, values in features_of(both, both, dialect_of(options)).items():
         if values.dtype.kind == "O":
             codes = np.unique(values.astype(str), return_inverse=True)[1]
             columns.append(codes[:, None] == np.arange(1, codes.max() + 1))

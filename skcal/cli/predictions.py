@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from argparse import Namespace
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
@@ -12,10 +12,9 @@ from warnings import warn
 
 import numpy as np
 
-from skcal._labels import check_labels, read_shares
-from skcal._show import listed
-from skcal._validation import SWAPPED, InputError, check_predictions
-from skcal.cli.bounds import FileError, errors_that_name, one_sentence
+from skcal._validation import check_predictions
+from skcal.cli.bounds import FileError, errors_that_name
+from skcal.cli.cells import PERCENT, Dialect, is_missing
 from skcal.cli.columns import (
     check_names,
     labelled_arrays,
@@ -23,31 +22,27 @@ from skcal.cli.columns import (
     unlabelled_arrays,
     unlabelled_table,
 )
+from skcal.cli.frames import kind_of
+from skcal.cli.labels import (
+    WRONG_RIGHT,
+    check_shares,
+    encode,
+    errors_in_words_of,
+    positive_last,
+    read_right,
+)
 from skcal.cli.missing import NAMES_END, LeftOut, joined_names, samples_left_out
-from skcal.cli.table import FileTable, kind_of
-from skcal.cli.text import LEAVE_OUT, Dialect, is_missing
-from skcal.metrics.rounded import ROUNDING, divide_by_sums, misses_1
+from skcal.cli.table import FileTable
+from skcal.metrics.rounded import divide_by_sums
 from skcal.sample import Sample, read_sample
 
-PERCENT = 100.0
 _ONE_NAME_EACH = (
     "Name each once. If a question has several answers, number them in a column of both files, "
     "such as sample, and pass --id question --id sample --groups question."
 )
-_BINARY = frozenset(["0", "1", "0.0", "1.0"])
-_RIGHT = dict.fromkeys(["1", "1.0", "true", "t", "yes", "y", "right", "correct"], 1)
-_RIGHT |= dict.fromkeys(["0", "0.0", "false", "f", "no", "n", "wrong", "incorrect"], 0)
-_WRONG_RIGHT = np.array([0, 1])
-_POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
-_HALF = 0.5  # of the samples, by labels that no column has
-_REMEDIES = {
-    "logits": "If these are logits, pass --logits.",
-    "probabilities": "Leave --logits out.",
-    "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
-    "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",
-    "classes": "Every label must be the name of a column of probabilities.",
-    "positive class": "Name the positive one by --pos-label.",
-}
+_SLACK = 2.0**-21  # four units in the last place of 1 as float32, which texts may come from
+_MOST_ROUNDED = 0.005  # the same of float16, by --normalize
+_NONE = 1e4  # by which the logit of a class of probability 0 is lower
 
 
 @dataclass(frozen=True, eq=False)
@@ -74,6 +69,8 @@ class Predictions:
         What ``--resolution`` says.
     notes : sequence of str
         Sentences on how the file was read, which :attr:`skcal.Sample.read_as` tells.
+    of_answers : bool
+        Whether the predictions are confidences of answers that are right, 1, or wrong, 0.
     """
 
     proba: np.ndarray
@@ -86,6 +83,7 @@ class Predictions:
     groups: np.ndarray | None = None
     resolution: float | str | None = "auto"
     notes: Sequence[str] = ()
+    of_answers: bool = False
 
     def _replace(self, **changes: Any) -> Predictions:
         return replace(self, **changes)
@@ -131,11 +129,10 @@ class Predictions:
         return self._replace(proba=proba, labels=labels, classes=classes)
 
 
-def dialect_of(file, options) -> Dialect:
-    """What the options say of a file, or its name: of ``.tsv`` a tabulator."""
-    tabs = str(file).lower().endswith((".tsv", ".tsv.gz"))
+def dialect_of(options) -> Dialect:
+    """What the options say of a file."""
     return Dialect(
-        options.sep or ("\t" if tabs else ","),
+        options.sep,
         options.decimal,
         options.encoding,
         percent=options.scale == PERCENT,
@@ -195,6 +192,8 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         Says which line and column are wrong and what to do.
     """
     path, pos_label = Path(options.second if second else options.file), options.pos_label
+    if second and options.second_score is not None:
+        options = Namespace(**{**vars(options), "score": options.second_score})
     columns = _other_columns(options)
     others = {name: option for name, option in columns.items() if option == "--id" or not second}
     archive = kind_of(path) == "npz"
@@ -202,26 +201,31 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         if archive:
             read = labelled_arrays(path, others, options)
         else:
-            read = labelled_table(path, others, columns, options, dialect_of(path, options))
+            read = labelled_table(path, others, columns, options, dialect_of(options))
         left_out = samples_left_out(read, options)
         if left_out is not None:
             read = read.take(~left_out.out)
         check_names(read)
-        table, labels, classes, beside = read
-        table = _divided_by(options.scale, table)
-        with errors_in_words_of(table):
+        table, labels, classes, beside = read[:4]
+        table, of_answers = _on_scale(table, options), options.correct is not None
+        with errors_in_words_of(table, options):
             proba = _check_numbers(
                 table.predictions, options, options.logits, options.command == "recalibrate"
             )
             if isinstance(labels, FileTable):
-                predictions = _check_shares(proba, table.names, labels, classes, pos_label)
-            elif options.correct is not None:
-                labels = _read_right(table, labels)
-                predictions = _check_labels(table, proba, labels, classes, None, _WRONG_RIGHT)
+                assert classes is not None
+                pos_label = check_shares(proba, table.names, labels, classes, options)
+                predictions = Predictions(proba, labels.numbers, classes)
+                predictions = predictions.ordered_as(positive_last(classes, pos_label))
             else:
-                if pos_label is None and proba.ndim == 1 and table.header:
-                    pos_label = _label_of(table.names[0], labels, known)
-                predictions = _check_labels(table, proba, labels, classes, pos_label, known)
+                if read.predicted is not None:
+                    proba, labels, classes, of_answers = _of_predicted(table, read, proba)
+                elif of_answers:
+                    labels, classes = read_right(table, labels), WRONG_RIGHT
+                pair = encode(table, proba, labels, classes, options, known, read.event)
+                predictions = Predictions(proba, *pair)
+                if pos_label is not None:
+                    predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
     weight = beside.get(options.weight)
     if weight is not None:
         weight = _read_weights(weight, options.weight, options)
@@ -232,7 +236,24 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         weight=weight,
         groups=beside.get(options.groups),
         resolution=options.resolution,
+        notes=read.notes,
+        of_answers=of_answers,
     )
+
+
+def _of_predicted(table: FileTable, read, proba):
+    """Predictions, labels and classes where a column names the class of each probability.
+
+    Of two classes these are columns; of more the confidences of answers, right or wrong.
+    """
+    labels, predicted = read.outcomes, read.predicted
+    classes = np.array(sorted({*labels.tolist(), *predicted.tolist()}))
+    if proba.ndim != 1:
+        raise FileError(f"{table.path}: --predicted needs one column of probabilities, by --score.")
+    if len(classes) > 2:
+        return proba, (labels == predicted).astype(int), WRONG_RIGHT, True
+    second = np.where(predicted == classes[-1], proba, 1 - proba)
+    return np.column_stack([1 - second, second]), labels, classes, False
 
 
 def _other_columns(options) -> dict[str, str]:
@@ -245,23 +266,9 @@ def _other_columns(options) -> dict[str, str]:
     return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
-def _divided_by(scale: float, table: FileTable) -> FileTable:
-    """The table on the scale of probabilities."""
-    if scale == 1 or table.numbers.dtype.kind not in "fiu":
-        return table
-    numbers = table.numbers / scale
-    if numbers.size and np.nanmax(numbers) <= 1 / scale:
-        warn(
-            f"{table.path}: the largest prediction is {np.nanmax(numbers):.3g}, after division by "
-            f"{scale:g}. Leave the option out if the file holds probabilities.",
-            stacklevel=2,
-        )
-    return table._replace(numbers=numbers)
-
-
 def _read_weights(values, name, options) -> np.ndarray:
     """Weights (n_samples,) of at least 0, not all of them 0."""
-    dialect = dialect_of(options.file, options) if values.dtype.kind == "U" else Dialect()
+    dialect = dialect_of(options) if values.dtype.kind == "U" else Dialect()
     texts, codes = np.unique(values.astype(str), return_inverse=True)
     numbers = [dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts.tolist()]
     weights = np.array(numbers)
@@ -300,15 +307,15 @@ def read_unlabelled(
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
     path, names = Path(options.second), [str(name) for name in classes.tolist()]
-    dialect = dialect_of(path, options)._replace(missing=False)
+    dialect = dialect_of(options)._replace(missing=False)
     with errors_that_name(path, options.max_bytes):
         if kind_of(path) == "npz":
-            table = unlabelled_arrays(path, names, single, options.max_bytes)
+            table = unlabelled_arrays(path, names, single, options)
         else:
             wanted = None if single else names
             table = unlabelled_table(path, wanted, features, options, dialect)
-        predictions = _divided_by(options.scale, table).predictions
-        with errors_in_words_of(table):
+        predictions = _on_scale(table, options).predictions
+        with errors_in_words_of(table, options):
             from_logits = options.logits if keep_logits is None else keep_logits
             return _check_numbers(predictions, options, from_logits, keep_logits is not None), table
 
@@ -409,43 +416,39 @@ def shown_name(columns: Sequence[str], name: str) -> str:
     return ", ".join(f"{column} {part!r}" for column, part in parts)
 
 
-# Checks of numbers and labels
+# Numbers
 
 
-@contextmanager
-def errors_in_words_of(table: FileTable):
-    """Let errors about arrays name the file's lines and columns, and what its owner can do."""
-    try:
-        yield
-    except InputError as error:
-        remedy, options = _REMEDIES.get(error.kind), dict[str, Any]()
-        numbers, is_of_proba = table.numbers, error.argument == "proba"
-        if error.kind == "integers":
-            remedy = f"{SWAPPED}{_REMEDIES['range']}"
-        if error.kind == "sum" and not misses_1(numbers[[error.row]]).any():
-            remedy, options = "If it was rounded, pass --normalize.", {"normalize": True}
-        elif is_of_proba and error.row is not None and np.isnan(numbers[error.row]).any():
-            remedy, options = LEAVE_OUT, {"drop_missing": True}
-        elif is_of_proba and error.row is not None and _are_percentages(numbers):
-            remedy, options = "If these are percentages, pass --percent.", {"scale": PERCENT}
-        elif error.kind == "logits":
-            options = {"logits": True}
-        row = None if error.row is None else table.words_for_row(error.row)
-        k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
-        column = None if k is None else table.words_for_column(k)
-        message = one_sentence(error.message(remedy, row, column))
-        raise FileError(f"{table.path}: {message}", **options) from error
-
-
-def _are_percentages(numbers: np.ndarray) -> bool:
-    """Whether numbers from 0 to 100 look like percentages: most are above 1, or rows sum to 100."""
-    known = numbers[~np.isnan(numbers)]
-    if not known.size or known.min() < 0 or known.max() > PERCENT:
-        return False
-    if numbers.ndim == 2 and numbers.shape[1] > 1:
+def _on_scale(table: FileTable, options) -> FileTable:
+    """The table on the scale of probabilities, or of logits."""
+    numbers = table.numbers
+    if numbers.dtype.kind not in "fiu":
+        return table
+    if options.scale != 1:
+        numbers = numbers / options.scale
+        if numbers.size and np.nanmax(numbers) <= 1 / options.scale:
+            warn(
+                f"{table.path}: the largest prediction is {np.nanmax(numbers):.3g}, after division "
+                f"by {options.scale:g}. Leave the option out if the file holds probabilities.",
+                stacklevel=2,
+            )
+    if options.log_probabilities:
+        if np.nanmax(numbers, initial=-np.inf) > _SLACK:
+            raise FileError(
+                f"{table.path}: a prediction is {np.nanmax(numbers):.6g}, above 0 as no logarithm "
+                "of a probability is. Leave --log-probabilities out."
+            )
+        numbers = np.exp(numbers)
+    elif options.logits and numbers.ndim == 2 and numbers.shape[1] > 1:
+        with np.errstate(invalid="ignore"):  # -inf is probability 0
+            absent = np.isneginf(numbers) & np.isfinite(numbers.max(axis=1, keepdims=True))
+            numbers = np.where(absent, numbers.max(axis=1, keepdims=True) - _NONE, numbers)
+    if not options.logits:
+        slack = _MOST_ROUNDED if options.normalize else _SLACK
         with np.errstate(invalid="ignore"):
-            return bool(np.median(np.abs(np.nansum(numbers, axis=1) - PERCENT)) < 5)
-    return bool(np.median(known) > 1)
+            high, low = (numbers > 1) & (numbers <= 1 + slack), (numbers < 0) & (numbers >= -slack)
+        numbers = np.where(high, 1.0, np.where(low, 0.0, numbers))
+    return table._replace(numbers=numbers)
 
 
 def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np.ndarray:
@@ -453,111 +456,3 @@ def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np
     numbers = divide_by_sums(numbers) if options.normalize and not from_logits else numbers
     proba, _ = check_predictions(numbers, from_logits or None, name="proba")
     return numbers if from_logits and keep_logits else proba
-
-
-def _check_labels(table, proba, labels, classes, pos_label, known) -> Predictions:
-    if proba.ndim == 1 and classes is None:
-        labels, classes = _labels_of_one_column(table, labels, pos_label, known)
-    if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
-        what = f", which is not one of the classes {listed(classes.tolist())}."
-        _refuse_other_labels(table, labels, classes.tolist(), what, _REMEDIES["classes"])
-    codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
-    return _with_positive_last(Predictions(proba, classes[codes], classes), pos_label)
-
-
-def _check_shares(proba, names, shares: FileTable, classes, pos_label) -> Predictions:
-    """Predictions and shares; of a single column its name may tell the positive class."""
-    with errors_in_words_of(shares):
-        if read_shares(shares.numbers, proba, "shares", "proba") is None:
-            raise InputError(
-                "shares", f"have shape {shares.numbers.shape}.", "Give a column for each class."
-            )
-    if len(classes) != shares.numbers.shape[1]:
-        raise ValueError(
-            f"array 'classes' has {len(classes)} entries, that of shares {shares.numbers.shape[1]} "
-            "columns. Save the class of each column, once."
-        )
-    if proba.ndim == 1 and pos_label is None:
-        known = [str(name) for name in classes.tolist()]
-        pos_label = next((name for name in (*names, "1") if name in known), None)
-        if pos_label is None or (pos_label == "1" and "0" not in known):
-            raise ValueError(
-                f"The single column of probabilities may be of either class, {listed(known)}. "
-                f"{_REMEDIES['positive class']}"
-            )
-    return _with_positive_last(Predictions(proba, shares.numbers, classes), pos_label)
-
-
-def _with_positive_last(predictions: Predictions, pos_label) -> Predictions:
-    """Let the positive one of two classes be the second; of a single column it is its class."""
-    if pos_label is None:
-        return predictions
-    names = [str(name) for name in predictions.classes.tolist()]
-    if len(names) != 2 or pos_label not in names:
-        raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
-    negative_first = predictions.classes[:: 1 if pos_label == names[1] else -1]
-    return predictions.ordered_as(negative_first)
-
-
-def _label_of(name, labels, known):
-    """The name of a single column if it is that of a label, and not of the one that is implied."""
-    if known is not None:
-        return name if name == str(known[0]) else None
-    names = np.unique(labels).tolist()
-    is_label = len(names) == 2 and name in names and (name, *names) != ("1", "0", "1")
-    return name if is_label else None
-
-
-def _labels_of_one_column(table, labels, pos_label, known):
-    """Labels of a single column, and the classes where they are known."""
-    if known is not None and set(labels.tolist()) <= set(known.tolist()):
-        return labels, known[::-1] if pos_label == str(known[0]) else known
-    if pos_label is not None:
-        present = np.unique(labels)
-        if len(present) != 2:
-            raise ValueError(
-                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}."
-            )
-        return labels, present
-    if labels.dtype.kind != "U" or labels.ndim != 1:
-        return labels, None
-    names = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
-    likely = [text for text in names if text.lower() in _POSITIVE]
-    is_clear = len(names) == 2 and len(likely) == 1 and _BINARY.isdisjoint(names)
-    remedy = (
-        "With a single column of probabilities labels must be 0 or 1; for other labels name the "
-        "positive one by --pos-label."
-    )
-    options = {"pos_label": likely[0]} if is_clear else {}
-    _refuse_other_labels(table, labels, [*_BINARY], ".", remedy, **options)
-    return labels.astype(float).astype(int), None
-
-
-def _read_right(table: FileTable, labels: np.ndarray) -> np.ndarray:
-    """1 of right answers and 0 of wrong ones, of any of the words for that."""
-    labels = labels.astype(str)
-    words, codes = np.unique(labels, return_inverse=True)
-    known = [word for word in words.tolist() if word.lower() in _RIGHT]
-    remedy = "Write 1 or 0, true or false, yes or no, right or wrong."
-    _refuse_other_labels(table, labels, known, ", neither right nor wrong.", remedy)
-    return np.array([_RIGHT[word.lower()] for word in known])[codes]
-
-
-def _refuse_other_labels(
-    table: FileTable, labels, known: Sequence[str], what: str, remedy: str, **options: Any
-) -> None:
-    """Raise where texts are not among the known labels, with what would leave out the others."""
-    wrong = ~np.isin(labels, known)
-    if not wrong.any():
-        return
-    row = int(np.argmax(wrong))
-    label = str(labels[row])
-    if is_missing(label):
-        remedy, options = LEAVE_OUT, {"drop_missing": True}
-    elif wrong.mean() < _HALF:
-        others = [text for text in dict.fromkeys(labels[wrong].tolist()) if not is_missing(text)]
-        remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
-        remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
-        options = {"drop_label": others}
-    place = f"{table.path}: label {table.words_for_row(row)}"
-    raise FileError(f"{place} is {label!r}{what} {remedy}", **options)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
 
 from skcal.cli.bounds import FileError
-from skcal.cli.predictions import PERCENT
+from skcal.cli.cells import PERCENT
 
 _Found = TypeVar("_Found")
 
@@ -35,39 +34,67 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     """What ``read(options)`` returns, or an error that lists all problems.
 
     An error says with which options a file can be read as far as this problem is concerned. They
-    are tried, until the files are read or an error has no remedy.
+    are tried, until the files are read or an error has no remedy. Where several readings are
+    possible, the command of each is shown.
     """
-    problems, added, given = list[str](), dict[str, Any](), Namespace(**vars(options))
-    while True:
-        try:
-            read_now = read(given)
-        except FileError as error:
-            files = [file for file in (options.file, options.second) if file is not None]
-            if not problems and not all(Path(file).is_file() for file in files):
-                raise  # what cannot be read again
-            if str(error) in problems:
-                raise Problems(problems, []) from error
-            problems.append(str(error))
-            if not error.remedy:
-                raise Problems(problems, []) from error
-            for name, value in error.remedy.items():
-                if isinstance(value, list):  # after those that were given
-                    added[name] = [*added.get(name, []), *value]
-                    value = [*getattr(given, name), *value]
-                else:
-                    added[name] = value
-                setattr(given, name, value)
-        else:
-            if not problems:
-                return read_now
-            raise Problems(problems, _remedy(options, added, read_now))
+    problems: list[str] = []
+    commands = list(_commands(options, read, {}, problems))
+    if not problems:
+        return commands[0][1]
+    lines = []
+    one, others = "With these options the file can be read", "Read it so"
+    for k, (added, found) in enumerate(commands):
+        if not _ignores_a_class(added, found):
+            words = others if len(commands) > 1 else one
+            first = found[0] if type(found) is tuple else found
+            if first.left_out is not None and not k:
+                lines.append(str(first.left_out))
+            lines.append(f"{'Or' if k else words}: {_command(options, added)}")
+    raise Problems(problems, lines)
 
 
-def _remedy(options: Namespace, added: dict[str, Any], read: Any) -> list[str]:
-    """The command that reads the files, and what it leaves out."""
+def _commands(options, read, added, problems, chosen: bool = False):
+    """Options with which the files are read, beside those that were given, and what is read.
+
+    Problems are added to the list, after a choice only those of the first one that can be read.
+    """
+    given = Namespace(**vars(options))
+    for name, value in added.items():
+        setattr(given, name, [*getattr(given, name), *value] if _repeats(name) else value)
+    try:
+        yield added, read(given)
+    except FileError as error:
+        if str(error) in problems:
+            return
+        problems.append(str(error))
+        if error.remedy:
+            yield from _commands(options, read, _joined(added, error.remedy), problems)
+            return
+        for choice in error.choices:
+            more: list[str] = []
+            commands = list(_commands(options, read, _joined(added, choice), more))
+            problems += [text for text in more if text not in problems] if commands else []
+            yield from commands[:1]
+
+
+def _repeats(name: str) -> bool:
+    return name in ("ignore", "drop_label")
+
+
+def _joined(added: dict, more: dict) -> dict:
+    """Options after others; those that may be repeated are."""
+    repeated = {name: [*added[name], *more[name]] for name in added.keys() & more.keys()}
+    return {**added, **more, **{k: v for k, v in repeated.items() if _repeats(k)}}
+
+
+def _ignores_a_class(added: dict, read: Any) -> bool:
+    """Whether a column is ignored that a label names."""
     first = read[0] if type(read) is tuple else read
-    if not set(added.get("ignore", [])).isdisjoint(map(str, np.unique(first.labels).tolist())):
-        return []  # a class is no column to ignore
+    return not set(added.get("ignore", [])).isdisjoint(map(str, np.unique(first.labels).tolist()))
+
+
+def _command(options: Namespace, added: dict[str, Any]) -> str:
+    """A command with these options beside those that were given."""
     words = []
     for name, value in added.items():
         option = f"--{name.replace('_', '-')}"
@@ -76,8 +103,22 @@ def _remedy(options: Namespace, added: dict[str, Any], read: Any) -> list[str]:
         elif name == "scale" and value == PERCENT:
             words.append("--percent")
         else:
-            for part in value if isinstance(value, list) else [value]:
-                words += [option, "tab" if part == "\t" else str(part)]
-    shown = shlex.join(["python", "-m", "skcal", *options.arguments, *words])
-    lines = [f"With these options the file can be read: {shown}"]
-    return lines if first.left_out is None else [str(first.left_out), *lines]
+            parts = value if isinstance(value, list) and _repeats(name) else [value]
+            for part in parts:
+                part = ",".join(part) if isinstance(part, list) else str(part)
+                words += [option, {"\t": "tab"}.get(part, part)]
+    arguments = options.arguments
+    for name in added:  # what stood there before was wrong
+        if name in ("label", "decimal", "score", "sep"):
+            arguments = _without(arguments, f"--{name}")
+    return shlex.join(["python", "-m", "skcal", *arguments, *words])
+
+
+def _without(arguments: list[str], option: str) -> list[str]:
+    """Arguments without a value that another one replaces."""
+    kept, skip = [], False
+    for part in arguments:
+        if not skip and part != option and not part.startswith(f"{option}="):
+            kept.append(part)
+        skip = part == option
+    return kept

@@ -6,8 +6,9 @@ from pathlib import Path
 
 from skcal._files import replacing
 from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output, errors_that_name, read_text
-from skcal.cli.predictions import Predictions, read_unlabelled
-from skcal.cli.table import kind_of, write_table
+from skcal.cli.frames import kind_of
+from skcal.cli.predictions import Predictions, dialect_of, read_unlabelled
+from skcal.cli.table import refuse_unwritable, write_table
 from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
 from skcal.report.views import as_data
 
@@ -20,6 +21,7 @@ def check_targets(options) -> None:
         if str(options.out) == STANDARD_INPUT:
             text = "--out - : the standard output has the summary. Pass the name of a file."
             raise FileError(text)
+        refuse_unwritable(options.out)
         if kind_of(options.second) != kind_of(options.out):
             raise FileError(
                 f"{options.out}: is another kind of file than {options.second}. Pass the same kind."
@@ -62,7 +64,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     proba = recalibrator.predict_proba(predictions)
     if single:
         proba = proba[:, 1:].reshape(table.numbers.shape)
-    write_table(options.out, table, proba)
+    write_table(options.out, table, proba, dialect_of(options))
     return recalibrator, len(proba)
 
 

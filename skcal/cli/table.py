@@ -1,10 +1,9 @@
-"""A file becomes names and columns, within the size that is allowed, and is written again."""
+"""The predictions of a file before they are checked, and files that are written again."""
 
 from __future__ import annotations
 
-import csv
 import gzip
-import io
+import json
 import zipfile
 import zlib
 from collections.abc import Collection, Sequence
@@ -16,21 +15,10 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal._show import listed
-from skcal.cli.bounds import STANDARD_INPUT, FileError, check_size
-from skcal.cli.text import (
-    NO_CLASS,
-    Choice,
-    Dialect,
-    Rows,
-    Texts,
-    holds_records,
-    require_cells,
-    write_records,
-)
+from skcal.cli.bounds import FileError, check_size
+from skcal.cli.cells import Dialect
+from skcal.cli.frames import Frame, kind_of
 
-_COMMAS = Dialect()
-_BATCH_BYTES = 2**29  # of texts that are expanded at a time
-_TEXTS = (".csv", ".csv.gz", ".tsv", ".tsv.gz")
 _DAMAGES = (
     zipfile.BadZipFile,
     EOFError,
@@ -39,103 +27,71 @@ _DAMAGES = (
     NotImplementedError,  # of a method of compression
     RuntimeError,  # of a password
 )
+_WRITTEN = "Pass a .csv, .tsv, .txt, .jsonl, .parquet or .npz file, of text perhaps as .gz."
 
 
 class FileTable(NamedTuple):
-    """The contents of a file, before its columns have a meaning.
+    """The predictions of a file.
 
     Attributes
     ----------
     path : Path
     numbers : ndarray of shape (n_rows, n_columns) or, of archives alone, (n_rows,)
-    columns : list of int
-        The place in the file of each column of numbers.
-    header : list of str
-        The names of all columns of the file; empty for archives, whose columns have none.
-    texts : dict of str to Texts
-        Columns that are no numbers, by name.
-    lines : sequence of int
-        The line of each row of a text file; else empty.
-    source : data frame, dict of arrays or list of str, default=None
-        What :func:`write_table` writes again, of other files than separated text.
-    dialect : Dialect
-        Of a text file.
+    names : list of str
+        The names of the columns; empty for archives, whose columns have none.
+    rows : ndarray of shape (n_rows,) or None
+        The rows of the file; None is all.
+    frame : Frame or None
+        The whole file; None for archives.
+    vector : str or None
+        The column of the file whose cells hold all numbers of a row.
+    order : sequence of int
+        Of an archive that is written again, the column of each column of numbers.
+    arrays : dict of str to ndarray or None
+        Of an archive that is written again.
     """
 
     path: Path
     numbers: np.ndarray
-    columns: list[int]
-    header: Sequence[str]
-    texts: dict[str, Texts]
-    lines: Sequence[int] = ()
-    source: Any = None
-    dialect: Dialect = _COMMAS
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the columns of numbers; empty for archives."""
-        return [self.header[k] for k in self.columns] if self.header else []
+    names: list[str]
+    rows: np.ndarray | None = None
+    frame: Frame | None = None
+    vector: str | None = None
+    order: Sequence[int] = ()
+    arrays: dict[str, np.ndarray] | None = None
 
     @property
     def predictions(self) -> np.ndarray:
-        """The numbers, of shape (n_rows,) where a header names one column of them alone."""
+        """The numbers, of shape (n_rows,) where a name stands for one column of them alone."""
         return self.numbers[:, 0] if len(self.names) == 1 else self.numbers
 
     def take(self, rows: np.ndarray) -> FileTable:
         """Return the numbers of some rows."""
-        lines = np.asarray(self.lines)[rows].tolist() if len(self.lines) else ()
-        return self._replace(numbers=self.numbers[rows], lines=lines)
-
-    def part(self, places: slice | list[int]) -> FileTable:
-        """Return some of the columns of numbers."""
-        columns = np.array(self.columns)[places].tolist()
-        return self._replace(numbers=self.numbers[:, places], columns=columns)
+        known = np.arange(len(self.numbers)) if self.rows is None else self.rows
+        return self._replace(numbers=self.numbers[rows], rows=known[rows])
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
-        return f"line {self.lines[row]}" if len(self.lines) else f"row {row}"
+        row = row if self.rows is None else int(self.rows[row])
+        return f"row {row}" if self.frame is None else self.frame.words_for_row(row)
 
     def words_for_column(self, column: int) -> str:
         """Return what messages call a column of numbers."""
-        return f"column {self.names[column]!r}" if self.header else f"column {column}"
+        return f"column {self.names[column]!r}" if self.names else f"column {column}"
 
 
-def read_table(
-    path: Path,
-    max_bytes: float,
-    choose: Choice,
-    keep: bool = False,
-    dialect: Dialect = _COMMAS,
-) -> FileTable:
-    """Read a ``.csv``, ``.csv.gz``, ``.tsv``, ``.jsonl`` or ``.parquet`` file.
-
-    Parameters
-    ----------
-    path : Path
-        ``-`` is the standard input, read as ``.csv``.
-    max_bytes : float
-        Content that takes more is refused, before it is held where the file tells its size.
-    choose : callable
-        Gets the header and what messages call it, raises FileError where it does not suit, and
-        returns the places of the columns that hold numbers and of those that are read as texts.
-    keep : bool, default=False
-        Whether all other columns are kept too, so that :func:`write_table` can write them again.
-    dialect : Dialect, default=Dialect()
-        Of a text file: commas between fields and decimal points, unless told otherwise.
-
-    Returns
-    -------
-    table : FileTable
-        With at least one row and one column of numbers.
-    """
-    if kind_of(path) == "parquet":
-        return _read_parquet(path, max_bytes, choose, keep)
-    rows = Rows(path, max_bytes, choose, keep, dialect)
-    parts = rows.numbers, rows.columns, rows.header, rows.texts, rows.lines
-    return FileTable(path, *parts, source=rows.records, dialect=dialect)
+def require_cells(path, names, rows) -> None:
+    """Raise unless there are rows and columns of numbers."""
+    if not len(names) or not len(rows):
+        missing = (
+            "rows of probabilities below the header" if len(names) else ("columns of probabilities")
+        )
+        raise FileError(
+            f"{path}: no {missing}. Give a header, a column per class and a row per sample."
+        )
 
 
-def write_table(out, table: FileTable, numbers: np.ndarray) -> None:
+def write_table(out, table: FileTable, numbers: np.ndarray, dialect: Dialect) -> None:
     """Write a file like the one that was read, with other numbers in place of its own.
 
     Parameters
@@ -143,140 +99,78 @@ def write_table(out, table: FileTable, numbers: np.ndarray) -> None:
     out : path-like
         Of the same kind as the file of the table.
     table : FileTable
-        Read with ``keep=True``, or all arrays of an archive.
+        Of a whole file.
     numbers : ndarray of the shape of ``table.numbers``
+    dialect : Dialect
+        Of a text file.
     """
-    packed = str(out).lower().endswith(".gz")
+    kind, frame = kind_of(out), table.frame
     with replacing(out) as file:
-        if kind_of(out) == "npz":
+        if frame is None:
             if numbers.ndim == 2:
-                numbers = numbers[:, np.argsort(table.columns)]
-            _write_arrays(file, {**table.source, "proba": numbers})
-        elif kind_of(out) == "parquet":
-            for column, values in zip(table.columns, numbers.T, strict=True):
-                table.source.isetitem(column, values)
-            table.source.to_parquet(file)
-        elif packed:
-            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as target:
-                _write_text(target, table, numbers)
+                numbers = numbers[:, np.argsort(table.order)]
+            _write_arrays(file, {**(table.arrays or {}), "proba": numbers})
+            return
+        if kind == "jsonl":
+            text = _with_numbers(table, numbers)
         else:
-            _write_text(file, table, numbers)
+            columns = _replaced(frame, table, numbers, dialect, as_text=kind == "csv")
+            if kind == "parquet":
+                columns.to_parquet(file)
+                return
+            columns = columns.set_axis(frame.header, axis=1)
+            sep = frame.sep or dialect.sep or ","
+            text = columns.to_csv(sep=sep, index=False, lineterminator="\n")
+        content = text.encode(dialect.encoding)
+        if str(out).lower().endswith(".gz"):
+            with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as target:
+                target.write(content)
+        else:
+            file.write(content)
 
 
-def _write_text(file, table, numbers):
-    if table.source:
-        write_records(file, table.source, table.names, numbers, table.dialect)
-        return
-    cells = {
-        name: map(table.dialect.write, values.tolist())
-        for name, values in zip(table.names, numbers.T, strict=True)
-    }
-    for name, texts in table.texts.items():
-        cells[name] = map(texts.values.__getitem__, texts.codes)
-    text = io.TextIOWrapper(file, encoding=table.dialect.encoding, newline="", write_through=True)
-    writer = csv.writer(text, delimiter=table.dialect.sep)
-    writer.writerow(table.header)
-    writer.writerows(zip(*(cells[name] for name in table.header), strict=True))
-    text.detach()  # the file stays open
+def refuse_unwritable(path) -> None:
+    """Raise for a kind of file that is read but not written."""
+    packed = str(path).lower().endswith((".zip", ".bz2", ".xz"))
+    if packed or kind_of(path) not in ("csv", "jsonl", "parquet", "npz"):
+        raise FileError(f"{path}: such a file is not written. {_WRITTEN}")
 
 
-def kind_of(path) -> str:
-    """Return "csv", "jsonl", "parquet" or "npz", or raise FileError."""
-    name = Path(path).name.lower()
-    if holds_records(path):
-        return "jsonl"
-    if str(path) == STANDARD_INPUT or name.endswith(_TEXTS):
-        return "csv"
-    if not name.endswith((".parquet", ".npz")):
-        raise FileError(
-            f"{path}: unknown kind of file. Pass a .csv, .tsv, .jsonl, .parquet or .npz file."
-        )
-    return name.rpartition(".")[2]
+def _replaced(frame: Frame, table: FileTable, numbers, dialect, as_text: bool):
+    """The columns of a file with other numbers."""
+    columns = frame.columns.copy()
+    if table.vector is not None:
+        cells = [json.dumps(row) for row in numbers.tolist()] if as_text else list(numbers)
+        columns.isetitem(frame.header.index(table.vector), cells)
+        return columns
+    for name, values in zip(table.names, numbers.T, strict=True):
+        cells = [dialect.write(value) for value in values.tolist()] if as_text else values
+        columns.isetitem(frame.header.index(name), cells)
+    return columns
 
 
-# Parquet
+def _with_numbers(table: FileTable, numbers) -> str:
+    """Objects of JSON, one a line, with other numbers in place of some of their own."""
+    assert table.frame is not None
+    lines = []
+    for text, values in zip(table.frame.records, numbers.tolist(), strict=True):
+        record = json.loads(text)
+        if table.vector is not None:
+            _replace(record, table.vector, values)
+        else:
+            for name, value in zip(table.names, values, strict=True):
+                _replace(record, name, value)
+        lines.append(json.dumps(record, ensure_ascii=False) + "\n")
+    return "".join(lines)
 
 
-def _read_parquet(path, max_bytes, choose, keep) -> FileTable:
-    frame = _read_frame(path, max_bytes)
-    header = [str(name).strip() for name in frame.columns]
-    columns, texts = choose(header, "the table")
-    require_cells(path, columns, frame)
-    numbers = np.column_stack([_numbers_of(frame, k, path, header[k]) for k in columns])
-    columns_of_text = {header[k]: _texts_of(frame.iloc[:, k]) for k in texts}
-    source = frame if keep else None
-    return FileTable(path, numbers, columns, header, columns_of_text, source=source)
-
-
-def _read_frame(path, max_bytes):
-    """The data frame of a Parquet file."""
-    try:
-        import pandas  # noqa: F401
-        from pyarrow import ArrowException, parquet
-    except ImportError as error:
-        raise FileError(
-            f"{path}: reading Parquet needs pandas and pyarrow: pip install pandas pyarrow."
-        ) from error
-    try:
-        with parquet.ParquetFile(path) as file:
-            table = _read_arrow(path, file, max_bytes)
-        table.validate(full=True)  # texts are UTF-8
-        return table.to_pandas()
-    except ArrowException as error:
-        if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
-            raise  # those that every reader may raise
-        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
-
-
-def _read_arrow(path, file, max_bytes):
-    """The table, as long as what it expands to stays within bounds.
-
-    Repeated values take hardly any bytes in a file. Numbers are counted before they are read. Texts
-    are expanded some rows at a time, since no text is longer than all columns of texts are in the
-    file, uncompressed. Lists may hold anything, and are no probabilities.
-    """
-    from pyarrow import Table, types
-
-    metadata, schema = file.metadata, file.schema_arrow
-    for field in schema:
-        if types.is_nested(field.type):
-            raise FileError(f"{path}: column {field.name!r} holds {field.type}. {NO_CLASS}")
-    widths = [max(8, column.length) for column in file.schema]  # the length of fixed texts
-    check_size(path, metadata.num_rows * sum(widths), max_bytes)
-    row_groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
-    chunks = [group.column(k) for group in row_groups for k in range(group.num_columns)]
-    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-    longest = sum(chunk.total_uncompressed_size for chunk in texts)
-    check_size(path, longest, max_bytes)
-    size, batches = 0, []
-    for batch in file.iter_batches(min(2**16, max(16, _BATCH_BYTES // max(1, longest)))):
-        size += batch.nbytes
-        check_size(path, size, max_bytes)
-        batches.append(batch)
-    return Table.from_batches(batches, schema=schema)
-
-
-def _numbers_of(frame, k, path, name) -> np.ndarray:
-    """Numbers of a column of a data frame."""
-    dtype = frame.dtypes.iloc[k]
-    try:
-        if dtype.kind in ("m", "M"):
-            raise TypeError("dates or times")
-        return frame.iloc[:, k].to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise FileError(
-            f"{path}: column {name!r} holds {dtype}, not numbers. {NO_CLASS}"
-        ) from error
-
-
-def _texts_of(column) -> Texts:
-    """Texts of a column of a data frame, as a header can name them; "" where they are missing."""
-    codes, values = column.factorize(use_na_sentinel=False)
-    texts = []
-    for value, missing in zip(values.tolist(), values.isna().tolist(), strict=True):
-        whole = isinstance(value, float) and value.is_integer()
-        texts.append("" if missing else str(int(value) if whole else value))
-    return Texts(texts, codes)
+def _replace(record: dict, name: str, value: Any) -> None:
+    """Put a value where a name, perhaps of a part of a part, stands."""
+    if name in record:
+        record[name] = value
+    for key, part in record.items():
+        if isinstance(part, dict) and name.startswith(f"{key}."):
+            _replace(part, name.removeprefix(f"{key}."), value)
 
 
 # Archives of numpy

@@ -194,9 +194,6 @@ def _subgroups_of(column, n_samples, weight) -> list[tuple]:
     names = [str(plain_label(value)) for value in values.tolist()]
     parts = [(name, np.flatnonzero(codes == k)) for k, name in enumerate(names)]
     parts.sort(key=lambda part: _natural_order(part[0]))
-    for label, rows in parts:
-        if len(rows) < 2:
-            raise ValueError(f"by has a single sample in {label!r}. Merge it with another.")
     return parts
 
 
@@ -252,7 +249,7 @@ def subgroup_tests(
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [
-        attempt("test", by_stages, sample)
+        attempt("test", by_stages, sample) if len(sample.codes) > 1 else None
         for attempt, sample in zip(attempts, samples, strict=True)
     ]
     pvalues = [test.pvalue for test in tests if test is not None]

@@ -193,8 +193,9 @@ def test_columns_that_are_left_out_must_exist_and_may_be_groups_too(table):
     found = read_predictions(table, by=["site"], ignore=("id",))
     assert found.others["site"].tolist()[:4] == ["s0", "s1", "s2", "s0"]
     assert found.proba.shape == (120, 2)
-    with pytest.raises(FileError, match="by --ignore"):
-        read_predictions(table)
+    found = read_predictions(table)
+    assert found.proba.shape == (120, 2)
+    assert found.notes == ("Columns that are no classes are not read: id, site.",)
 
 
 def test_groups_are_in_the_order_of_their_numbers():

@@ -65,13 +65,15 @@ def test_parquet_is_counted_before_it_is_read(kind, tmp_path, monkeypatch):
         read_predictions(tmp_path / "p.parquet", max_bytes=2**20)
 
 
-def test_lists_in_parquet_are_refused_unread(tmp_path):
+def test_lists_in_parquet_are_counted_before_they_are_read(tmp_path):
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     path = tmp_path / "lists.parquet"
     parquet.write_table(pa.table({"p": [[0.5] * 100_000], "label": [1]}), path)
-    with pytest.raises(FileError, match=r"column 'p' holds list<"):
-        read_predictions(path)
+    with pytest.raises(FileError, match=r"holds .* GB, more than .*--max-size"):
+        read_predictions(path, max_bytes=2**19)
+    parquet.write_table(pa.table({"p": [[0.2, 0.8], [0.5, 0.5]], "label": [1, 0]}), path)
+    assert read_predictions(path).proba.tolist() == [[0.2, 0.8], [0.5, 0.5]]
 
 
 def test_labels_of_an_archive_may_be_bytes_or_a_column(tmp_path):

@@ -250,7 +250,6 @@ def test_recalibrated_objects_of_json_keep_what_else_they_hold(tmp_path, run):
         ('{"0": 0.5, "1": 0.5, "label": 1}\n{"0":\n', "line 2 is not an object of JSON"),
         ('{"0": 0.5, "0": 0.5, "label": 1}\n', "(a name stands twice)"),
         ("[" * 100_000 + "\n", "line 1 is not an object of JSON"),
-        ('{"0": 1, "1": 0, "label": 1}\n{"2": 1, "label": 1}\n', "line 2 has '2', which the first"),
         ('{"0": 1, "1": 0, "label": 1}\n{"0": 1, "label": 1}\n', "line 2, column '1' is empty"),
         ('{"p": null, "label": 1}\n', "line 1, column 'p' is empty"),
         ('{"p": NaN, "label": 1}\n', "contains NaN"),

@@ -8,13 +8,14 @@ import subprocess
 import sys
 import tracemalloc
 
+import numpy as np
 import pytest
 from read_files import read_predictions
 
-import skcal.cli.text
 from skcal.cli.bounds import FileError, read_text
+from skcal.cli.cells import Dialect
 from skcal.cli.commands import main
-from skcal.cli.table import read_table
+from skcal.cli.frames import read_frame
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
 FORMS = {
@@ -34,43 +35,33 @@ FORMS = {
 }  # fmt: skip
 
 
-def choose_numbers(header, place):
-    return [k for k, name in enumerate(header) if name != "label"], [header.index("label")]
-
-
-@pytest.mark.parametrize("block", [1, 12, 2**10])
 @pytest.mark.parametrize("form", FORMS)
-def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(
-    form, block, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(skcal.cli.text, "_BLOCK", block)
+def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(form, tmp_path):
     path = tmp_path / "predictions.csv"
     path.write_bytes(FORMS[form].encode())
-    table = read_table(path, 2**30, choose_numbers)
+    frame = read_frame(path, 2**30, Dialect())
     lines = io.StringIO(FORMS[form].removeprefix("\ufeff"), newline="")
     reader = csv.reader(list(lines))
-    assert table.header == [name.strip() for name in next(reader)]
+    assert frame.header == [name.strip() for name in next(reader)]
     rows = [(reader.line_num, row) for row in reader if row]
-    assert table.numbers.tolist() == [[float(a), float(b)] for _, (a, b, _) in rows]
-    texts = table.texts["label"]
+    numbers = np.column_stack([frame.numbers(name, Dialect()) for name in frame.header[:2]])
+    assert numbers.tolist() == [[float(a), float(b)] for _, (a, b, _) in rows]
+    texts = frame.texts("label")
     assert [texts.values[code] for code in texts.codes] == [row[2] for _, row in rows]
-    assert list(table.lines) == [line for line, _ in rows]
+    words = [frame.words_for_row(row) for row in range(len(frame))]
+    assert words == [f"line {line}" for line, _ in rows]
 
 
-@pytest.mark.parametrize("block", [1, 12, 2**10])
 @pytest.mark.parametrize(
     ("late", "message"),
     [
-        ("0.5,x,cat\n0.5,0.5\n", "line 43, column 'dog' is 'x', not a number. Give a prob"),
+        ("0.5,x,cat\n0.5,0.5,cat\n", "line 43, column 'dog' is 'x', not a number. Give a num"),
         ("0.5,0.5\n0.5,x,cat\n", "line 43 has 2 fields, the header 3"),
         ("0.5,0.5,cat,\n", "line 43 has 4 fields"),
         (TABLE, "line 43 repeats the header"),
     ],
 )
-def test_the_first_wrong_row_is_named_wherever_blocks_end(
-    late, message, block, tmp_path, monkeypatch
-):
-    monkeypatch.setattr(skcal.cli.text, "_BLOCK", block)
+def test_the_first_wrong_row_is_named(late, message, tmp_path):
     path = tmp_path / "predictions.csv"
     path.write_text(TABLE + "\n" + late + "0.5,0.5,dog\n")
     with pytest.raises(FileError, match=message):

@@ -395,7 +395,6 @@ def test_cautions_are_given_where_they_are_due(labels, proba, message):
             "strategy='quantile' makes other bins",
         ),
         ({"by": ["a"] * 499}, "by has 499 entries, y_proba 500 rows"),
-        ({"by": ["a"] * 499 + ["b"]}, "by has a single sample in 'b'"),
         ({"by": ["a"] * 499 + [None]}, "by row 499 is missing"),
         ({"n_bins": 0}, "n_bins"),
         ({"candidates": "nonsense"}, "candidates"),

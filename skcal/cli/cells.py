@@ -1,0 +1,267 @@
+"""The cells of a table as people write them: numbers, missing values and vectors."""
+
+from __future__ import annotations
+
+import ast
+import json
+import math
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skcal.cli.bounds import FileError
+
+LEAVE_OUT = "Pass --drop-missing to leave out such samples."
+PERCENT = 100.0
+_MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
+_LONGEST = 40  # characters of a cell that a message shows
+_SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values
+_CALL = re.compile(r"[A-Za-z_.]+\((.*?)(,\s*dtype=\S+)?\)", re.DOTALL)  # array([.1, .9])
+_LONGEST_VECTOR = 2**20  # characters
+
+
+class Dialect(NamedTuple):
+    """How the fields and numbers of a text file are written.
+
+    Attributes
+    ----------
+    sep : str or None
+        The character that separates fields; None is a comma, or of ``.tsv`` a tabulator.
+    decimal : {".", ","}
+    encoding : str
+    percent : bool
+        Whether a number may end in a percent sign.
+    missing : bool
+        Whether an empty field, or a word for a missing value, is NaN in place of an error.
+    """
+
+    sep: str | None = None
+    decimal: str = "."
+    encoding: str = "utf-8"
+    percent: bool = False
+    missing: bool = False
+
+    def parse(self, text: str) -> float:
+        """Return the number that a field holds, or raise ValueError."""
+        if self.missing and is_missing(text):
+            return math.nan
+        if self.percent:
+            text = text.strip().removesuffix("%")
+        if self.decimal == ",":
+            if "." in text:
+                raise ValueError("a decimal point")
+            text = text.replace(",", ".")
+        return float(text)
+
+    def is_number(self, text: str) -> bool:
+        """Whether a field holds a number."""
+        try:
+            self.parse(text)
+        except ValueError:
+            return False
+        return True
+
+    def write(self, number: float) -> str:
+        """Return a number with all its digits."""
+        return repr(number).replace(".", self.decimal)
+
+
+def is_missing(text: str) -> bool:
+    """Whether a field is empty or holds a word for a missing value."""
+    return text.strip().lower() in _MISSING
+
+
+def whole(text: str) -> str:
+    """Return ``2`` for ``2.0``, and any other text as it is."""
+    head, point, decimals = text.partition(".")
+    return head if point and head.lstrip("+-").isdecimal() and not decimals.strip("0") else text
+
+
+# Columns of numbers
+
+
+def parse_column(texts: np.ndarray, dialect: Dialect, place: Any, name: str) -> np.ndarray:
+    """The numbers of texts (n,), or FileError for the first that is none.
+
+    ``place(row)`` is what messages call a row, with the file.
+    """
+    if dialect.decimal == "." and not dialect.percent:
+        try:
+            return texts.astype(np.float64)
+        except (ValueError, TypeError):
+            pass
+    first: dict[str, int] = {}  # the row in which each text stands first
+    codes = np.array([first.setdefault(text, row) for row, text in enumerate(texts.tolist())])
+    numbers = np.full(len(texts), np.nan)
+    for text, row in first.items():
+        try:
+            numbers[row] = dialect.parse(text)
+        except ValueError:
+            raise _no_number(list(first), text, dialect, place(row), name) from None
+    if dialect.percent:
+        _refuse_mixed(first, place, name)
+    return numbers[codes]
+
+
+def _no_number(texts, text, dialect, place, name) -> FileError:
+    """What is wrong with a text in a column of numbers."""
+    place, text = f"{place}, column {name!r} is", text.strip()
+    if text == name:
+        return FileError(f"{place.partition(', column')[0]} repeats the header. Remove it.")
+    if is_missing(text):
+        return FileError(
+            f"{place}{f' {text!r}.' if text else ' empty.'} {LEAVE_OUT}", drop_missing=True
+        )
+    if "\n" in text:
+        remedy = "Close its quotation mark."
+        return FileError(f"{place} {text[:_LONGEST]!r} …, which spans lines. {remedy}")
+    number, shown = text.removesuffix("%"), f"{place} {text[:_LONGEST]!r}"
+    signs = {sign: [t for t in texts if sign in t] for sign in ",."}
+    if number != text and not dialect.percent and is_likely_number(text):
+        return FileError(f"{shown}, a percentage. Pass --percent.", scale=PERCENT)
+    sign = "." if dialect.decimal == "," else ","
+    if sign in number and is_likely_number(text):
+        if _separate_thousands(signs[sign], sign):
+            return FileError(
+                f"{shown}. It may have separators of thousands, or {sign!r} before its decimals. "
+                f"Write the numbers of this column without separators of thousands."
+            )
+        if sign == ",":
+            remedy = "If that is a decimal comma, pass --decimal ','."
+            return FileError(f"{shown}. {remedy}", decimal=",")
+        if not signs[","]:
+            remedy = "Leave that option out."
+            what = ", with a point where --decimal says a comma."
+            return FileError(f"{shown}{what} {remedy}", decimal=".")
+    return FileError(f"{shown}, not a number. Give a number, or drop the row.")
+
+
+def is_likely_number(text: str) -> bool:
+    """Whether a text is a number for people: with a percent sign, a comma or several."""
+    digits = re.sub(r"(?<=\d)[,.'\u2019 \u00a0\u202f](?=\d)", "", text.strip().removesuffix("%"))
+    return Dialect().is_number(digits.replace(",", ".").strip())
+
+
+def _separate_thousands(texts: Sequence[str], sign: str) -> bool:
+    """Whether a comma or point may stand between thousands in all of the texts that have it."""
+    other = re.escape("." if sign == "," else ",")
+    grouped = re.compile(rf"[+-]?[1-9]\d{{0,2}}(\{sign}\d{{3}})+({other}\d*)?%?")
+    certain = re.compile(rf".*\{sign}.*({other}|\{sign}).*", re.DOTALL)
+    texts = [text.strip() for text in texts]
+    return any(map(certain.fullmatch, texts)) or all(map(grouped.fullmatch, texts))
+
+
+def _refuse_mixed(first: dict[str, int], place, name: str) -> None:
+    """Raise where some numbers of a column end in a percent sign, and others do not."""
+    signed = [text.strip().endswith("%") for text in first if not is_missing(text)]
+    if len(set(signed)) > 1:
+        known = [(text, row) for text, row in first.items() if not is_missing(text)]
+        text, row = known[signed.index(not signed[0])]
+        raise FileError(
+            f"{place(row)}, column {name!r} is {text.strip()!r}, "
+            f"{'without' if signed[0] else 'with'} a percent sign, unlike those above. Write all "
+            "of them alike."
+        )
+
+
+# Vectors in a cell
+
+
+def vector_of(cell: Any) -> dict[str, float] | None:
+    """The entries of a vector in a cell, named by their classes or by numbers from 0.
+
+    Read are lists as JSON, Python, numpy and Spark write them, dicts of class to number, and lists
+    of pairs of which the first part is the number; None of other cells.
+    """
+    if isinstance(cell, str):
+        cell = _parsed(cell)
+    if hasattr(cell, "tolist"):
+        cell = cell.tolist()
+    if isinstance(cell, dict):
+        values = cell.get("values")
+        if isinstance(values, list | np.ndarray) and len(values):  # a vector of Spark
+            return vector_of(values)
+        named = list(cell.items())
+    elif isinstance(cell, list | tuple) and cell:
+        named = [_named(part, k) for k, part in enumerate(cell)]
+    else:
+        return None
+    try:
+        numbers = {str(name): _first_number(part) for name, part in named}
+    except (TypeError, ValueError):
+        return None
+    return numbers if len(numbers) > 1 else None
+
+
+def _parsed(text: str) -> Any:
+    """What a text says that looks like a list or a dict."""
+    text = text.strip()
+    if not text.endswith((")", "]", "}")) or len(text) > _LONGEST_VECTOR:
+        return None
+    if sparse := _SPARSE.fullmatch(text):
+        size, places, values = (json.loads(f"[{part}]") for part in sparse.groups())
+        filled = dict.fromkeys(range(min(size[0], 10**4)), 0.0)
+        return list((filled | dict(zip(places, values, strict=False))).values())
+    if call := _CALL.fullmatch(text):
+        text = call[1].strip()
+    if text.startswith("[") and "," not in text:  # as numpy prints
+        text = re.sub(r"(?<=[\d.])\s+(?=[\d.+-])", ", ", text)
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        pass
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+        return None
+
+
+def _named(part: Any, place: int) -> tuple[str, Any]:
+    """The name and number of an entry: of {"label": "cat", "score": .9} "cat" and .9."""
+    if isinstance(part, dict) and len(part) == 2:
+        values = list(part.values())
+        numbers = [Dialect().is_number(str(value)) for value in values]
+        if sorted(numbers) == [False, True]:
+            return str(values[numbers.index(False)]), values[numbers.index(True)]
+    return str(place), part
+
+
+def _first_number(part: Any) -> float:
+    """The number of an entry, or the first of a list, such as a log-likelihood and a flag."""
+    while isinstance(part, list | tuple):
+        if not part:
+            raise ValueError("an empty list")
+        part = part[0]
+    if part is None:
+        return math.nan
+    if isinstance(part, bool):
+        raise TypeError("a truth value")
+    return float(part)
+
+
+def vectors_of(cells: Sequence, place: Any, name: str) -> tuple[list[str], np.ndarray]:
+    """Names of entries and numbers (n, n_entries) of a column of vectors; NaN where one is absent.
+
+    A cell that holds no vector has NaN alone.
+    """
+    rows, names = [], dict[str, None]()
+    for row, cell in enumerate(cells):
+        entries = vector_of(cell)
+        if entries is None and not (isinstance(cell, str | None) and is_missing(cell or "")):
+            raise FileError(
+                f"{place(row)}, column {name!r} is {str(cell)[:_LONGEST]!r}, not a list of "
+                "numbers, as others are. Give a list of numbers, or drop the row."
+            )
+        rows.append(entries or {})
+        names.update(dict.fromkeys(entries or ()))
+    numbers = np.full((len(rows), len(names)), np.nan)
+    order = list(names)
+    if all(part.isdecimal() for part in order):
+        order.sort(key=int)
+    column = {part: k for k, part in enumerate(order)}
+    for row, entries in enumerate(rows):
+        for part, value in entries.items():
+            numbers[row, column[part]] = value
+    return order, numbers

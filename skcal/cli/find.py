@@ -1,0 +1,444 @@
+"""Which columns of a table hold the predictions, by their names and contents."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from skcal._show import listed
+from skcal.cli.bounds import FileError, check_size
+from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, vectors_of, whole
+from skcal.cli.frames import Frame
+from skcal.cli.table import FileTable
+from skcal.metrics.rounded import ROUNDING
+
+_MOST_NAMES = 1000  # names and labels that are looked for in each other
+_FIRST = 1000  # rows by which columns are judged
+_MOST_CHOICES = 6
+_MOST_LISTED = 50  # entries of a list whose order a command shows
+_ABSENT = 3  # columns from which on an entry may be absent: an option that a question lacks
+
+
+class Found(NamedTuple):
+    """Predictions.
+
+    Attributes
+    ----------
+    table : FileTable
+    classes : list of str or None
+        The class of each column; None of a single column.
+    notes : list of str
+        What was decided.
+    """
+
+    table: FileTable
+    classes: list[str] | None = None
+    notes: Sequence[str] = ()
+
+
+class Seeker:
+    """Looks for the predictions of a file.
+
+    Parameters
+    ----------
+    frame : Frame
+    labels : sequence of str
+        The different labels.
+    outcomes : ndarray of str of shape (n_rows,) or None
+        The label of each row.
+    aside : set of str
+        Columns that are no predictions.
+    options : argparse.Namespace
+    dialect : Dialect
+    """
+
+    def __init__(self, frame, labels, outcomes, aside, options: Namespace, dialect: Dialect):
+        self.frame, self.labels, self.outcomes = frame, list(labels), outcomes
+        self.options, self.dialect, self.path = options, dialect, frame.path
+        aside = {*aside, frame.row_names}
+        self.rest = [name for name in frame.header if name not in aside]
+        self._parsed: dict[str, np.ndarray] = {}
+
+    def find(self) -> Found:
+        """The predictions of a file with outcomes."""
+        if self.options.score is not None:
+            return self._scored(self.options.score)
+        if self.options.labels or self.options.prefix is not None:
+            found = self._family()
+            if found is None and not self._vectors():
+                raise self._no_family()
+        else:
+            found = self._family()
+        if found is not None:
+            return found
+        vectors = self._vectors()
+        if len(vectors) == 1 and not self._candidates():
+            return self._vector(vectors[0])
+        return self.single()
+
+    def of_classes(self) -> Found:
+        """The columns of these classes, all of which must be there."""
+        if self.options.score is not None:
+            return self._scored(self.options.score)
+        for (start, end), columns in self._patterns(self.rest, self.labels).items():
+            if len(columns) == len(self.labels) and (start, end) == ("", ""):
+                return self._of(columns, self.labels)
+        found = self._family(self.labels)
+        if found is not None and found.classes == self.labels:
+            return found
+        vectors = self._vectors()
+        if len(vectors) == 1:
+            return self._vector(vectors[0])
+        missing = next(name for name in self.labels if name not in self.rest)
+        raise FileError(
+            f"{self.path}: {self.frame.place} has no column {missing!r} (columns: "
+            f"{listed(self.frame.header, len(self.frame.header))}). Name a column by each class of "
+            "the predictions to fit to."
+        )
+
+    def numbers(self, name: str) -> np.ndarray:
+        """The numbers of a column as they stand, NaN where one is missing."""
+        if name not in self._parsed:
+            lenient = self.dialect._replace(missing=True)
+            self._parsed[name] = self.frame.numbers(name, lenient)
+        return self._parsed[name]
+
+    # Columns that classes name
+
+    def _family(self, labels=None) -> Found | None:
+        """Columns whose names are a class, perhaps with the same words before and behind each."""
+        labels = labels or self.options.labels or self.labels
+        names = [name for name in self.rest if self.frame.kind(name) in ("number", "empty")]
+        patterns = self._patterns(names, labels)
+        if self.options.prefix is not None:
+            start, _, end = self.options.prefix.partition("*")
+            patterns = {(start, end): patterns.get((start, end), {})}
+        whole_ones = {key: found for key, found in patterns.items() if len(found) == len(labels)}
+        likely, rows = dict[tuple[str, str], dict[str, str]](), self.outcomes
+        for key, found in whole_ones.items():
+            if len(labels) > 1 or key == ("", ""):
+                columns = self._complete(key, found, names)
+                if columns is not None:
+                    likely[key] = columns
+        likely = self._of_fractions(likely)
+        if len(likely) > 1:
+            shown = [f"{start}*{end}" if end else start for start, end in likely]
+            raise FileError(
+                f"{self.path}: columns of several predictions are named by the labels, by the "
+                f"prefixes {listed([repr(text) for text in shown], len(shown))}. Name one by "
+                "--prefix.",
+                choices=[{"prefix": text} for text in shown],
+            )
+        for key, columns in likely.items():
+            return self._of(columns, list(columns), key)
+        bare = patterns.get(("", ""), {})
+        partial = max(patterns.items(), key=lambda item: len(item[1]), default=(("", ""), {}))
+        if bare and (len(bare) > 1 or len(names) > 1) and not self.options.logits:
+            return self._incomplete(("", ""), bare, names, labels, rows)
+        if len(partial[1]) > 1 and len(labels) > 2:
+            return self._incomplete(*partial, names, labels, rows)
+        if whole_ones and self.options.logits:
+            key = ("", "") if ("", "") in whole_ones else next(iter(whole_ones))
+            return self._of(whole_ones[key], list(whole_ones[key]), key)
+        return None
+
+    def _patterns(self, names, labels) -> dict[tuple[str, str], dict[str, str]]:
+        """Words before and behind labels in names, with the columns of the labels."""
+        found = dict[tuple[str, str], dict[str, str]]()
+        if len(names) > _MOST_NAMES or len(labels) > _MOST_NAMES:
+            known = set(labels)
+            return {("", ""): {name: name for name in names if name in known}}
+        plain = {name: whole(name) for name in names}
+        for label in labels:
+            for name in names:
+                if plain[name] == label:
+                    found.setdefault(("", ""), {}).setdefault(label, name)
+                    continue
+                at = name.find(label)
+                while label and at >= 0:
+                    key = name[:at], name[at + len(label) :]
+                    found.setdefault(key, {})[label] = name
+                    at = name.find(label, at + 1)
+        return found
+
+    def _complete(self, key, found, names) -> dict[str, str] | None:
+        """The columns of a pattern, with those of classes without a label, if rows sum to 1."""
+        start, end = key
+        same = {
+            name[len(start) : len(name) - len(end)]: name
+            for name in names
+            if name.startswith(start) and name.endswith(end) and len(name) > len(start + end)
+        }
+        wider = {
+            **found,
+            **{part: name for part, name in same.items() if name not in found.values()},
+        }
+        wider = {part: name for part, name in wider.items() if name in same.values()}
+        if self.options.labels:
+            wider = found
+        if self.options.logits:
+            if len(wider) == len(found) or all(part.isdecimal() for part in wider):
+                return self._in_order(wider)
+            if key == ("", ""):
+                other = next(part for part in wider if part not in found)
+                raise FileError(
+                    f"{self.path}: no label has the name of column {other!r}. If it is no class, "
+                    f"pass --ignore {other!r}; if it is one, pass --labels "
+                    f"{','.join([*found, other])}.",
+                    choices=[{"ignore": [other]}, {"labels": [*found, other]}],
+                )
+            return found
+        inside = {part: name for part, name in wider.items() if self._is_in_unit(name)}
+        for columns in (found, wider, inside):
+            if len(columns) > 1 and self._are_rows(list(columns.values())):
+                return self._in_order(columns)
+        return None
+
+    def _in_order(self, columns: dict[str, str]) -> dict[str, str]:
+        """The columns as the file has them."""
+        place = {name: k for k, name in enumerate(self.frame.header)}
+        return dict(sorted(columns.items(), key=lambda item: place[item[1]]))
+
+    def _are_rows(self, names) -> bool:
+        """Whether most rows of columns sum to 1 or 100, as probabilities."""
+        values = np.column_stack([self.numbers(name) for name in names]) / self.options.scale
+        if self.options.log_probabilities:
+            values = np.exp(values)
+        with np.errstate(all="ignore"):
+            known = ~np.isnan(values).all(axis=1)
+            sums = np.nansum(values[known], axis=1)
+            if not len(sums):
+                return True
+            near = [np.abs(sums - total) <= ROUNDING * total for total in (1, PERCENT)]
+        return max(part.mean() for part in near) > 0.5 and np.nanmin(values) > -ROUNDING
+
+    def _of_fractions(self, families):
+        """Without families of 0 and 1 beside others, which are what happened or was predicted."""
+        if len(families) < 2:
+            return families
+        hard = {
+            key
+            for key, columns in families.items()
+            if all(np.isin(self.numbers(name), (0, 1)).all() for name in columns.values())
+        }
+        return {key: columns for key, columns in families.items() if key not in hard} or families
+
+    def _incomplete(self, key, found, names, labels, outcomes) -> Found:
+        """Columns of some of the classes, or of all with rows that do not sum to 1."""
+        lacking = [label for label in labels if label not in found]
+        if self._are_rows(list(found.values())):
+            columns = found
+        else:
+            columns = self._complete(key, found, names) or found
+            if columns is found and key == ("", "") and not lacking:
+                columns = self._in_order({whole(name): name for name in names})
+        if lacking and not self._are_rows(list(columns.values())):
+            counts = [
+                f"{label!r}"
+                + ("" if outcomes is None else f" ({np.sum(outcomes == label):,} samples)")
+                for label in lacking
+            ]
+            raise FileError(
+                f"{self.path}: {listed(counts)} {'is' if len(lacking) == 1 else 'are'} among the "
+                f"labels, but no column holds probabilities of that name, and the rows of "
+                f"{listed(list(columns.values()))} do not sum to 1. Give a column of "
+                "probabilities for each class, or one by --score."
+            )
+        return self._of(self._in_order(columns), list(self._in_order(columns)), key)
+
+    def _of(self, columns: dict[str, str], classes, key=("", "")) -> Found:
+        """The table of these columns."""
+        names = [columns[name] for name in classes]
+        check_size(self.path, 8 * len(names) * len(self.frame), self.options.max_bytes)
+        numbers = np.column_stack([self.numbers(name) for name in names])
+        numbers, notes = self._filled(numbers)
+        if not self.dialect.missing and np.isnan(numbers).any():
+            row, column = map(int, np.argwhere(np.isnan(numbers))[0])
+            if not self.frame.is_numeric(names[column]):
+                self.frame.numbers(names[column], self.dialect)  # which says what is missing
+            place = f"{self.frame.place_of(row)}, column {names[column]!r}"
+            raise FileError(f"{place} is empty. {LEAVE_OUT}", drop_missing=True)
+        if key != ("", ""):
+            notes.append(
+                f"The columns {listed(names)} are the probabilities of {listed(list(classes))}."
+            )
+        others = [name for name in self.rest if name not in names]
+        if others:
+            notes.append(f"Columns that are no classes are not read: {listed(others)}.")
+        return Found(FileTable(self.path, numbers, names, frame=self.frame), list(classes), notes)
+
+    def _filled(self, numbers: np.ndarray) -> tuple[np.ndarray, list[str]]:
+        """Numbers with 0 for entries that are absent from rows whose others sum to 1."""
+        absent = np.isnan(numbers)
+        if numbers.shape[1] < _ABSENT or not absent.any():
+            return numbers, []
+        if self.options.logits or self.options.log_probabilities:
+            rows = absent.any(axis=1) & ((~absent).sum(axis=1) > 1)
+            fill: Any = -np.inf
+        else:
+            sums = np.nansum(numbers, axis=1) / self.options.scale
+            rows, fill = absent.any(axis=1) & (np.abs(sums - 1) < 1e-3), 0.0
+        numbers = np.where(absent & rows[:, None], fill, numbers)
+        n = int(rows.sum())
+        note = f"{n:,} rows lack some classes, which have probability 0 there."
+        return numbers, [note] if n else []
+
+    def _no_family(self) -> FileError:
+        names = listed(self.frame.header, len(self.frame.header))
+        what = (
+            f"no columns are named by {self.options.prefix!r} and the labels"
+            if self.options.prefix is not None
+            else f"no columns have the names {listed(self.options.labels)}"
+        )
+        return FileError(
+            f"{self.path}: {what}, such as {self.labels[0]!r} (columns: {names}). Name a column of "
+            "probabilities for each class so, or leave the option out."
+        )
+
+    # Vectors in cells
+
+    def _vectors(self) -> list[str]:
+        """Columns of vectors that may be predictions."""
+        names = [name for name in self.rest if self.frame.kind(name) == "vector"]
+        if self.options.logits or len(names) < 2:
+            return names
+        likely = [name for name in names if self._holds_rows(name)]
+        return likely or names
+
+    def _holds_rows(self, name: str) -> bool:
+        cells = self.frame.cells(name)[:_FIRST]
+        _, numbers = vectors_of(cells, self.frame.place_of, name)
+        with np.errstate(all="ignore"):
+            return bool(np.mean(np.abs(np.nansum(numbers, axis=1) - 1) < ROUNDING) > 0.5)
+
+    def _vector(self, name: str) -> Found:
+        """The numbers of a column of vectors, in the order that its classes have."""
+        parts, numbers = vectors_of(self.frame.cells(name), self.frame.place_of, name)
+        check_size(self.path, numbers.nbytes, self.options.max_bytes)
+        numbers, notes = self._filled(numbers)
+        classes = self._classes_of(name, parts)
+        order = list(range(len(parts)))
+        if set(parts) == set(classes) and not all(part.isdecimal() for part in parts):
+            order = [parts.index(label) for label in classes]
+        names = [f"{name}[{parts[k]}]" for k in order]
+        table = FileTable(self.path, numbers[:, order], names, frame=self.frame, vector=name)
+        shown = listed([f"{c}" for c in classes])
+        notes.append(f"The entries of column {name!r} are the probabilities of {shown}.")
+        return Found(table, classes, notes)
+
+    def _classes_of(self, name: str, parts: list[str]) -> list[str]:
+        """The class of each entry of a vector."""
+        given, known = self.options.labels, set(self.labels)
+        if given:
+            if len(given) != len(parts):
+                raise FileError(
+                    f"{self.path}: --labels names {len(given)} classes, column {name!r} has "
+                    f"{len(parts)} entries. Name the class of each entry."
+                )
+            return list(given)
+        if known <= set(parts):
+            if all(part.isdecimal() for part in parts) and sorted(parts) != parts:
+                few = len(parts) <= _MOST_LISTED
+                texts, numbers = (
+                    ",".join(order) if few else f"{','.join(order[:9])},…"
+                    for order in (sorted(parts), parts)
+                )
+                raise FileError(
+                    f"{self.path}: the entries of column {name!r} may be in the order of numbers, "
+                    f"--labels {numbers}, or in that of texts, as classes_ of texts is: --labels "
+                    f"{texts}. Pass the one that is right.",
+                    choices=[{"labels": parts}, {"labels": sorted(parts)}] if few else [],
+                )
+            return parts
+        if len(parts) >= len(known) and not all(label.isdecimal() for label in known):
+            shown = sorted(known)
+        else:
+            shown = sorted(known, key=lambda label: (len(label), label))
+        choices = []
+        if len(shown) == len(parts):
+            choices.append({"labels": shown})
+            if len(shown) == 2:
+                choices.append({"labels": shown[::-1]})
+        raise FileError(
+            f"{self.path}: column {name!r} has {len(parts)} entries in each cell, and nothing says "
+            f"which label each is of. Pass the labels in their order, such as --labels "
+            f"{','.join(shown)}.",
+            choices=choices,
+        )
+
+    # A single column
+
+    def _scored(self, name: str) -> Found:
+        """The column that an option names."""
+        if self.frame.kind(name) == "vector":
+            return self._vector(name)
+        numbers = self.frame.numbers(name, self.dialect)[:, None]
+        notes = [*self.frame.notes]
+        return Found(FileTable(self.path, numbers, [name], frame=self.frame), None, notes)
+
+    def single(self) -> Found:
+        """The only column that may be a prediction, or what to do where there are several."""
+        if self.options.score is not None:
+            return self._scored(self.options.score)
+        if not self.rest:
+            empty = np.empty((len(self.frame), 0))
+            return Found(FileTable(self.path, empty, [], frame=self.frame))
+        if len(self.rest) == 1:
+            return self._scored(self.rest[0])
+        raise self._several()
+
+    def _candidates(self) -> list[str]:
+        """Columns of numbers that look like predictions, not like codes."""
+        names = [name for name in self.rest if self.frame.kind(name) == "number"]
+        return [name for name in names if self._is_score(name)]
+
+    def _is_score(self, name: str) -> bool:
+        known = self.frame.columns.iloc[:_FIRST]
+        part = Frame(self.path, self.frame.header, known)
+        try:
+            values = part.numbers(name, self.dialect._replace(missing=True, percent=True))
+        except FileError:
+            return True  # which is said when it is read
+        values = values[~np.isnan(values)] / self.options.scale
+        if not len(values) or np.isin(values, (0, 1)).all():
+            return False
+        if self.options.logits or self.options.log_probabilities:
+            return bool((values % 1 != 0).any())
+        most = PERCENT if self.options.scale == 1 else 1.0
+        fractions = (values % 1 != 0).any() or self.options.scale != 1
+        return bool(values.min() >= 0 and values.max() <= most and fractions)
+
+    def _several(self) -> FileError:
+        """What to do where several columns may be predictions."""
+        likely, rest = self._candidates(), self.rest
+        vectors = [name for name in rest if self.frame.kind(name) == "vector"]
+        in_unit = [name for name in likely if name and self._is_in_unit(name)]
+        likely = [*(in_unit or likely), *vectors]
+        names = [*likely, *(name for name in rest if name not in likely)]
+        such = f", such as {self.labels[0]!r}" if self.labels else ""
+        remedy = "Give a column per class, named by the class, or name a single column, of "
+        remedy += "P(positive), by --score; other columns are then not read."
+        if likely:
+            remedy += f" Columns of probabilities may be {listed(likely, len(likely))}."
+        more: dict[str, Any] = {}
+        if len(likely) == 1:
+            more = {"score": likely[0]}
+        elif likely:
+            more = {"choices": [{"score": name} for name in likely[:_MOST_CHOICES]]}
+        return FileError(
+            f"{self.path}: columns {listed(names, len(names))}: none has the name of a label{such}."
+            f" {remedy}",
+            **more,
+        )
+
+    def _is_in_unit(self, name: str) -> bool:
+        part = Frame(self.path, self.frame.header, self.frame.columns.iloc[:_FIRST])
+        try:
+            values = part.numbers(name, self.dialect._replace(missing=True, percent=True))
+        except FileError:
+            return False
+        values = values[~np.isnan(values)] / self.options.scale
+        return bool(len(values) and values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)

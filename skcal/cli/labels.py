@@ -1,0 +1,238 @@
+"""Labels of a file become those of its predictions, or an error names the ways to read them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from skcal._labels import check_labels, read_shares
+from skcal._show import listed
+from skcal._validation import SWAPPED, InputError
+from skcal.cli.bounds import FileError, one_sentence
+from skcal.cli.cells import LEAVE_OUT, PERCENT, is_missing, whole
+from skcal.cli.table import FileTable
+from skcal.metrics.rounded import ROUNDING, misses_1
+
+_BINARY = ("0", "1")
+_TRUE = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]
+_FALSE = ["0", "false", "f", "no", "n", "wrong", "incorrect", "fail", "failed", "i", "inaccurate"]
+_RIGHT = dict.fromkeys(_TRUE, 1) | dict.fromkeys(_FALSE, 0)
+WRONG_RIGHT = np.array([0, 1])
+_POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
+_NEGATIVE = frozenset(
+    ["no", "false", "negative", "neg", "n", "f", "no event", "control", "incorrect", "none"]
+)
+_FEW = 0.1  # of the samples, by labels that an offered command leaves out
+_REMEDIES = {
+    "logits": "If these are logits, pass --logits.",
+    "probabilities": "Leave --logits out.",
+    "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
+    "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",
+    "rounded": "If that is rounding, pass --normalize.",
+    "classes": "Every label must be the name of a column of probabilities.",
+    "positive class": "Name the positive one by --pos-label.",
+    "sum": "Give a column of probabilities for each class.",
+    "multi-label": "Give one class for each sample, or name one label's columns by --score and "
+    "--label.",
+    "names": "Name the columns by the labels.",
+}
+
+
+@contextmanager
+def errors_in_words_of(table: FileTable, options):
+    """Let errors about arrays name the file's lines and columns, and what its owner can do."""
+    try:
+        yield
+    except InputError as error:
+        remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
+        numbers, is_of_proba = table.numbers, error.argument == "proba"
+        if error.kind == "integers":
+            remedy = f"{SWAPPED}{_REMEDIES['range']}"
+        if error.kind == "sum" and not misses_1(numbers[[error.row]]).any():
+            remedy, more = "If it was rounded, pass --normalize.", {"normalize": True}
+        elif is_of_proba and error.row is not None and np.isnan(numbers[error.row]).any():
+            remedy, more = LEAVE_OUT, {"drop_missing": True}
+        elif is_of_proba and error.row is not None and _are_percentages(numbers):
+            remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif error.kind == "logits":
+            more = {"logits": True}
+        elif error.kind == "rounded":
+            more = {"normalize": True}
+        elif error.kind == "log-probabilities":
+            remedy, more = _logs(numbers, options)
+        row = None if error.row is None else table.words_for_row(error.row)
+        k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
+        column = None if k is None else table.words_for_column(k)
+        message = one_sentence(error.message(remedy, row, column))
+        raise FileError(f"{table.path}: {message}", **more) from error
+
+
+def _logs(numbers: np.ndarray, options) -> tuple[str, dict[str, Any]]:
+    """Both readings of a column without a number above 0."""
+    with np.errstate(over="ignore"):
+        as_logs, as_odds = np.nanmean(np.exp(numbers)), np.nanmean(1 / (1 + np.exp(-numbers)))
+    remedy = (
+        "No number is above 0. If these are logarithms of probabilities, as language models give, "
+        f"pass --log-probabilities: the mean prediction is then {as_logs:.3g}. If they are "
+        f"log-odds, pass --logits: it is then {as_odds:.3g}."
+    )
+    return remedy, {"choices": [{"log_probabilities": True}, {"logits": True}]}
+
+
+def _are_percentages(numbers: np.ndarray) -> bool:
+    """Whether numbers from 0 to 100 look like percentages: most are above 1, or rows sum to 100."""
+    known = numbers[~np.isnan(numbers)]
+    if not known.size or known.min() < 0 or known.max() > PERCENT:
+        return False
+    if numbers.ndim == 2 and numbers.shape[1] > 1:
+        with np.errstate(invalid="ignore"):
+            return bool(np.median(np.abs(np.nansum(numbers, axis=1) - PERCENT)) < 5)
+    return bool(np.median(known) > 1)
+
+
+# Labels
+
+
+def encode(table, proba, labels, classes, options, known, event) -> tuple[np.ndarray, np.ndarray]:
+    """Labels, and the classes of the columns, of a single one (negative class, positive class)."""
+    if proba.ndim == 1 and classes is None:
+        labels, classes = _of_one_column(table, labels, options, known, event)
+    if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
+        what = f", which is not one of the classes {listed(classes.tolist())}."
+        _refuse_others(table, labels, classes.tolist(), what, _REMEDIES["classes"])
+    codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
+    return classes[codes], classes
+
+
+def positive_last(classes: np.ndarray, pos_label) -> np.ndarray:
+    """Two classes of which the positive one is the second."""
+    if pos_label is None:
+        return classes
+    names = [str(name) for name in classes.tolist()]
+    pos_label = pos_label if pos_label in names else whole(pos_label)
+    if len(names) != 2 or pos_label not in names:
+        raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")
+    return classes[:: 1 if pos_label == names[1] else -1]
+
+
+def _of_one_column(table, labels, options, known, event):
+    """Labels of a single column, and the classes where they are known."""
+    pos_label, name = options.pos_label, table.names[0] if table.names else ""
+    if known is not None and set(labels.tolist()) <= set(known.tolist()):
+        pos_label = pos_label or (name if name == str(known[0]) else None)
+        return labels, known[::-1] if pos_label == str(known[0]) else known
+    present = np.unique(labels)
+    if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
+        if len(present) != 2:
+            raise ValueError(
+                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}."
+            )
+        return labels, positive_last(present, pos_label or _class_of(name, present.tolist()))
+    if labels.dtype.kind != "U" or labels.ndim != 1:
+        return labels, None
+    _refuse_unclear(table, labels, event)
+    return labels.astype(int), None
+
+
+def _class_of(name: str, labels: list[str]) -> str | None:
+    """The one of two labels that the name of a column holds, as ``p_yes`` does."""
+    if len(labels) != 2 or sorted(labels) == ["0", "1"]:
+        return "0" if name == "0" and len(labels) == 2 else None
+    if name in labels:
+        return name
+    parts = re.split(r"[^\w]+|_", name.lower())
+    named = [label for label in labels if not label.isdecimal() and label.lower() in parts]
+    return named[0] if len(named) == 1 else None
+
+
+def _refuse_unclear(table, labels, event) -> None:
+    """Raise unless the labels of a single column are 0 and 1."""
+    names = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
+    remedy = (
+        "With a single column of probabilities labels must be 0 or 1; for other labels name the "
+        "positive one by --pos-label."
+    )
+    if len(names) == 2 and set(names) != set(_BINARY):
+        n, mean = sum(int((labels == text).sum()) for text in names), np.nanmean(table.numbers)
+        counts = [f"--pos-label {x}: {(labels == x).sum():,} events of {n:,}" for x in names]
+        likely = [text for text in names if text.lower() in _POSITIVE]
+        is_clear = len(likely) == 1 and {text.lower() for text in names} & _NEGATIVE
+        more: dict[str, Any] = {"choices": [{"pos_label": text} for text in names]}
+        if event is not None:
+            remedy += f" The predicted class is {event!r} wherever the score is above 0.5."
+            more = {"pos_label": event}
+        elif is_clear:
+            more = {"pos_label": likely[0]}
+        missing = np.array([is_missing(text) for text in labels.tolist()])
+        row = int(np.argmax((labels != "0") & (labels != "1") & ~missing))
+        place = f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}."
+        shown = "; ".join(counts)
+        raise FileError(f"{place} {remedy} {shown}; the mean prediction is {mean:.3g}.", **more)
+    _refuse_others(table, labels, _BINARY, ".", remedy)
+
+
+def read_right(table: FileTable, labels: np.ndarray) -> np.ndarray:
+    """1 of right answers and 0 of wrong ones, of any of the words for that."""
+    words, codes = np.unique(labels.astype(str), return_inverse=True)
+    plain = [whole(word).lower() for word in words.tolist()]
+    known = [word for word, text in zip(words.tolist(), plain, strict=True) if text in _RIGHT]
+    remedy = (
+        "Write 1 or 0, true or false, yes or no, right or wrong, correct or incorrect, pass or "
+        "fail, C or I."
+    )
+    _refuse_others(table, labels.astype(str), known, ", neither right nor wrong.", remedy)
+    return np.array([_RIGHT[text] for text in plain])[codes]
+
+
+def _refuse_others(
+    table: FileTable, labels, known: Sequence[str], what: str, remedy: str, **more: Any
+) -> None:
+    """Raise where texts are not among the known labels, with what would leave out the others."""
+    wrong = ~np.isin(labels, list(known))
+    if not wrong.any():
+        return
+    row = int(np.argmax(wrong))
+    label = str(labels[row])
+    others = [text for text in dict.fromkeys(labels[wrong].tolist()) if not is_missing(text)]
+    alike = {text.lower() for text in known} & {text.lower() for text in others}
+    if is_missing(label):
+        remedy, more = LEAVE_OUT, {"drop_missing": True}
+    elif alike:
+        remedy = f"{sorted(alike)[0]!r} is written in two ways. Write each label in one."
+    elif not wrong.all() and len(others) <= 5:
+        remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
+        remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
+        left = set(labels[~wrong].tolist())
+        are_marks = not any(text.lstrip("+-").isdecimal() for text in others)
+        if are_marks and wrong.mean() < _FEW and len(left) > 1:
+            more = {"drop_label": others}
+    place = f"{table.path}: label {table.words_for_row(row)}"
+    raise FileError(f"{place} is {label!r}{what} {remedy}", **more)
+
+
+def check_shares(proba, names, shares: FileTable, classes, options) -> str | None:
+    """Refuse shares that do not suit the predictions; return the class of a single column."""
+    with errors_in_words_of(shares, options):
+        if read_shares(shares.numbers, proba, "shares", "proba") is None:
+            raise InputError(
+                "shares", f"have shape {shares.numbers.shape}.", "Give a column for each class."
+            )
+    if len(classes) != shares.numbers.shape[1]:
+        raise ValueError(
+            f"array 'classes' has {len(classes)} entries, that of shares {shares.numbers.shape[1]} "
+            "columns. Save the class of each column, once."
+        )
+    pos_label = options.pos_label
+    if proba.ndim == 1 and pos_label is None:
+        known = [str(name) for name in classes.tolist()]
+        pos_label = next((name for name in (*names, "1") if name in known), None)
+        if pos_label is None or (pos_label == "1" and "0" not in known):
+            raise ValueError(
+                f"The single column of probabilities may be of either class, {listed(known)}. "
+                f"{_REMEDIES['positive class']}"
+            )
+    return pos_label
