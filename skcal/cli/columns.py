@@ -13,7 +13,7 @@ from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
 from skcal.cli.find import Found, Seeker
-from skcal.cli.frames import Frame, Texts, read_frame
+from skcal.cli.frames import Frame, Texts, all_names, read_frame
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
 _LIKELY_LABELS = frozenset(
@@ -112,7 +112,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
     labels = plain_labels(texts)
     distinct = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
-    if len(labels) and not distinct:
+    if len(labels) and not (distinct or options.drop_missing or options.skip_unlabelled):
         raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
     if not len(labels):
@@ -223,7 +223,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace) -> FileError
     names = ordered_names(frame)
     return FileError(
         f"{frame.path}: {frame.place} has no column {name!r} (columns: "
-        f"{listed(names, len(names))}). {remedy}",
+        f"{all_names(names)}). {remedy}",
         **offer,
     )
 
@@ -360,7 +360,7 @@ def _with_shares(frame: Frame, soft: str, aside, options, dialect):
         names = ordered_names(frame)
         raise FileError(
             f"{frame.path}: {frame.place} has no column that begins with {soft!r} (columns: "
-            f"{listed(names, len(names))}). Name a column of shares or votes of each class by what "
+            f"{all_names(names)}). Name a column of shares or votes of each class by what "
             "--soft says, and the class."
         )
     classes = list(columns)

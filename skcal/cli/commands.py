@@ -66,8 +66,8 @@ _REVERSED = (
 )
 #: What warnings of functions mean for who has a file, by their first words.
 _IN_OPTIONS = {
-    "All predictions in": "All predictions are 0 or 1, as predicted classes are. Name the column of "
-    "probabilities by --score; if these are probabilities, the classifier gives none in between.",
+    "All predictions in": "All predictions are 0 or 1, as predicted classes are. Name the column "
+    "of probabilities by --score; if these are probabilities, the classifier gives 0 and 1 alone.",
     "All logits in": "All logits are from 0 to 1, as probabilities are. If they are probabilities, "
     "leave --logits out.",
     "No logit in": "No logit is above 0, as no logarithm of a probability is. If these are "

@@ -11,7 +11,7 @@ import numpy as np
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
 from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, vectors_of, whole
-from skcal.cli.frames import Frame
+from skcal.cli.frames import all_names
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import ROUNDING
 
@@ -95,7 +95,7 @@ class Seeker:
         missing = next(name for name in self.labels if name not in self.rest)
         raise FileError(
             f"{self.path}: {self.frame.place} has no column {missing!r} (columns: "
-            f"{listed(self.frame.header, len(self.frame.header))}). Name a column by each class of "
+            f"{all_names(self.frame.header)}). Name a column by each class of "
             "the predictions to fit to."
         )
 
@@ -259,8 +259,10 @@ class Seeker:
             row, column = map(int, np.argwhere(np.isnan(numbers))[0])
             if not self.frame.is_numeric(names[column]):
                 self.frame.numbers(names[column], self.dialect)  # which says what is missing
-            place = f"{self.frame.place_of(row)}, column {names[column]!r}"
-            raise FileError(f"{place} is empty. {LEAVE_OUT}", drop_missing=True)
+            text = str(self.frame.cells(names[column])[row]).strip()
+            what = f"is {text!r}." if text else "is empty."
+            place = f"{self.frame.place_of(row)}, column {names[column]!r} {what}"
+            raise FileError(f"{place} {LEAVE_OUT}", drop_missing=True)
         if key != ("", ""):
             notes.append(
                 f"The columns {listed(names)} are the probabilities of {listed(list(classes))}."
@@ -287,7 +289,7 @@ class Seeker:
         return numbers, [note] if n else []
 
     def _no_family(self) -> FileError:
-        names = listed(self.frame.header, len(self.frame.header))
+        names = all_names(self.frame.header)
         what = (
             f"no columns are named by {self.options.prefix!r} and the labels"
             if self.options.prefix is not None
@@ -396,13 +398,9 @@ class Seeker:
         return [name for name in names if self._is_score(name)]
 
     def _is_score(self, name: str) -> bool:
-        known = self.frame.columns.iloc[:_FIRST]
-        part = Frame(self.path, self.frame.header, known)
-        try:
-            values = part.numbers(name, self.dialect._replace(missing=True, percent=True))
-        except FileError:
-            return True  # which is said when it is read
-        values = values[~np.isnan(values)] / self.options.scale
+        values = self._first_numbers(name)
+        if values is None:
+            return True  # what is wrong with it is said when it is read
         if not len(values) or np.isin(values, (0, 1)).all():
             return False
         if self.options.logits or self.options.log_probabilities:
@@ -410,6 +408,15 @@ class Seeker:
         most = PERCENT if self.options.scale == 1 else 1.0
         fractions = (values % 1 != 0).any() or self.options.scale != 1
         return bool(values.min() >= 0 and values.max() <= most and fractions)
+
+    def _first_numbers(self, name: str) -> np.ndarray | None:
+        """The first numbers of a column that are not missing; None if one is no number."""
+        try:
+            dialect = self.dialect._replace(missing=True, percent=True)
+            values = self.frame.numbers(name, dialect, _FIRST)
+        except FileError:
+            return None
+        return values[~np.isnan(values)] / self.options.scale
 
     def _several(self) -> FileError:
         """What to do where several columns may be predictions."""
@@ -429,16 +436,16 @@ class Seeker:
         elif likely:
             more = {"choices": [{"score": name} for name in likely[:_MOST_CHOICES]]}
         return FileError(
-            f"{self.path}: columns {listed(names, len(names))}: none has the name of a label{such}."
+            f"{self.path}: columns {all_names(names)}: none has the name of a label{such}."
             f" {remedy}",
             **more,
         )
 
     def _is_in_unit(self, name: str) -> bool:
-        part = Frame(self.path, self.frame.header, self.frame.columns.iloc[:_FIRST])
-        try:
-            values = part.numbers(name, self.dialect._replace(missing=True, percent=True))
-        except FileError:
-            return False
-        values = values[~np.isnan(values)] / self.options.scale
-        return bool(len(values) and values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)
+        values = self._first_numbers(name)
+        return bool(
+            values is not None
+            and len(values)
+            and values.min() >= -ROUNDING
+            and values.max() <= 1 + ROUNDING
+        )

@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import listed
+from skcal._show import listed, one_line
 from skcal.cli.bounds import (
     STANDARD_INPUT,
     FileError,
@@ -39,6 +39,8 @@ _KINDS = {
 }
 _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _LONGEST_LINE = 2**24  # bytes
+_LONGEST_NAME = 80  # characters of a column's name in a message
+_BLOCK = 2**20  # bytes that are read at a time
 _FIRST = 1000  # rows by which a column is known, and lines of JSON that name the columns
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
 _WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
@@ -114,18 +116,18 @@ class Frame:
         """Whether the file stores numbers, not texts."""
         return getattr(self.series(name).dtype, "kind", "O") in "biuf"
 
-    def cells(self, name: str) -> np.ndarray:
-        """The texts, or other values, of a column (n_rows,), without missing ones."""
-        series = self.series(name)
+    def cells(self, name: str, most: int | None = None) -> np.ndarray:
+        """The texts, or other values, of a column (n_rows,), or of the first rows."""
+        series = self.series(name).iloc[:most]
         cells = series.to_numpy(dtype=object, na_value="") if len(series) else np.empty(0, object)
         return cells
 
-    def numbers(self, name: str, dialect: Dialect) -> np.ndarray:
-        """The numbers of a column (n_rows,); raises FileError at the first cell that is none."""
-        series = self.series(name)
+    def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
+        """The numbers of a column, or of its first rows; FileError names a cell that is none."""
+        series = self.series(name).iloc[:most]
         if self.is_numeric(name):
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
-        cells = self.cells(name)
+        cells = self.cells(name, most)
         if not all(isinstance(cell, str) for cell in cells[:_FIRST]):
             if getattr(series.dtype, "kind", "O") in "mM" or _kind_of(cells) == "other":
                 raise FileError(
@@ -173,6 +175,11 @@ def _kind_of(cells) -> str:
     if all(vector_of(cell) is not None for cell in known[:20]):
         return "vector"
     return "text" if all(isinstance(cell, str | bool) for cell in known[:50]) else "other"
+
+
+def all_names(names: Sequence[str]) -> str:
+    """Return all names of columns for a message."""
+    return listed([one_line(name, _LONGEST_NAME) for name in names], len(names))
 
 
 def kind_of(path) -> str:
@@ -262,24 +269,26 @@ def _content(path, max_bytes: float) -> bytes:
             file = at_most_bytes(stack.enter_context(gzip.GzipFile(fileobj=file)), path, max_bytes)
         elif unpack is not None:
             file = at_most_bytes(stack.enter_context(unpack(file)), path, max_bytes)
-        content = file.read(_LONGEST_LINE + 1)
-        if len(content) > _LONGEST_LINE and not re.search(rb"[\r\n]", content):
-            raise FileError(
-                f"{path}: line 1 has more than {_LONGEST_LINE:,} characters. Save it as a table, "
-                "one line a sample."
-            )
-        return content + file.read()
+        parts, size, has_lines = [], 0, False
+        while part := file.read(_BLOCK):
+            parts.append(part)
+            size, has_lines = size + len(part), has_lines or b"\n" in part or b"\r" in part
+            if size > _LONGEST_LINE and not has_lines:
+                raise FileError(
+                    f"{path}: line 1 has more than {_LONGEST_LINE:,} characters. Save it as a "
+                    "table, one line a sample."
+                )
+        return b"".join(parts)
 
 
 def _content_of_zip(path, max_bytes, stack) -> bytes:
     try:
-        names = _members(path)
+        archive, names = stack.enter_context(zipfile.ZipFile(path)), _members(path)
         if len(names) != 1:
             raise FileError(
                 f"{path}: holds {len(names)} files ({listed(names)}). Pack one file, or unpack "
                 "them and pass the folder."
             )
-        archive = stack.enter_context(zipfile.ZipFile(path))
         check_size(path, archive.getinfo(names[0]).file_size, max_bytes)
         return at_most_bytes(stack.enter_context(archive.open(names[0])), path, max_bytes).read()
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
@@ -329,9 +338,8 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
             sep=r"\s+" if sep == " " else sep,
             header=None,
             names=range(len(header)),
-            dtype=str,
-            keep_default_na=False,
-            na_values=[],
+            dtype=object,  # texts, without another copy of all
+            na_filter=False,
             low_memory=False,
         )
     except pandas.errors.EmptyDataError:

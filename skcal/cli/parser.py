@@ -346,7 +346,7 @@ def _refuse_one_column_twice(options, parser):
     roles["--predicted"] = options.predicted
     scores = {options.score, options.second_score} - {None}
     if options.confidence is not None:
-        roles["--correct"] = options.correct
+        roles["--correct"] = roles.pop("--label")
     for option, column in roles.items():
         if column in scores:
             score = "--confidence" if options.confidence is not None else "--score"

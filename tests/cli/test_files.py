@@ -77,7 +77,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ),
         ("cat,dog,label\n0.5,0.5,cat\n1.5,-0.5,cat\n", "line 3, column 'cat' is 1.5, not a prob"),
         ("cat,dog,label\n3,-2,cat\n4,1,dog\n", "line 3 sums to 5, not 1.*pass --logits"),
-        ("cat,dog,label\n0.5,0.5,cat\n0.5,nan,cat\n", "contains NaN"),
+        ("cat,dog,label\n0.5,0.5,cat\n0.5,nan,cat\n", "line 3, column 'dog' is 'nan'. Pass --drop"),
         ("cat,dog,label\n0.5,0.5,cat\n0.5,0.5,cow\n", "line 3 is 'cow', which is not one of"),
         ("p,label\n0.5,1\n0.5,cat\n", "line 3 is 'cat'.*labels must be 0 or 1.*--pos-label"),
         ("p,label\n0.5,1\n1.5,0\n", "column 'p' is 1.5, not a probability.*for logits --logits"),
@@ -213,7 +213,7 @@ def test_normalize_divides_rounded_rows_by_their_sums(csv_file):
         ("0.5,0.44,a", "line 3 sums to 0.94, not 1. --normalize is for rounded rows alone"),
         ("50,50,a", "line 3 sums to 100, not 1. --normalize is for rounded rows alone"),
         ("1.02,-0.02,a", "line 3, column 'a' is 1.02, not a probability"),
-        ("nan,0.5,a", "contains NaN"),
+        ("nan,0.5,a", "line 3, column 'a' is 'nan'. Pass --drop-missing"),
         ("inf,0.5,a", "contains infinity"),
     ],
 )

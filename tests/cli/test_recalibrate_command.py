@@ -271,8 +271,8 @@ def test_labels_that_are_names_are_read_as_in_other_commands(run, tmp_path):
     other = write(tmp_path / "n.csv", ["p", "q"], [[0.5, 1]])
     more = (*more, "--pos-label", "ill")
     error = run("recalibrate", fit, other, "--out", out, *more, status=2)
-    assert "2 columns that may be predictions (columns: p, q)" in error
-    assert "--ignore" in error
+    assert "columns p, q: none has the name of a label" in error
+    assert "by --score" in error
 
 
 def test_a_file_that_is_too_large_is_refused(run, tmp_path, fit_file):

@@ -171,7 +171,7 @@ def test_a_single_column_takes_its_class_from_its_name_or_an_option(run, tmp_pat
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda text: text.replace("votes_emu", "emus"), "of the classes emu, emus there are"),
+        (lambda text: text.replace("votes_emu", "emus"), "of the classes emu there are"),
         (lambda text: text.replace("votes_", "w_"), "no column that begins with 'votes_'"),
         (lambda text: text.replace(",0.0,", ",-1,", 1), "is -1: negative"),
         (lambda text: text.replace(",0.0,", ",,", 1), "is empty"),
