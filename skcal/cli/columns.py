@@ -193,7 +193,7 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
         if not name and name not in options:
             raise FileError(
                 f"{path}: {place} has a column without a name. Pass --ignore '' if it numbers the "
-                "rows; pandas writes none with to_csv(…, index=False).",
+                "rows.",
                 ignore=[""],
             )
         if name in known:

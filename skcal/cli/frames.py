@@ -316,7 +316,7 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
     if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
         return Frame(path, header, empty, lambda row: row + 2, sep=sep)
-    notes, more = [], len(first) == len(header) + 1 > 2
+    notes, more = [], sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
     if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
         header.insert(0, "row names")
         notes.append("The first field of each row, which the header does not name, is not read.")
