@@ -25,7 +25,7 @@ from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.displays import MonitorDisplay
 from skcal.displays.files import save_figure
 from skcal.monitoring import CalibrationMonitor
-from skcal.monitoring.status import NEXT
+from skcal.monitoring.status import NEXT, threshold
 
 _MOST_DIGESTS = 800  # of the last batches, two each
 _MOST_MARKS = 100_000  # of the last rows
@@ -93,6 +93,10 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
         1 after an alarm that nobody acknowledged, else 0.
     """
     path = Path(options.state)
+    if options.batch is not None and options.plan is None:
+        options.parser.error("--batch is for --plan: pass both")
+    if options.json and options.format == "prometheus":
+        options.parser.error("--json is not an option with --format prometheus")
     with _folder_locked(path):
         monitor, known = None, Known([], None, np.empty(0, "<u8"))
         if path.exists() or options.file is None or options.reset or options.acknowledge:
@@ -104,12 +108,14 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             added, monitor = _update(monitor, known, read, notion, options)
             changed |= added
         assert monitor is not None
-        plan = None if options.plan is None else monitor.plan(options.plan)
+        plan = None if options.plan is None else monitor.plan(options.plan, options.batch)
         if changed:
             state = {**json.loads(monitor.to_json()), **known.parts()}
             with replacing(path, "w", encoding="utf-8") as file:
                 file.write(json.dumps(state))
-        if options.json:
+        if options.format == "prometheus":
+            options.print(_as_metrics(monitor, plan))
+        elif options.json or options.format == "json":
             planned = {} if plan is None else {"plan": asdict(plan)}
             options.print(as_json({**monitor.to_dict(), **planned}))
         else:
@@ -124,6 +130,29 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     if options.plot is not None:
         save_figure(MonitorDisplay.from_monitor(monitor).figure_, options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
+
+
+def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
+    """The numbers of the monitor in the text format of Prometheus."""
+    values = {
+        "samples": ("samples since the last reset", monitor.n_samples_seen_),
+        "alarm": ("1 after an alarm that was not acknowledged", int(monitor._is_open)),
+        "log_e_value": ("natural logarithm of the e-value", monitor.log_e_value_),
+        "e_detector": ("e-detector, in samples", monitor.detector_),
+        "threshold": ("of the e-value, or of the e-detector with a run length", threshold(monitor)),
+    }
+    for name, period in monitor.periods_.items():
+        if period.ratio is not None:
+            values[f"observed_expected_ratio_{name}"] = ("O/E of a period", period.ratio)
+    if plan is not None and plan.n_batches is not None:
+        values["plan_batches"] = ("batches until half of such drifts are found", plan.n_batches)
+    lines = []
+    for name, (meaning, value) in values.items():
+        name = f"skcal_monitor_{name}"
+        shown = f"{float(value):+}" if np.isinf(value) else repr(float(value))
+        shown = {"+inf": "+Inf", "-inf": "-Inf"}.get(shown, shown)
+        lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {shown}"]
+    return "\n".join(lines)
 
 
 def _note(monitor: CalibrationMonitor, options) -> None:
@@ -172,7 +201,8 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
             "twice. With --id only new rows would be added.",
             stacklevel=2,
         )
-    digest, marks = _digest(predictions), _marks(predictions, options)
+    contents = _contents(predictions)
+    digest, marks = _digest(contents), _marks(predictions, contents, options)
     if not options.again:
         if digest in known.batches:
             warn(
@@ -215,9 +245,9 @@ def _shown(name: str, value) -> str:
     return f"{kind[name]} {listed(value) if isinstance(value, list) else repr(value)}"
 
 
-def _digest(predictions: Predictions) -> str:
+def _digest(contents: list[bytes]) -> str:
     """What a batch is recognised by, whatever file it comes in and in whatever order."""
-    return hashlib.sha256(b"".join(sorted(_contents(predictions)))).hexdigest()[:16]
+    return hashlib.sha256(b"".join(sorted(contents))).hexdigest()[:16]
 
 
 def _contents(predictions: Predictions) -> list[bytes]:
@@ -229,9 +259,9 @@ def _contents(predictions: Predictions) -> list[bytes]:
     ]
 
 
-def _marks(predictions: Predictions, options) -> np.ndarray:
+def _marks(predictions: Predictions, rows: list[bytes], options) -> np.ndarray:
     """A number of each row: 48 bits of its id, 16 of its content; without ids 64 of its content."""
-    digest, rows = hashlib.blake2b, _contents(predictions)
+    digest = hashlib.blake2b
     if options.id:
         names = names_of(predictions, options.id, options.file, _ONE_EACH).tolist()
         marks = [

@@ -391,4 +391,12 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "RATIO",
         "say how soon a drift to this ratio of observed to predicted events is found",
     ),
+    "--batch": _value(
+        at_least(1, 10**9),
+        "N",
+        "samples between two looks, for --plan (default: the mean of the batches so far)",
+    ),
+    "--format": _choice(
+        ("text", "json", "prometheus"), "how to print; prometheus: the text format of metrics"
+    ),
 }

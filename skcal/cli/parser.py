@@ -196,7 +196,7 @@ _COMMANDS = {
             },
         },
         f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
-        "acknowledge reset note plan",
+        "acknowledge reset note plan batch format",
         {
             "notion": "what is watched, for a new STATE (default: binary or confidence)",
             "alpha": {

@@ -58,12 +58,16 @@ class MonitorPlan:
         if self.n_batches is None:
             return f"{drift}: not found in {_MOST_BATCHES:,} batches of {self.batch_size:,}."
         text = (
-            f"{drift}: found in about {self.n_batches:,} batches of {self.batch_size:,} "
+            f"{drift}: found in about {_batches(self.n_batches)} of {self.batch_size:,} "
             f"({self.n_batches * self.batch_size:,} samples)"
         )
         if self.n_batches_90 is None:
             return f"{text}."
-        return f"{text}; in 9 of 10 cases within {self.n_batches_90:,} batches."
+        return f"{text}; in 9 of 10 cases within {_batches(self.n_batches_90)}."
+
+
+def _batches(n: int) -> str:
+    return "1 batch" if n == 1 else f"{n:,} batches"
 
 
 @dataclass(frozen=True, eq=False)

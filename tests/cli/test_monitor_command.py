@@ -208,3 +208,43 @@ def test_a_state_that_is_no_file_is_refused(tmp_path, capsys):
     state.mkdir()
     assert main(["monitor", str(state), file]) == 2
     assert "is no file. Pass the name of one" in capsys.readouterr().err
+
+
+def test_metrics_are_in_the_text_format_of_prometheus(run, tmp_path):
+    file = write(tmp_path / "batch.csv", *batch(0, 3.0, 600))
+    lines = run(file, "--format", "prometheus", "--plan", "0.9", "--batch", "50", status=1)
+    monitor = CalibrationMonitor.from_json(run.state.read_text())
+    values = dict(line.split(" ") for line in lines.splitlines() if not line.startswith("#"))
+    names = ("samples", "alarm", "log_e_value", "e_detector", "threshold", "plan_batches")
+    numbers = {name: float(values[f"skcal_monitor_{name}"]) for name in names}
+    plan = monitor.plan(0.9, 50)
+    assert list(numbers.values()) == [
+        600,
+        1,
+        monitor.log_e_value_,
+        monitor.detector_,
+        20,
+        plan.n_batches,
+    ]
+    ratio = monitor.periods_["all"].ratio
+    assert float(values["skcal_monitor_observed_expected_ratio_all"]) == ratio
+    for name in values:
+        assert f"# TYPE {name} gauge" in lines.splitlines()
+    run.state.unlink()
+    impossible = write(tmp_path / "no.csv", np.eye(3)[[0, 1, 2]], NAMES[[1, 1, 2]])
+    assert "skcal_monitor_log_e_value +Inf" in run(impossible, "--format", "prometheus", status=1)
+
+
+def test_plans_are_for_batches_of_a_size_and_count_one_batch(run, tmp_path):
+    file = write(tmp_path / "batch.csv", *batch(0, 1.0, 600))
+    run(file)
+    few, many = (run_shown(run, size) for size in (50, 100_000))
+    assert "batches of 50 (" in few
+    assert "found in about 1 batch of 100,000 (100,000 samples)" in many
+    assert "within 1 batch." in many
+    with pytest.raises(SystemExit):
+        main(["monitor", str(run.state), "--batch", "9"])
+
+
+def run_shown(run, size):
+    return run("--plan", "0.8", "--batch", str(size))
