@@ -26,6 +26,10 @@ _POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "cas
 _NEGATIVE = frozenset(
     ["no", "false", "negative", "neg", "n", "f", "no event", "control", "incorrect", "none"]
 )
+#: Words beside a class in the name of a column of its probabilities.
+_OF_PROBABILITIES = frozenset(
+    ["p", "prob", "probs", "proba", "probability", "pred", "score", "of", "class", "y"]
+)
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
 _REMEDIES = {
     "logits": "If these are logits, pass --logits.",
@@ -144,9 +148,10 @@ def _class_of(name: str, labels: list[str]) -> str | None:
         return "0" if name == "0" and len(labels) == 2 else None
     if name in labels:
         return name
-    parts = re.split(r"[^\w]+|_", name.lower())
+    parts = {part for part in re.split(r"[^\w]+|_", name.lower()) if part}
     named = [label for label in labels if not label.isdecimal() and label.lower() in parts]
-    return named[0] if len(named) == 1 else None
+    alone = len(named) == 1 and parts - {named[0].lower()} <= _OF_PROBABILITIES
+    return named[0] if alone else None
 
 
 def _refuse_unclear(table, labels, event) -> None:

@@ -240,6 +240,13 @@ def test_two_labels_are_named_with_their_numbers_and_none_is_taken(names, tmp_pa
     assert_event(read(path, "--pos-label", names[1]))
 
 
+@pytest.mark.parametrize("name", ["p_no_show", "no_of_visits", "yes_no", "prob_nothing"])
+def test_a_name_that_holds_more_than_a_class_names_none(name, tmp_path):
+    path = write(tmp_path / "a.csv", f"{name},label", zip(P, NO_YES[Y], strict=True))
+    [command], _ = offers(path)
+    assert_event(read(path, *command))
+
+
 @pytest.mark.parametrize("names", [("no", "yes"), ("False", "True"), ("Negative", "Positive")])
 def test_clear_words_for_an_event_are_offered(names, tmp_path):
     path = write(tmp_path / "a.csv", "p,label", zip(P, np.array(names)[Y], strict=True))
