@@ -356,6 +356,7 @@ def _report_on(predictions, options, name, **more):
             n_resamples=options.resamples,
             outer_cv=options.outer_cv,
             resolution=options.resolution,
+            max_error=options.max_error,
             name=name,
             description=options.description,
             random_state=options.seed,

@@ -48,7 +48,7 @@ def parse(arguments=None) -> argparse.Namespace:
                     f"--notion {notion} is not an option of {options.command}: choose from "
                     f"{', '.join(_REPORTED)}; --search adds the canonical and class-wise error"
                 )
-    if options.command == "evaluate":
+    if options.command in ("evaluate", "report", "compare"):
         _check_limit(options, parser)
     options.arguments = [str(argument) for argument in arguments]
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
@@ -73,7 +73,7 @@ def parse(arguments=None) -> argparse.Namespace:
 def _check_limit(options, parser):
     """Refuse errors without an upper bound and limits that no error can be above."""
     errors, limit = options.error or [], options.max_error
-    if options.by and limit is None:
+    if options.command == "evaluate" and options.by and limit is None:
         parser.error("--by decides for subgroups by --max-error: pass that. report --by shows them")
     for kind in errors:
         if limit is None and kind in GATED_ERRORS and kind not in KINDS:
@@ -111,9 +111,12 @@ _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
 _REPORT = (
     f"{_SAMPLES} by segments detail html description outer-cv notion search bins strategy "
-    "resamples resolution"
+    "resamples resolution max-error"
 )
 _OF_REPORTS: dict = {
+    "max-error": "the calibration error that you tolerate, such as 0.02: the report says whether "
+    "the error is below it, or small, moderate or large beside it (default: 0.05, or a fifth of "
+    "the rate of a rare outcome)",
     "notion": "confidence, or binary for one or two columns",
     "outer-cv": "a whole search in each of this many outer folds for tuned errors",
 }

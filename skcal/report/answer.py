@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._show import about, listed, percent, plain_number, pvalue_text, share
+from skcal._show import about, beside_limit, listed, percent, plain_number, pvalue_text, share
 from skcal.hypothesis_tests.scan import size_in_words
 from skcal.report.findings import Findings
 
@@ -15,6 +15,7 @@ _SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 NAMES = 5  # of classes and subgroups that are wrong
+_NOT_NEEDED = "The error is below your limit: recalibration is not needed."
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
     "{} differ, so one recalibration of all samples would fix only their average: some would then "
@@ -44,7 +45,7 @@ class Answer(NamedTuple):
 
     def verdict(self) -> str:
         """The title, which begins with the verdict in capitals."""
-        side, _, size = self.title.partition(": ")
+        side, _, size = self.title.replace(", but by", ": but by").partition(": ")
         if not size:
             return f"{side.upper()}."
         return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
@@ -57,13 +58,37 @@ def answer_of(found: Findings, differ: str = "") -> Answer:
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
         return _no_evidence(found, differ)
-    size, grade = _size(found.error.estimate, min(found.tolerance, found.usual_tolerance))
+    size, grade = _size(found.error.estimate, found.tolerance)
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
+    within, beside = _is_within(found), _beside_limit(found)
     advice = _BY_SUBGROUP.format(differ) if differ else _what_to_do(found)
-    sentences = [what_is_wrong(found), how_sure(found), advice, *_large_limit(found)]
-    return Answer(f"{side_of(found)}: {size}", grade, sentences)
+    if within and not differ:
+        advice = "" if beside else _NOT_NEEDED
+    sentences = [what_is_wrong(found), how_sure(found), *filter(None, [advice]), *beside]
+    if not within:
+        return Answer(f"{side_of(found)}: {size}", grade, sentences)
+    high = beside_limit(found.error.high, found.tolerance)
+    title = f"{side_of(found)}, but by less than your limit of {found.tolerance:g} (at most {high})"
+    return Answer(title, "good", sentences)
+
+
+def _is_within(found) -> bool:
+    """Whether an error is certainly below the limit that the user set."""
+    return found.max_error is not None and found.error.high < found.tolerance
+
+
+def _beside_limit(found) -> list[str]:
+    """Whether an error that is significant is above the limit that the user set."""
+    more = _large_limit(found)
+    if found.max_error is None or _is_within(found):
+        return more
+    limit, low = f"your limit of {found.tolerance:g}", found.error.low
+    if low > found.tolerance:
+        return [f"It is above {limit} (at least {beside_limit(low, found.tolerance)}).", *more]
+    unknown = f"The samples do not decide whether the error is below {limit}."
+    return [unknown, *_samples_needed(found), *more]
 
 
 def _no_evidence(found, differ) -> Answer:
@@ -220,7 +245,7 @@ def _samples_needed(found) -> list[str]:
     if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
         return []
     needed = float(f"{gate.n_samples_needed:.2g}")
-    choose = " (max_error sets another limit)" * (found.tolerance == found.usual_tolerance)
+    choose = " (max_error sets another limit)" * (found.max_error is None)
     return [
         f"If the error is {plain_number(gate.assumed_error)}, about {needed:,.0f} samples in all "
         f"would show that it is below {gate.limit:g}{choose}."

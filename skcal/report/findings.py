@@ -89,12 +89,12 @@ class Findings:
         The test that decides the verdict.
     error : CalibrationErrorInterval or None
         The calibration error with its limits.
-    tolerance, usual_tolerance : float
-        The error that is accepted, and that which is by default: the title has its size beside the
-        smaller one.
+    tolerance : float
+        The error that is accepted, beside which the title has its size.
+    max_error : float or None
+        The tolerance, if the user set it.
     gate : EquivalenceTestResult or None
-        How many samples would show that the error is below the tolerance; None where the error
-        is significant.
+        Whether the error is below the tolerance, and how many samples would show it.
     gain : Gain or None
         What recalibration leaves of an error that is significant.
     scan : ScanTestResult or None
@@ -112,7 +112,7 @@ class Findings:
     test: JointTestResult | None
     error: CalibrationErrorInterval | None
     tolerance: float
-    usual_tolerance: float
+    max_error: float | None
     gate: EquivalenceTestResult | None
     gain: Gain | None
     scan: ScanTestResult | None
@@ -200,11 +200,11 @@ def find(
             other_side = _other_side(sample, scan.ranges, test.spread)
         limits = ErrorLimits.of(whole)
         error = attempt("calibration error", limits.interval, test.pvalue, confidence_level)
-    if error is not None and not error.is_significant:
+    if error is not None:
         known = partial(bounded, pvalue=test.pvalue)
         bounds = whole, "calibration", tolerance, confidence_level
         gate = attempt("samples needed", known, *bounds)
-    elif error is not None and not of_part:
+    if error is not None and error.is_significant and not of_part:
         gain = attempt("recalibration", _gain, sample, whole, error)
     return Findings(
         name=attempt.name,
@@ -213,7 +213,7 @@ def find(
         test=test,
         error=error,
         tolerance=tolerance,
-        usual_tolerance=_tolerance(sample, None),
+        max_error=max_error,
         gate=gate,
         gain=gain,
         scan=scan,

@@ -376,9 +376,11 @@ def calibration_report(
         The rule of the bins, as in :func:`skcal.metrics.expected_calibration_error`. With
         ``compare`` it is "uniform", since the others depend on the predictions.
     max_error : float in (0, 1), default=None
-        The calibration error that you tolerate. The title says whether the error is small, moderate
-        or large beside it. None is 0.05; if the rarer of two outcomes happens in less than
-        25 %, a fifth of its rate, rounded to one digit.
+        The calibration error that you tolerate. A significant error is called small up to half of
+        it, moderate up to twice of it, and large above. If its upper limit is below the
+        ``max_error`` that you pass, the title says that instead, and nothing is advised. None is
+        0.05; if the rarer of two outcomes happens in less than 25 %, a fifth of its rate, rounded
+        to one digit.
     metrics : dict of str to callable, default=None
         Your own metrics, ``metric(y_true, y_proba) → float``: each is a row with its
         :func:`skcal.metrics.bootstrap_interval`, of ``n_resamples`` calls. It also gets

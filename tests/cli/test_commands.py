@@ -43,6 +43,15 @@ def test_report_prints_and_writes_what_the_function_returns(run, npz, tmp_path):
     assert page.read_bytes() == (tmp_path / "expected.html").read_bytes()
 
 
+@pytest.mark.parametrize("limit", [0.01, 0.3])
+def test_reports_take_the_limit_of_the_user(run, npz, limit):
+    labels, proba = predictions(200)
+    options = {"max_error": limit, "n_resamples": 19, "name": "predictions.npz"}
+    expected = calibration_report(labels, proba, **options)
+    assert run("report", npz, "--max-error", limit, *FEW) == f"{expected}\n"
+    assert (f"less than your limit of {limit:g}" in str(expected)) == (limit > 0.1)
+
+
 def test_report_as_json_tells_how_it_was_made(run, npz):
     report = json.loads(run("report", npz, "--json", "--strategy", "quantile", *FEW))
     assert report["overall"]["ece"]["strategy"] == "quantile"
@@ -281,6 +290,7 @@ def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, m
         ("evaluate p.csv --by sex", "--by decides for subgroups by --max-error: pass that"),
         ("evaluate p.csv --error ece", "--error ece is what --max-error can bound"),
         ("evaluate p.csv --max-error 1", "no calibration error is above 1"),
+        ("report p.csv --max-error 5", "no calibration error is above 1"),
         ("evaluate p.csv --max-error 5", "Errors are in units of probability: 5 % is 0.05"),
         ("evaluate p.csv --max-error 5%", "'5%' is not a number, such as 0.05"),
         ("evaluate p.csv --max-error 0", "0.0 must be above 0"),

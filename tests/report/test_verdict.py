@@ -312,6 +312,39 @@ def test_the_size_is_that_of_the_error_beside_the_tolerance(estimate, size):
     assert answer_of(replace(overall, error=error)).title.endswith(f": {size}")
 
 
+@pytest.mark.parametrize("rate", [0.02, 0.3, 0.8])  # rare outcomes have another default
+def test_the_limit_that_the_user_sets_decides_the_words(rate):
+    rng = np.random.default_rng(1)
+    p = rng.beta(20 * rate, 20 * (1 - rate), 5000)
+    y = rng.random(5000) < expit(logit(p) - 0.5)
+    error = findings_of(y, p).error
+    ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
+    assert error.is_significant
+    said = {}
+    for limit in [share * end for end in ends for share in (0.98, 1.02)]:
+        found = findings_of(y, p, max_error=limit)
+        answer, test = answer_of(found), equivalence_test(y, p, limit=limit)
+        assert found.gate.verdict == test.verdict
+        text = str(answer).partition(". ")[2]
+        assert (f"but by less than your limit of {limit:g} (at most " in str(answer)) == (
+            test.verdict == "below"
+        )
+        assert (f"above your limit of {limit:g} (at least " in text) == (test.verdict == "above")
+        assert ("do not decide" in text) == (test.verdict == "unknown")
+        assert answer.verdict().startswith("MISCALIBRATED: too high on average, ")
+        if test.verdict == "below":
+            assert answer.grade == "good"
+            assert "Recalibration is expected" not in text
+            continue
+        size = "small" if error.estimate <= limit / 2 else "moderate"
+        size = "large" if error.estimate > 2 * limit else size
+        assert answer.title == f"Too high on average: {size}"
+        said[size] = limit
+    assert {"moderate", "large"} <= set(said)
+    usual = answer_of(findings_of(y, p))
+    assert "your limit" not in str(usual)
+
+
 def test_an_error_that_is_below_the_tolerance_needs_no_recalibration():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
