@@ -14,6 +14,7 @@
 import ast
 import contextlib
 import csv
+import inspect
 import io
 import re
 from functools import cache
@@ -26,7 +27,14 @@ from claims import READ, claims_of, is_held, numbers_in, open_claims, shown_by, 
 from page_code import snippets
 from pages import DOC, TEXTS
 
-from skcal import ReliabilityDisplay, calibration_error_interval, calibration_report
+from skcal import (
+    ReliabilityDisplay,
+    calibration_error_interval,
+    calibration_report,
+    displays,
+    hypothesis_tests,
+    metrics,
+)
 from skcal.cli.commands import main
 from skcal.datasets import make_tempered
 
@@ -201,6 +209,19 @@ def test_formats_of_a_report_hold_what_the_pages_say(tmp_path):
     assert segment not in rows
     assert segment not in texts["csv"]
     assert all(words[ending] in texts[ending] for ending in ("html", "txt", "json"))
+
+
+def test_every_metric_test_and_display_takes_weights():
+    taken = {}
+    for room in (metrics, hypothesis_tests, displays):
+        for name in room.__all__:
+            thing = getattr(room, name)
+            function = getattr(thing, "from_predictions", thing)
+            parameters = inspect.signature(function).parameters
+            if "y_true" in parameters:
+                taken[name] = "sample_weight" in parameters
+    assert [name for name, takes in taken.items() if not takes] == []
+    assert len(taken) > 40
 
 
 def test_every_leaf_leads_to_a_page_with_code():
