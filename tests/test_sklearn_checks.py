@@ -177,10 +177,6 @@ def _of_map(scaling):
     keep_order = TemperatureScaling | ClassBasedTemperatureScaling | Identity | Recalibrator
     if isinstance(scaling, keep_order | FunctionCorrection | Smoothed | Mixture):
         expected["check_classifiers_one_label"] = "the order of the classes may be kept"
-    if isinstance(scaling, BayesianCalibration):
-        expected[_WEIGHTS] = "weights count by their effective sample size"
-    if scaling is RECALIBRATOR:
-        expected[_WEIGHTS] = "the copies of a repeated row may come into different folds"
     if isinstance(scaling, DirichletCalibration):
         expected[_WEIGHTS] = "L-BFGS stops at a relative gain of 1e-15, where probabilities of 30 "
         expected[_WEIGHTS] += "classes and 69 samples differ by 1e-6"
@@ -210,26 +206,15 @@ CLASSIFIERS = [
 ]
 
 
-def _of_classifier(classifier):
-    reason = "the copies of a repeated row may come into different folds"
-    expected = {_WEIGHTS: reason}
-    # Older checks take a refusal of sparse data, as of GaussianNB, for a pass.
-    takes_sparse = not isinstance(classifier.estimator, GaussianNB)
-    if takes_sparse or parse_version(sklearn.__version__) >= parse_version("1.7"):
-        expected[_WEIGHTS.replace("dense", "sparse")] = reason
-    return expected
-
-
 CASES = [
     (_of_function, ANY_FEATURES),
     (_of_map, MAPS),
     (_of_estimator, [*estimators(FUNCTIONS, SCALAR_FUNCTIONS), SEARCH]),
-    (_of_classifier, CLASSIFIERS[:1]),
-    (lambda estimator: {}, [ClassifierProbabilities(LogisticRegression())]),
+    (lambda estimator: {}, [CLASSIFIERS[0], ClassifierProbabilities(LogisticRegression())]),
 ]
 MORE_CASES = [
     (_of_function, MORE_ANY_FEATURES),
-    (_of_classifier, CLASSIFIERS[1:]),
+    (lambda estimator: {}, CLASSIFIERS[1:]),
     (_of_map, MORE_MAPS),
     (_of_estimator, estimators(MORE_FUNCTIONS, MORE_SCALAR_FUNCTIONS)),
 ]
