@@ -15,6 +15,7 @@ from skcal.functions import (
 from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
 from skcal.recalibrated_classifier import RecalibratedClassifierCV
 from skcal.recalibration import Recalibrator, TemperatureScaling
+from skcal.sample import Sample
 
 if TYPE_CHECKING:
     from skcal.displays import ReliabilityDisplay
@@ -42,6 +43,7 @@ __all__ = [
     "RecalibratedClassifierCV",
     "Recalibrator",
     "ReliabilityDisplay",
+    "Sample",
     "Stacking",
     "TemperatureScaling",
     "TwoStepKernelRidge",

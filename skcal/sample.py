@@ -19,7 +19,7 @@ from skcal._groups import (
     warn_of_few_groups,
 )
 from skcal._labels import (
-    column_names,
+    class_names,
     columns_of_labels,
     is_positive_first,
     read_outcomes,
@@ -27,7 +27,9 @@ from skcal._labels import (
     refuse_several_labels,
 )
 from skcal._matrices import hits, two_columns
+from skcal._read_as import read_as
 from skcal._rounding import RESOLUTION, step_of
+from skcal._show import wrapped
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, check_predictions, check_weight, effective_weights
 from skcal.notions import Notion, Problem, make_problems, resolve_notion
@@ -42,51 +44,121 @@ class Source(NamedTuple):
 
     Attributes
     ----------
-    pos_label : label or None
-        As it was passed.
+    asked, pos_label : str, label or None
+        The notion and the positive class as they were passed.
     grouped : bool
         Whether groups of several samples were passed.
     columns : sequence of str
         The names of the columns of predictions, if there are any.
     notes : sequence of str
         Sentences of who read the sample, such as from a file.
+    left_out : int
+        How many samples of weight 0 are left out.
     """
 
+    asked: str = "auto"
     pos_label: Any = None
     grouped: bool = False
     columns: Sequence[str] = ()
     notes: Sequence[str] = ()
+    left_out: int = 0
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Sample:
-    """Labels, predictions, weights and groups that were read once, for any number of questions.
+    """Labels, predictions, weights and groups that are read once, for any number of questions.
+
+    Metrics, tests, intervals, displays and reports take a Sample in place of ``y_true``; what it
+    was read with is not passed again. It remembers the verdict of the calibration test and the
+    limits of the calibration error, so that further questions cost less, and agree. ``print`` shows
+    how it was read.
+
+    Parameters
+    ----------
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`. For "multi-label"
+        and "precision-at-K" 0 or 1, whether each label holds.
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+    notion : str or callable, default="auto"
+        The kind of calibration that questions are about unless they name another, see
+        :mod:`skcal.notions`; "auto" is "binary" for one and two columns and "confidence" for more.
+        "multi-label" and "precision-at-K" read ``y_true`` in another way, so that only the Sample
+        itself takes them.
+    sample_weight : array-like of shape (n_samples,), default=None
+        Weights of the samples, not negative. Samples of weight 0 stay in the Sample and do not
+        count.
+    groups : array-like of shape (n_samples,), default=None
+        Samples of one group may depend on each other; None: all are independent. See
+        :doc:`/guide/dependent_samples`.
+    labels : array-like of shape (n_classes,), default=None
+        The class of each column; for 1-D predictions (negative class, positive class).
+    pos_label : label, default=None
+        The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+    from_logits : bool, default=False
+        Whether ``y_proba`` holds logits; probabilities keep full precision.
+    resolution : float in (0, 1], "auto" or None, default="auto"
+        The step to which predictions were rounded, as in
+        :func:`~skcal.hypothesis_tests.calibration_test`: "auto" recognises 0.1, 0.05 and 0.01, None
+        reads 0 and 1 as certain.
 
     Attributes
     ----------
     proba : ndarray of shape (n_samples,) or (n_samples, n_classes)
+        Probabilities, of two columns those of (negative class, positive class).
     codes : ndarray of shape (n_samples,)
         The column of each label.
     weight : ndarray of shape (n_samples,)
+        The weight of each sample; with votes times their number.
     classes : ndarray of shape (n_classes,)
+        The class of each column of ``proba``.
     notion : Notion
-        The notion as :func:`skcal.notions.resolve_notion` returns it.
+        The kind of calibration, never "auto".
     logits : ndarray of the shape of ``proba`` or None
-        Of predictions that were logits, what
-        ``skcal._validation.check_predictions`` returns.
+        Logarithms of the rows, or logits of 1-D predictions, if logits were passed.
     positive_first : bool
-        Whether ``pos_label`` is the class of the first of the two columns that were passed; those
-        of the sample are always (negative class, positive class).
+        Whether the positive class was the first of the two columns that were passed.
     groups : Groups
-        Which samples depend on each other, :data:`skcal._groups.INDEPENDENT` where none do.
+        Which samples depend on each other.
     outcomes : ndarray of shape (n_samples, n_classes) or None
-        How much of each class happened, where that is not told by ``codes``.
+        How much of each class happened, if ``y_true`` held no labels.
     votes : ndarray of shape (n_samples,) or None
-        Of outcomes that are shares of votes how many there were, NaN where that is not known. A
-        sample weighs as many as its votes.
+        The number of votes of each sample, NaN where it is unknown.
     resolution : float, "auto" or None
-        The step to which predictions were rounded.
+        As it was passed.
     source : Source
+        Names of the columns, and what else was passed.
+
+    Raises
+    ------
+    InputError
+        Names the argument, the first wrong row and the remedy.
+
+    See Also
+    --------
+    calibration_report : Everything about one Sample.
+
+    Notes
+    -----
+    Arrays are read-only views of what was passed. Changing the originals afterwards is undefined:
+    what is remembered would be of other data. Two Samples are equal if they are the same object.
+    Pickles and ``take`` hold nothing of what is remembered.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import skcal
+    >>> rng = np.random.default_rng(0)
+    >>> p = np.round(rng.uniform(size=800), 2)
+    >>> sick = np.where(rng.uniform(size=800) < p**1.3, "yes", "no")
+    >>> sample = skcal.Sample(sick, p, pos_label="yes")
+    >>> print(sample)
+    800 samples of two classes. The event is label yes (372 of 800, 46.5 %); predictions are its
+    probability, in steps of 0.01.
+    >>> round(skcal.calibration_error(sample), 3)
+    0.052
+    >>> skcal.calibration_test(sample).direction
+    'too high'
     """
 
     proba: np.ndarray
@@ -122,6 +194,21 @@ class Sample:
     def __len__(self) -> int:
         return len(self.codes)
 
+    def __str__(self) -> str:
+        return wrapped(self.read_as)
+
+    def __repr__(self) -> str:
+        return f"<Sample of {len(self):,}, notion={str(self.notion)!r}>"
+
+    @property
+    def read_as(self) -> str:
+        """How the sample was read: the event, whose the columns are, and what was decided."""
+        return read_as(self)
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be read as an array, by what takes no sample."""
+        raise InputError("a Sample", "is not taken here.", "Pass the arrays that it was read from.")
+
     def __getstate__(self) -> dict[str, Any]:
         """The parts, without what is remembered."""
         return {part.name: getattr(self, part.name) for part in fields(self)}
@@ -142,11 +229,26 @@ class Sample:
         return self._of(**{**self.__getstate__(), **changes})
 
     def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
-        """What was computed for this notion under a name, or is now, by one thread."""
+        """Return what was computed for this notion under a name, or is now, by one thread.
+
+        Parameters
+        ----------
+        name : hashable
+            What it is called.
+        compute : callable
+            Called without arguments, the first time; what it raises is not remembered.
+        """
         return self._memory((type(self.notion), self.notion, name), compute)
 
     def asked(self, notion: Any = "auto") -> Sample:
-        """The same samples for a question about another notion; both remember together."""
+        """Return the same samples for a question about another notion.
+
+        Parameters
+        ----------
+        notion : str or callable, default="auto"
+            The kind of calibration; "auto" is that of the Sample. Not "multi-label" or
+            "precision-at-K", for which ``y_true`` is read in another way.
+        """
         if isinstance(notion, str) and notion == "auto":
             return self
         asked = resolve_notion(notion, self.proba)
@@ -157,7 +259,7 @@ class Sample:
             raise InputError("notion", reason, f"Pass notion={str(asked)!r} to skcal.Sample.")
         if self.source.pos_label is not None and self.proba.ndim == 2:
             _require_positive_class(self.source.pos_label, self.proba.shape[1], asked)
-        return self._remembering(notion=asked)
+        return self._remembering(notion=asked, source=self.source._replace(asked=str(asked)))
 
     @property
     def counted(self) -> Sample:
@@ -165,7 +267,8 @@ class Sample:
         if self.weight.all():
             return self
         rows = self.weight > 0
-        return self._remembering(**self._parts_of(rows, self.weight[rows]))
+        source = self.source._replace(left_out=self.source.left_out + int((~rows).sum()))
+        return self._remembering(**self._parts_of(rows, self.weight[rows]), source=source)
 
     def _remembering(self, **changes: Any) -> Sample:
         """The sample with other parts that gives the same answers."""
@@ -203,6 +306,30 @@ class Sample:
         if self.votes is None or np.isnan(self.votes).any():
             return self.outcomes
         return np.rint(self.outcomes * self.votes[:, None])
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """What functions of arrays take for the same samples; groups are numbers."""
+        weight = self.weight_of_samples
+        logits = self.logits is not None
+        return {
+            "y_true": self.y_true,
+            "y_proba": self.logits if logits else self.proba,
+            "sample_weight": weight,
+            "groups": self.groups.codes if self.source.grouped else None,
+            "labels": self.classes,
+            "from_logits": logits,
+        }
+
+    @property
+    def weight_of_samples(self) -> np.ndarray | None:
+        """The weights of samples where they differ, as they are without the numbers of votes."""
+        weight = self.weight
+        if self.votes is not None and not np.isnan(self.votes).any():
+            weight = np.divide(weight, self.votes, out=np.zeros(len(weight)), where=weight > 0)
+        counted = weight[weight > 0]
+        same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
+        return None if same else weight
 
     @property
     def accuracy(self) -> float:
@@ -247,10 +374,17 @@ class Sample:
         return self.proba.reshape(len(self.proba), -1)
 
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
-        """Return some of the samples, with weights other than their own if these are given."""
-        return self._replace(
-            **self._parts_of(rows, self.weight[rows] if weight is None else weight)
-        )
+        """Return some of the samples, of which nothing is remembered.
+
+        Parameters
+        ----------
+        rows : slice or ndarray
+            Numbers of rows, or whether each is taken.
+        weight : ndarray of shape (n_rows,), default=None
+            Weights other than their own.
+        """
+        weight, source = self.weight[rows] if weight is None else weight, self.source
+        return self._replace(**self._parts_of(rows, weight), source=source._replace(left_out=0))
 
     def _parts_of(self, rows, weight) -> dict[str, Any]:
         return {
@@ -349,7 +483,7 @@ def read_sample(
     if isinstance(y_true, Sample):
         beside = {names[1]: y_proba, "sample_weight": sample_weight, "groups": together}
         beside |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits or None}
-        _refuse_beside(beside | {"resolution": None if resolution == "auto" else resolution})
+        refuse_beside_sample(beside | {"resolution": None if resolution == "auto" else resolution})
         sample = y_true.asked(notion)
         if groups is NO_MATTER and sample.source.grouped:
             alone = _with_votes(INDEPENDENT, sample.notion, sample.votes, sample.weight)
@@ -426,6 +560,7 @@ def _read(
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
     validate_parameter_constraints(RESOLUTION, {"resolution": resolution}, "Sample")
+    asked = notion if isinstance(notion, str) else "lens"
     notion = resolve_notion(notion, proba)
     of_labels = notion.of_labels and proba.ndim == 2
     if pos_label is not None and proba.ndim == 2 and not of_labels:
@@ -459,11 +594,17 @@ def _read(
         outcomes=outcomes,
         votes=votes,
         resolution=resolution,
-        source=Source(pos_label, grouped, columns or column_names(y_proba) or (), notes),
+        source=Source(asked, pos_label, grouped, tuple(columns or _names_of(y_proba)), notes),
     )
     if isinstance(resolution, Real):  # a wrong step is an error at once
         step_of(sample.counted.problems(), float(resolution))
     return sample
+
+
+def _names_of(y_proba) -> Sequence[str]:
+    """The names of the columns of predictions, or of a single one, if they have any."""
+    name = getattr(y_proba, "name", None)
+    return [name] if isinstance(name, str) else class_names(y_proba) or ()
 
 
 def _with_votes(together: Groups, notion: Notion, votes, weight) -> Groups:
@@ -473,8 +614,43 @@ def _with_votes(together: Groups, notion: Notion, votes, weight) -> Groups:
     return together if votes is None else together.with_votes(votes, weight)
 
 
-def _refuse_beside(given: dict[str, Any]) -> None:
-    """Raise if what a sample was read with is passed again."""
+def require_given(**arguments: Any) -> None:
+    """Raise for an argument that has a default only because a sample may stand before it."""
+    for name, value in arguments.items():
+        if value is None:
+            raise InputError(name, "is missing.", f"Pass it, beside a Sample by name: {name}=….")
+
+
+def require_pairs(first: Sample, second: Any, name: str) -> None:
+    """Raise unless the second of two models is a sample of the same outcomes, row by row."""
+    if not isinstance(second, Sample):
+        remedy = "Pass a skcal.Sample of the second model, too, or arrays of both."
+        raise InputError(name, f"is a {type(second).__name__} beside a Sample.", remedy)
+    if first.proba.shape != second.proba.shape or (first.classes != second.classes).any():
+        shapes = f"shape {second.proba.shape} and classes {second.classes.tolist()[:8]}"
+        other = f"{first.proba.shape} and {first.classes.tolist()[:8]}"
+        raise InputError(name, f"has {shapes}, not {other}.", "Pass the same classes.")
+    apart = {
+        "outcome": (first.happened != second.happened).reshape(len(first), -1).any(axis=1),
+        "weight": np.abs(first.weight - second.weight) > _SAME * first.weight,
+        "group": _first_of_group(first) != _first_of_group(second),
+    }
+    for what, rows in apart.items():
+        if rows.any():
+            reason = f"has another {what} than the first Sample."
+            remedy = "Pass two models' predictions of the same outcomes, weights and groups."
+            raise InputError(name, reason, remedy, row=int(np.argmax(rows)))
+
+
+def _first_of_group(sample: Sample) -> np.ndarray:
+    """The first row of the group of each row, which names of groups do not change."""
+    units = sample.groups.units(len(sample))
+    _, first, codes = np.unique(units, return_index=True, return_inverse=True)
+    return first[codes]
+
+
+def refuse_beside_sample(given: dict[str, Any]) -> None:
+    """Raise if what a sample was read with is passed again; None is not passed."""
     for name, value in given.items():
         if value is not None:
             remedy = f"Pass {name} to skcal.Sample."

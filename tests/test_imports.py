@@ -35,6 +35,7 @@ LAYERS = [
     "_scores",
     "notions",
     "_rounding",
+    "_read_as",
     "sample",
     "pair_risk",
     "kernels",

@@ -11,9 +11,9 @@ from dataclasses import FrozenInstanceError
 import numpy as np
 import pytest
 
-from skcal import calibration_report
+from skcal import calibration_error_interval, calibration_report, calibration_test
 from skcal.__main__ import main
-from skcal.hypothesis_tests import joint
+from skcal.hypothesis_tests import equivalence_test, joint
 from skcal.metrics import error_limits
 from skcal.notions import ANSWERS, NOTIONS
 from skcal.report import compare as report_compare
@@ -159,3 +159,32 @@ def test_a_report_of_two_models_reads_each_once_and_draws_a_verdict_of_each(coun
     options = {"random_state": 0, "n_resamples": 19}
     calibration_report(Y, P, compare=P**1.3, **options)
     assert counted["verdicts"] == 2
+
+
+def test_questions_about_one_sample_draw_its_verdict_once(counted):
+    one = sample()
+    test = calibration_test(one)
+    interval = calibration_error_interval(one)
+    below = equivalence_test(one, limit=0.5)
+    assert (counted["verdicts"], counted["limits"]) == (1, 1)
+    weighted = {"sample_weight": WEIGHT, "groups": GROUPS}
+    assert calibration_test(Y, P, **weighted).pvalue == test.pvalue
+    assert calibration_error_interval(Y, P, **weighted) == interval
+    assert str(equivalence_test(Y, P, limit=0.5, **weighted)) == str(below)
+    assert calibration_test(one, random_state=1).pvalue != test.pvalue
+
+
+def test_evaluate_ends_with_how_the_file_was_read(tmp_path, capsys):
+    p = np.round(RNG.uniform(size=300), 1)
+    y = (RNG.random(300) < p).astype(int)
+    command = ["evaluate", file_of(tmp_path, y, p), "--score", "p", "--label", "y"]
+    for more in ([], ["--max-error", "0.2"], ["--max-error", "0.2", "--details"]):
+        main([*command, *more])
+        printed = " ".join(capsys.readouterr().out.split())
+        assert printed.endswith(
+            f"300 samples of two classes. The event is label 1 ({y.sum()} of 300, "
+            f"{100 * y.mean():.3g} %); predictions are its probability (column p), in steps of 0.1."
+        )
+        main([*command, *more, "--json"])
+        [report] = json.loads(capsys.readouterr().out)
+        assert printed.endswith(report["read_as"])

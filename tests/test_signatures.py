@@ -9,7 +9,7 @@ from sklearn import config_context
 from skcal import calibration_report
 from skcal._sklearn_compat import validate_params
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import skce_test
+from skcal.hypothesis_tests import compare_calibration, skce_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
 
 Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
@@ -29,13 +29,14 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
             expected_calibration_error,
             (Y, P, 10),
             {},
-            r"^expected_calibration_error\(\) takes 2 positional arguments but 3 were given$",
+            r"^expected_calibration_error\(\) takes from 1 to 2 positional arguments but 3 were "
+            "given$",
         ),
         (
-            expected_calibration_error,
+            compare_calibration,
             (Y,),
             {},
-            r"^expected_calibration_error\(\) missing 1 required positional argument: 'y_proba'$",
+            r"^compare_calibration\(\) missing 1 required positional argument: 'y_proba_a'$",
         ),
         (
             expected_calibration_error,

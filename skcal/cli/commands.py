@@ -9,6 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 from warnings import warn
 
 import numpy as np
@@ -344,9 +345,12 @@ def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
     dialect = dialect_of(options)
+    given: dict[str, Any] = {"y_true": predictions.read}
+    if "compare" in more:
+        given = {**predictions.arguments, "resolution": options.resolution}
     with shown_progress(options):
         report = calibration_report(
-            **predictions.arguments,
+            **given,
             notion=_only_notion(options),
             by=columns or None,
             segments=features_of(predictions.others, options.segments, dialect) or None,
@@ -355,7 +359,6 @@ def _report_on(predictions, options, name, **more):
             strategy=options.strategy,
             n_resamples=options.resamples,
             outer_cv=options.outer_cv,
-            resolution=options.resolution,
             max_error=options.max_error,
             name=name,
             description=options.description,

@@ -38,7 +38,7 @@ from skcal.report.words import heading, likeness
 
 _PATIENCE = 2.0  # seconds before progress is shown
 _MINUTES = 120.0  # seconds from which on minutes are shown
-_LINES = 10  # of a brief answer with a gate
+_LINES = 10  # of a brief answer with a gate, before how the file was read
 _NO_LIMIT = "Pass or fail needs a limit: --max-error."
 
 
@@ -68,7 +68,10 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         sample = predictions.sample()
         for text in likeness(two_columns(sample.proba), sample.happened, "--groups COLUMN"):
             warn(text, stacklevel=2)
-    for notion in chosen_notions(options, predictions.proba):
+    notions = chosen_notions(options, predictions.proba)
+    report["read_as"] = predictions.sample(notions[0]).read_as
+    told = printable(wrapped(report["read_as"]))
+    for notion in notions:
         if notion.scalar:
             findings = _find(name, predictions.sample(notion), options)
             report["answers"].append(_answer_as_data(findings))
@@ -96,7 +99,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         n_lines = "\n".join(texts).count("\n") + 1
         texts += _lines_of_gate(gate["results"], options.details, _LINES - n_lines)
     if not options.json:
-        options.print("\n".join(texts))
+        options.print("\n".join([*texts, told]))
     return report
 
 

@@ -99,13 +99,15 @@ class Predictions:
         return {"y_true": self.labels, "y_proba": self.proba, **self.beside}
 
     @cached_property
-    def _sample(self) -> Sample:
+    def read(self) -> Sample:
+        """All samples, those of weight 0, too."""
         told: dict[str, Any] = {"columns": self.names, "notes": self.notes}
-        return read_sample(**self.arguments, resolution=self.resolution, **told)
+        told |= {"resolution": self.resolution, "keep_weightless": True}
+        return read_sample(**self.arguments, **told)
 
     def sample(self, notion="auto") -> Sample:
-        """Return the sample of a notion, which is read once."""
-        return self._sample.asked(notion)
+        """The samples of positive weight for a question about a notion."""
+        return self.read.asked(notion).counted
 
     def take(self, rows: np.ndarray) -> Predictions:
         """Return some of the samples."""

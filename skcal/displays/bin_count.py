@@ -115,7 +115,7 @@ class BinCountDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         notion="auto",
         n_bins=N_BINS,
@@ -135,10 +135,11 @@ class BinCountDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
+        y_true : array-like of shape (n_samples,), or Sample
             Labels.
-        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+            Left out beside a :class:`skcal.Sample`.
         notion : {"auto", "binary", "confidence", "top-label"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more. The classes of
             "classwise" have no joint law under calibration: pass them one by one.
@@ -172,7 +173,8 @@ class BinCountDisplay(Display):
         -------
         display : BinCountDisplay
         """
-        sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+        question = notion, sample_weight, labels, pos_label, from_logits
+        sample = read_sample(y_true, y_proba, *question, groups=None)
         refuse_vectors(sample)
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")

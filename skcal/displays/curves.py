@@ -107,7 +107,7 @@ class CalibrationCurveDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         method="splines",
         notion="auto",
@@ -128,10 +128,11 @@ class CalibrationCurveDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,)
+        y_true : array-like of shape (n_samples,), or Sample
             Labels; both outcomes must occur.
-        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+            Left out beside a :class:`skcal.Sample`.
         method : {"splines", "loess", "isotonic"}, default="splines"
             The smoother, see :func:`skcal.metrics.flexible_calibration_curve`.
         notion : {"auto", "binary", "confidence"}, default="auto"
@@ -293,7 +294,7 @@ class DecisionCurveDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         thresholds=None,
         notion="auto",
@@ -313,10 +314,11 @@ class DecisionCurveDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+            Left out beside a :class:`skcal.Sample`.
         thresholds : array-like of shape (n_thresholds,), default=None
             Thresholds in [0, 1), in increasing order; None: 0, 0.01, …, 0.99. They are drawn up to
             a quarter beyond the last at which the net benefit is above 0 with confidence, or the
@@ -456,7 +458,7 @@ class MurphyDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         compare=None,
         thresholds=None,
@@ -478,10 +480,11 @@ class MurphyDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+            Left out beside a :class:`skcal.Sample`.
         compare : array-like of the shape of ``y_proba``, default=None
             Predictions of a second classifier for the same samples.
         thresholds : array-like of shape (n_thresholds,), default=None
@@ -517,7 +520,8 @@ class MurphyDisplay(Display):
         -------
         display : MurphyDisplay
         """
-        if thresholds is None and 2 * np.size(y_true) > _MANY:
+        n_labels = len(y_true) if isinstance(y_true, Sample) else np.size(y_true)
+        if thresholds is None and 2 * n_labels > _MANY:
             thresholds = _GRID
         options = {
             "notion": notion,

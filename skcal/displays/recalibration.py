@@ -22,7 +22,7 @@ from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
 from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample, require_given, require_pairs
 
 _MOST = 2000  # points of a drawn map
 
@@ -124,7 +124,7 @@ class RecalibrationDisplay(Display):
         cls,
         y_true,
         y_before,
-        y_after,
+        y_after=None,
         *,
         notion="auto",
         method="auto",
@@ -200,17 +200,25 @@ class RecalibrationDisplay(Display):
         -------
         display : RecalibrationDisplay
         """
-        refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
-        names = class_names(y_before), class_names(y_after)
-        y_before, _ = check_predictions(y_before, from_logits, name="y_before")
-        given = y_before, check_proba(y_after, name="y_after")
-        if labels is None and any(names):
-            labels = _classes_of(y_true, y_before, names)
         question = notion, sample_weight, labels, pos_label
-        samples = [
-            read_sample(y_true, _single_as_columns(*pair), *question, groups=groups)
-            for pair in (given, given[::-1])
-        ]
+        if isinstance(y_true, Sample):
+            require_pairs(y_true, y_before, "y_before")
+            options = {"groups": groups, "from_logits": from_logits}
+            options["names"] = ("y_true", "y_after")
+            first = read_sample(y_true, y_after, *question, **options)
+            samples = [first, y_before.asked(first.notion).counted]
+        else:
+            require_given(y_before=y_before, y_after=y_after)
+            refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
+            names = class_names(y_before), class_names(y_after)
+            y_before, _ = check_predictions(y_before, from_logits, name="y_before")
+            given = y_before, check_proba(y_after, name="y_after")
+            if labels is None and any(names):
+                question = notion, sample_weight, _classes_of(y_true, y_before, names), pos_label
+            samples = [
+                read_sample(y_true, _single_as_columns(*pair), *question, groups=groups)
+                for pair in (given, given[::-1])
+            ]
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = method, confidence_level, n_resamples, random_state
         before, after = (
@@ -219,8 +227,8 @@ class RecalibrationDisplay(Display):
         )
         if len(before.panels) > 1 or len(after.panels) > 1:
             raise ValueError(
-                f"notion={notion!r} has a diagram a class. Use 'confidence' or 'binary', or a "
-                "ReliabilityDisplay before and one after."
+                f"notion={before.notion!r} has a diagram a class. Use 'confidence' or 'binary', or "
+                "a ReliabilityDisplay before and one after."
             )
         curve: dict[str, np.ndarray] = {}
         if before.notion.of_positive_class:

@@ -181,7 +181,7 @@ class ReliabilityDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         notion="auto",
         method="auto",
@@ -207,10 +207,11 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+            Left out beside a :class:`skcal.Sample`.
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         method : str, calibration-estimation function, estimator or search, default="auto"

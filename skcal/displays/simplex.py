@@ -134,7 +134,7 @@ class SimplexDisplay(Display):
     def from_predictions(
         cls,
         y_true,
-        y_proba,
+        y_proba=None,
         *,
         superclasses=None,
         notion="canonical",
@@ -153,10 +153,11 @@ class SimplexDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-        y_proba : array-like of shape (n_samples, n_classes)
+        y_proba : array-like of shape (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1.
+            Left out beside a :class:`skcal.Sample`.
         superclasses : dict, default=None
             The corners for more than three classes: three names, each with the list of its classes,
             whose probabilities are summed. Every class belongs to one.

@@ -20,7 +20,7 @@ from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, req
 from skcal.hypothesis_tests.segment_features import Segments, read_columns
 from skcal.hypothesis_tests.segments import SegmentBias, step_down
 from skcal.metrics.base import one_problem
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample, require_given
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +67,9 @@ class BiasCurve(CalibrationTestResult):
     }
 )
 def bias_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    feature: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
+    feature: ArrayLike | None = None,
     *,
     notion: Any = "auto",
     window: float = 0.1,
@@ -88,12 +88,13 @@ def bias_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    feature : array-like of shape (n_samples,)
-        Finite numbers.
+        Left out beside a :class:`skcal.Sample`.
+    feature : array-like of shape (n_samples,), default=None
+        Finite numbers, by name beside a Sample.
     notion : str, default="auto"
         "binary" or "confidence"; "auto" is the first for one and two columns, the second for more.
     window : float in (0, 1], default=0.1
@@ -153,13 +154,14 @@ def bias_curve(
     >>> float(curve.values[outside].min().round())
     61.0
     """
+    require_given(feature=feature)
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     question = notion, sample_weight, labels, pos_label, from_logits
     refuse_another_order({"y_proba": y_proba, "y_true": y_true, "feature": feature})
     sample = read_sample(y_true, y_proba, *question, **options)
     weighted = sample.weight > 0
     values = _read_feature(feature, len(weighted))[weighted]
-    sample = sample.take(weighted)
+    sample = sample.counted
     require_reachable(1 - confidence_level, sample.groups)
     windows = _windows(values, window, n_points)
     rng = check_random_state(random_state)

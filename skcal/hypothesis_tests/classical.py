@@ -24,14 +24,14 @@ from skcal.metrics.base import Outcome
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.logistic import LogisticLine
-from skcal.sample import read_sample, refuse_groups, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
 
 _ROUNDING = 1e-14
 
 
 def spiegelhalter_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     sample_weight: ArrayLike | None = None,
@@ -43,10 +43,11 @@ def spiegelhalter_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "top-label" and
         "classwise" test each class and adjust by Holm's method. Classes that are never predicted
@@ -104,7 +105,7 @@ def spiegelhalter_test(
     (4.6074, 4e-06)
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, at_least=2)
+    sample = read_sample(y_true, y_proba, *question, groups=None, at_least=2)
     refuse_groups(sample.groups, "spiegelhalter_test", "Use monte_carlo_test.")
     return of_each_problem(sample, _excess_brier)
 
@@ -172,8 +173,8 @@ def _moments_of_excess(problem, rows):
     }
 )
 def hosmer_lemeshow_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     n_bins: int = 10,
@@ -189,10 +190,11 @@ def hosmer_lemeshow_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
         class and adjust by Holm's method.
@@ -254,7 +256,8 @@ def hosmer_lemeshow_test(
     >>> hosmer_lemeshow_test(rng.uniform(size=500) < p**2, p).pvalue < 1e-6
     True
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=None)
     refuse_vectors(sample)
     refuse_groups(sample.groups, "hosmer_lemeshow_test", "Use monte_carlo_test.")
     rule = BinRule(n_bins, strategy)
@@ -311,8 +314,8 @@ def _merge_bins(table, least):
 
 @validate_params({"hypothesis": [StrOptions({"calibrated", "intercept", "slope"})]})
 def cox_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     hypothesis: Literal["calibrated", "intercept", "slope"] = "calibrated",
@@ -326,10 +329,11 @@ def cox_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
         class and adjust by Holm's method.

@@ -22,7 +22,14 @@ from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample, refuse_groups
+from skcal.sample import (
+    Sample,
+    read_sample,
+    refuse_beside_sample,
+    refuse_groups,
+    require_given,
+    require_pairs,
+)
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
 _MANY_CLASSES = 100  # of more the polynomials are straight lines
@@ -30,6 +37,7 @@ _DEPENDENT = 1e-4  # eigenvalue of a direction that rounding tells from the othe
 _ROUNDING = 1e-12
 _SQUARED_ROWS = 2000  # between which the mean of h² is taken
 _BLOCK_BYTES = 2**24
+_AT_LEAST: dict[str, Any] = {"at_least": 4}
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,9 +75,9 @@ class ComparisonResult(CalibrationTestResult):
     prefer_skip_nested_validation=False,
 )
 def compare_calibration(
-    y_true: ArrayLike,
-    y_proba_a: ArrayLike,
-    y_proba_b: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba_a: ArrayLike | Sample,
+    y_proba_b: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     method: Literal["projection", "skce"] = "projection",
@@ -87,10 +95,13 @@ def compare_calibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba_a, y_proba_b : array-like of shape (n_samples,) or (n_samples, n_classes)
-        Predictions of the two classifiers for the same samples, in the same order.
+    y_proba_a : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
+        Predictions of the first classifier; after a :class:`skcal.Sample` of that, the Sample of
+        the second one, with the same outcomes, weights and groups.
+    y_proba_b : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
+        Predictions of the second classifier for the same samples, in the same order.
     notion : str or callable, default="auto"
         "auto" is "binary" for 1-D predictions and two columns, and "confidence" otherwise.
     method : {"projection", "skce"}, default="projection"
@@ -191,26 +202,39 @@ def compare_calibration(
     (True, True)
     """
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "at_least": 4}
-    together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
-    refuse_another_order({"y_proba_a": y_proba_a, "y_proba_b": y_proba_b})
-    a = read_sample(y_true, y_proba_a, names=("y_true", "y_proba_a"), **options, **together)
-    if np.shape(y_proba_a) != np.shape(y_proba_b):
-        raise ValueError(
-            f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
-            "classifiers must predict the same classes for the same samples."
-        )
-    if second_y_true is None:
-        b = read_sample(y_true, y_proba_b, names=("y_true", "y_proba_b"), **options)
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits}
+    if isinstance(y_true, Sample):
+        require_pairs(y_true, y_proba_a, "y_proba_a")
+        beside = {"y_proba_b": y_proba_b, "second_y_true": second_y_true, "groups": groups}
+        beside |= {**options, "notion": None, "from_logits": from_logits or None}
+        refuse_beside_sample(beside)
+        pair = both_asked(y_true, y_proba_a, notion)
     else:
-        b = _read_second(second_y_true, y_proba_b, a, options)
+        pair = _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options)
+    return comparison_of(*pair, method, degree, kernel, bandwidth)
+
+
+def both_asked(a: Sample, b: Any, notion: Any = "auto") -> tuple[Sample, Sample]:
+    """The samples of positive weight of two models, for a question about the same notion."""
+    a = read_sample(a, notion=notion, **_AT_LEAST, groups=None, few_groups=FEW_OF_COMPARISONS)
+    return a, b.asked(a.notion).counted
+
+
+def comparison_of(
+    a: Sample,
+    b: Sample,
+    method: str = "projection",
+    degree: int = 3,
+    kernel: Any = "laplacian",
+    bandwidth: Any = "median",
+) -> ComparisonResult:
+    """Compare two models on samples with the same weights and groups."""
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
+    given = a, b
     a, b = (part._replace(weight=part.weight / part.weight.mean()) for part in (a, b))
-    b = b._replace(groups=a.groups)
     surprises = max(sum(map(_surprises, sample.problems())) for sample in (a, b))
     warn_if_few_events(surprises, FEWEST_EVENTS, "the comparison", "Use more samples.")
-    given, scalar = (a, b), a.notion.scalar
     a = a._replace(groups=a.groups.or_singles(a.weight))
     single, law = a.notion.single and not a.groups.independent, 0.0
     if method == "projection":
@@ -242,9 +266,28 @@ def compare_calibration(
         standard_error=float(error),
         degrees_of_freedom=freedom,
     )
-    return (
-        replace(result, error_difference=difference_of_errors(*given, result)) if scalar else result
-    )
+    if not a.notion.scalar:
+        return result
+    return replace(result, error_difference=difference_of_errors(*given, result))
+
+
+def _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options):
+    """The samples of two models, with the same weights and groups."""
+    require_given(y_proba_a=y_proba_a, y_proba_b=y_proba_b)
+    refuse_another_order({"y_proba_a": y_proba_a, "y_proba_b": y_proba_b})
+    options = options | _AT_LEAST
+    together: dict[str, Any] = {"groups": groups, "few_groups": FEW_OF_COMPARISONS}
+    a = read_sample(y_true, y_proba_a, names=("y_true", "y_proba_a"), **options, **together)
+    if np.shape(y_proba_a) != np.shape(y_proba_b):
+        raise ValueError(
+            f"y_proba_a has shape {np.shape(y_proba_a)}, y_proba_b {np.shape(y_proba_b)}; the "
+            "classifiers must predict the same classes for the same samples."
+        )
+    if second_y_true is None:
+        b = read_sample(y_true, y_proba_b, names=("y_true", "y_proba_b"), **options)
+    else:
+        b = _read_second(second_y_true, y_proba_b, a, options)
+    return a, b._replace(groups=a.groups)
 
 
 def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:

@@ -149,8 +149,8 @@ class EquivalenceTestResult(ShownRounded):
     }
 )
 def equivalence_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     limit: float,
     error: Literal["calibration", "cutoff", "ece", "rms"] = "calibration",
@@ -170,10 +170,11 @@ def equivalence_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     limit : float in (0, 1)
         The error that may not be exceeded, in probability units. For rare events choose a share of
         their rate: a limit of 0.05 is meaningless if 1 % happen.

@@ -11,13 +11,13 @@ from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 
 @validate_params({"max_crossings": [Interval(Integral, 0, 100, closed="both")], **CONFIDENCE_LEVEL})
 def calibration_error_interval(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     confidence_level: float = 0.95,
@@ -32,10 +32,11 @@ def calibration_error_interval(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more. The
         error of "classwise" and of "multi-label" is the mean over the classes.

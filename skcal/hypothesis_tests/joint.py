@@ -140,8 +140,8 @@ class JointTestResult(CalibrationTestResult):
 
 @validate_params({**RESOLUTION, **RESAMPLING})
 def calibration_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     resolution: float | str | None = "auto",
@@ -160,10 +160,11 @@ def calibration_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "classwise" and
         "top-label" test each class and adjust by Holm's method.

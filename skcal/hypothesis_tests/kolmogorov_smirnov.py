@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.result import (
 )
 from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
 from skcal.metrics.statistic import prepare
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
 
@@ -34,8 +34,8 @@ _TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where i
     }
 )
 def kolmogorov_smirnov_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     statistic: Literal["kolmogorov-smirnov", "kuiper"] = "kolmogorov-smirnov",
@@ -51,10 +51,11 @@ def kolmogorov_smirnov_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
         class and adjust by Holm's method.

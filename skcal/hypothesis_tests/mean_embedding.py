@@ -26,7 +26,7 @@ from skcal.hypothesis_tests.result import (
 from skcal.kernels import Kernel
 from skcal.metrics.limits import warn_if_few_events
 from skcal.metrics.mean_embedding import embedding_terms, place_locations
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 _DETERMINED = 1e-6  # drawn locations whose correlations leave less are dropped
 _MOST_LOCATIONS = 10
@@ -52,8 +52,8 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rou
     prefer_skip_nested_validation=False,
 )
 def mean_embedding_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     method: Literal["monte-carlo", "hotelling", "chi2"] = "monte-carlo",
@@ -77,10 +77,11 @@ def mean_embedding_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. "classwise" and
         "top-label" have ``method="monte-carlo"`` only.

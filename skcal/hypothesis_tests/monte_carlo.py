@@ -60,8 +60,8 @@ _ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
     prefer_skip_nested_validation=False,
 )
 def monte_carlo_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     statistic: str | Callable = "expected_calibration_error",
     *,
     notion: str | Callable = "auto",
@@ -79,10 +79,11 @@ def monte_carlo_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     statistic : str or callable, default="expected_calibration_error"
         Large where miscalibrated: a metric of :mod:`skcal.metrics` by name, or a callable
         ``statistic(outcomes, features, **statistic_params) → float``. It gets only what the kind of

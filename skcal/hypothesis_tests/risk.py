@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult
 from skcal.metrics.statistic import outcome_rows
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration.scaling import MatrixScaling
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 
 @validate_params(
@@ -33,8 +33,8 @@ from skcal.sample import read_sample
     prefer_skip_nested_validation=False,
 )
 def risk_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     function: BilinearFunction | None = None,
     *,
     notion: str | Callable = "auto",
@@ -52,10 +52,11 @@ def risk_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     function : calibration-estimation function, default=None
         It aims the test: :class:`skcal.PlugIn` of a recalibration map has power against errors that
         this map can fix. None is logistic recalibration: of the logit for scalar notions, matrix

@@ -140,8 +140,8 @@ class ScanTestResult(CalibrationTestResult):
 
 @validate_params({**CONFIDENCE_LEVEL, **RESAMPLING})
 def scan_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     n_resamples: int = 999,
@@ -158,10 +158,11 @@ def scan_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. The last two test each
         class and adjust by Holm's method; their ranges are those of Bonferroni's.

@@ -28,7 +28,7 @@ from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.statistic import draw_codes, observed_draw, redraw
 from skcal.notions import Problem
 from skcal.recalibration.scalar_scaling import SplineScaling
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors, require_given
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
 _SHOWN, _SHOWN_IN_PAGES = 5, 10  # of the segments
@@ -186,9 +186,9 @@ class SegmentTestResult(CalibrationTestResult):
     }
 )
 def segment_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
-    features: Any,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
+    features: Any = None,
     *,
     statistic: Literal["bias", "ece"] = "bias",
     relative: bool = False,
@@ -209,14 +209,15 @@ def segment_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-    features : data frame, arrow table, dict of columns, or array-like
-        Shape (n_samples, n_features). Strings and categories make a segment each, numbers quantile
-        ranges, booleans one segment of those where they are true; missing values make one too. They
-        need not be the features of the model.
+        Left out beside a :class:`skcal.Sample`.
+    features : data frame, arrow table, dict of columns, or array-like, default=None
+        Shape (n_samples, n_features), by name beside a Sample. Strings and categories make a
+        segment each, numbers quantile ranges, booleans one segment of those where they are true;
+        missing values make one too. They need not be the features of the model.
     statistic : {"bias", "ece"}, default="bias"
         "bias": the absolute value of observed minus predicted in the segment, in standard
         deviations, of several classes that of the worst. "ece": the expected calibration error
@@ -320,6 +321,7 @@ def segment_test(
     >>> worst.name, worst.n_samples, round(worst.predicted, 2), round(worst.observed, 2)
     ('age > 65 and sex = F', 252, 0.49, 0.32)
     """
+    require_given(features=features)
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     question = notion, sample_weight, labels, pos_label, from_logits
     refuse_another_order({"y_proba": y_proba, "y_true": y_true, "features": features})
@@ -331,7 +333,7 @@ def segment_test(
     )
     weighted = np.flatnonzero(sample.weight)
     if len(weighted) < len(sample.codes):
-        sample = sample.take(weighted)
+        sample = sample.counted
         segments = segments.take(weighted)
     rng = check_random_state(random_state)
     kind = SegmentBias if statistic == "bias" else SegmentECE

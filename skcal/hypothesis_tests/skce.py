@@ -32,7 +32,7 @@ from skcal.kernels import Kernel
 from skcal.metrics.kernel import KernelStatistic, block_sums, class_residuals, class_root, quadratic
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import read_sample, refuse_weights
+from skcal.sample import Sample, read_sample, refuse_weights
 
 _SPECTRUM_ROWS = 2000
 _MANY_SAMPLES = 2000  # of vectors, beyond which landmarks stand for the kernel of several widths
@@ -72,8 +72,8 @@ _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
     prefer_skip_nested_validation=False,
 )
 def skce_test(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     method: Literal[
@@ -99,10 +99,11 @@ def skce_test(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more; [1]_ tests
         "canonical". Notions of several problems ("classwise", "top-label") have

@@ -18,7 +18,7 @@ from skcal.metrics.bins import BIN_OPTIONS, GAPS, USE_OF_BINS, BinMoments, BinRu
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.options import Strategy
 from skcal.notions import Notion
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, refuse_groups
 
 _MOST = 60  # rows that are shown
 
@@ -97,8 +97,8 @@ class CalibrationBins(ShownColumns):
 @used_with(**USE_OF_BINS)
 @validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL})
 def calibration_bins(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     n_bins: int | str = 15,
@@ -115,10 +115,11 @@ def calibration_bins(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         The kind of calibration; "auto" is "binary" for one and two columns and "confidence" for
         more.
@@ -171,7 +172,10 @@ def calibration_bins(
     >>> bins.count, bins.gap.ravel().round(3)
     (array([3, 1]), array([0.067, 0.1  ]))
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, groups=None)
+    if sample.source.grouped:
+        refuse_groups(sample.groups, "calibration_bins", "Leave the groups out of the Sample.")
     return bins_of(sample, BinRule.of(n_bins, strategy, min_samples, edges), confidence_level)
 
 

@@ -109,12 +109,16 @@ def _pop_rule(options: dict) -> BinRule:
 
 @overload
 def expected_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Bins]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[Bins],
 ) -> np.ndarray: ...
 @overload
 def expected_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
     *,
     average: Average | Literal["micro"] = "sum",
     **options: Unpack[Bins],
@@ -123,8 +127,8 @@ def expected_calibration_error(
 @used_with(**USE_OF_BINS)
 @validate_params({**BIN_OPTIONS, **ERROR_OPTIONS, "distance": [StrOptions({"auto", *DISTANCES})]})
 def expected_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     n_bins: int | Literal["cube_root"] = 15,
@@ -146,10 +150,11 @@ def expected_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         The kind of calibration, see :mod:`skcal.notions`. "auto" is "binary" for one and two
         columns and "confidence" for more: two different numbers on the same data.
@@ -317,8 +322,8 @@ def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
     }
 )
 def maximum_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     n_bins: int | Literal["cube_root"] = 15,
@@ -335,10 +340,11 @@ def maximum_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         The kind of calibration, as in :func:`expected_calibration_error`. If there are several
         classes, the worst bin of all counts.

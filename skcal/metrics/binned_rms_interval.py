@@ -68,8 +68,8 @@ class ErrorInterval(ShownRounded):
     }
 )
 def binned_rms_error_interval(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     n_bins: int | str = 15,
@@ -89,10 +89,11 @@ def binned_rms_error_interval(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. Squared errors of
         classes are summed; "top-label" multiplies each by its share of the samples.

@@ -32,7 +32,7 @@ from skcal._unused import refuse_unused
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import prepare_counts
-from skcal.sample import Sample, read_predictions, read_sample
+from skcal.sample import Sample, read_predictions, read_sample, refuse_beside_sample, require_given
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
@@ -82,8 +82,8 @@ class BootstrapInterval(ShownRounded):
 )
 def bootstrap_interval(
     metric: Callable,
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     confidence_level: float = 0.95,
     n_resamples: int = 999,
@@ -102,10 +102,11 @@ def bootstrap_interval(
     metric : callable
         ``metric(y_true, y_proba, **metric_params) → float``, one of :mod:`skcal.metrics` or your
         own.
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of the limits.
     n_resamples : int, default=999
@@ -201,6 +202,12 @@ def bootstrap_interval(
     >>> bool(interval.low < interval.estimate < interval.high)
     True
     """
+    if isinstance(y_true, Sample):
+        beside = {"y_proba": y_proba, "sample_weight": sample_weight, "groups": groups}
+        y_true, y_proba, sample_weight, groups, labels, metric_params = _arguments_of(
+            metric, y_true, beside | {"labels": labels}, metric_params
+        )
+    require_given(y_proba=y_proba)
     y, proba, weight, together, params = _read_for_metric(
         metric, y_true, y_proba, sample_weight, groups, labels, metric_params
     )
@@ -259,6 +266,19 @@ def interval_of_counts(
 def _of_groups(evaluate, codes, counts):
     """A metric of how often each group counts."""
     return evaluate(counts[codes])
+
+
+def _arguments_of(metric, sample: Sample, beside, params) -> tuple:
+    """The arguments for a sample, whose notion is asked about unless the options name another."""
+    refuse_beside_sample(beside | {name: params.get(name) for name in ("pos_label",)})
+    refuse_beside_sample({"from_logits": params.get("from_logits") or None})
+    asked = sample.asked(params.get("notion", "auto"))
+    given = asked.arguments
+    if asked.source.asked != "auto" and "notion" in inspect.signature(metric).parameters:
+        params = {**params, "notion": asked.notion}
+    if given.pop("from_logits"):
+        params["from_logits"] = True
+    return *given.values(), params
 
 
 def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, params):

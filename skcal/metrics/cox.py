@@ -81,8 +81,8 @@ class CoxRecalibration(ShownRounded):
 
 @validate_params(CONFIDENCE_LEVEL)
 def cox_recalibration(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     confidence_level: float = 0.95,
@@ -96,10 +96,11 @@ def cox_recalibration(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     confidence_level : float in (0, 1), default=0.95
@@ -229,8 +230,8 @@ def recalibration_of(sample: Sample, confidence_level: float) -> CoxRecalibratio
 
 
 def calibration_intercept(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     sample_weight: ArrayLike | None = None,
@@ -242,10 +243,11 @@ def calibration_intercept(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None
@@ -293,8 +295,8 @@ def calibration_intercept(
 
 
 def calibration_slope(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     sample_weight: ArrayLike | None = None,
@@ -306,10 +308,11 @@ def calibration_slope(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     sample_weight : array-like of shape (n_samples,), default=None

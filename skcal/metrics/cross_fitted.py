@@ -33,8 +33,8 @@ from skcal.sample import Sample, read_sample
     }
 )
 def cross_fitted_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     kind: str = "rms",
     notion: str = "auto",
@@ -56,10 +56,11 @@ def cross_fitted_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     kind : {"l1", "l2", "rms", "squared", "log"}, default="rms"
         "l1": the mean total variation, half the sum over classes (the absolute value of a single
         number). "l2": the mean Euclidean norm. "squared" and "rms": its mean square and the root.

@@ -15,24 +15,32 @@ from skcal.metrics.base import estimate_problems
 from skcal.metrics.options import Average, OfScalars
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
 @overload
 def cutoff_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[OfScalars]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[OfScalars],
 ) -> np.ndarray: ...
 @overload
 def cutoff_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[OfScalars]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: Average = "sum",
+    **options: Unpack[OfScalars],
 ) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _range, others))
 @validate_params(_AVERAGE)
 def cutoff_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     average: Average | None = "sum",
@@ -49,10 +57,11 @@ def cutoff_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     average : {"sum", "macro"} or None, default="sum"
@@ -111,17 +120,25 @@ def cutoff_calibration_error(
 
 @overload
 def kolmogorov_smirnov_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[OfScalars]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[OfScalars],
 ) -> np.ndarray: ...
 @overload
 def kolmogorov_smirnov_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[OfScalars]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: Average = "sum",
+    **options: Unpack[OfScalars],
 ) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
 @validate_params(_AVERAGE)
 def kolmogorov_smirnov_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     average: Average | None = "sum",
@@ -134,10 +151,11 @@ def kolmogorov_smirnov_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     average : {"sum", "macro"} or None, default="sum"

@@ -72,8 +72,8 @@ class CalibrationCurve(ShownColumns):
 
 @validate_params({"method": [StrOptions(set(CURVES))], **CONFIDENCE_LEVEL})
 def flexible_calibration_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     method: str = "splines",
     at: ArrayLike | None = None,
@@ -89,10 +89,11 @@ def flexible_calibration_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels; both outcomes must occur.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     method : {"splines", "loess", "isotonic"}, default="splines"
         "splines": logistic regression on natural cubic splines of logit(p) with 5 knots, as R's
         ``rcs(logit(p), 5)``. With fewer than 100 events or non-events there are 4 knots, with fewer
@@ -254,8 +255,8 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
     }
 )
 def integrated_calibration_index(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     estimator: BaseEstimator | str = "splines",
@@ -269,10 +270,11 @@ def integrated_calibration_index(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : {"auto", "binary", "confidence"}, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     estimator : classifier or {"splines", "loess", "isotonic"}, default="splines"
@@ -335,7 +337,7 @@ def integrated_calibration_index(
         gap, weight = np.abs(point_gaps(estimator, points)), points.mass
     else:
         z = bounded_logits(data.logit), expit(data.logit)
-        gap = _fitted_gap(estimator, *z, outcome, weight, sample_weight is not None)
+        gap = _fitted_gap(estimator, *z, outcome, weight, np.ptp(sample.weight) > 0)
     if quantile is None:
         return float(weight @ gap / weight.sum())
     return float(np.quantile(gap, quantile, method="inverted_cdf", weights=weight))

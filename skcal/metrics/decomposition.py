@@ -71,8 +71,8 @@ class ScoreDecomposition(ShownRounded):
 )
 @validate_params({**_GROUPS, **SCORES})
 def score_decomposition(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     score: Literal["log-loss", "brier"] = "brier",
     notion: str | Callable = "auto",
@@ -91,10 +91,11 @@ def score_decomposition(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     score : {"brier", "log-loss"}, default="brier"
         "log-loss" is in nats; as scikit-learn's, it takes probabilities below the resolution of
         their dtype (2.2e-16 in float64) for that resolution; logits have no such bound. If an
@@ -197,8 +198,8 @@ def parts_of(sample: Sample, score: str, rule: BinRule | None = None) -> ScoreDe
 
 
 def sharpness(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     sample_weight: ArrayLike | None = None,
@@ -210,10 +211,11 @@ def sharpness(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels; checked only.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         The kind of calibration; "auto" is "binary" for one and two columns, and for more
         "confidence", the variance of the confidences. "classwise" sums the variances of all

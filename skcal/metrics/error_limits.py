@@ -30,8 +30,8 @@ _STEPS, _ROUNDING, _LEAST = 30, 1e-12, 1e-100
 
 
 def calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     sample_weight: ArrayLike | None = None,
@@ -47,10 +47,11 @@ def calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more. The
         error of "classwise" and of "multi-label" is the mean over the classes.

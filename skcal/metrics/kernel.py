@@ -18,7 +18,7 @@ from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.options import Average, Kernels
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 KERNEL_OPTIONS = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -42,8 +42,8 @@ def prepare_kernel(problem, *, method="unbiased", kernel="laplacian", bandwidth=
 
 @overload
 def squared_kernel_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
     *,
     return_standard_error: Literal[True],
     average: Average = "sum",
@@ -51,12 +51,16 @@ def squared_kernel_calibration_error(
 ) -> tuple[float, float]: ...
 @overload
 def squared_kernel_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Kernels]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[Kernels],
 ) -> np.ndarray: ...
 @overload
 def squared_kernel_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
     *,
     average: Average = "sum",
     return_standard_error: Literal[False] = False,
@@ -82,8 +86,8 @@ def squared_kernel_calibration_error(
     prefer_skip_nested_validation=True,
 )
 def squared_kernel_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     method: Literal["unbiased", "biased", "linear", "block", "incomplete"] = "unbiased",
@@ -104,10 +108,11 @@ def squared_kernel_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more. [1]_ uses "canonical".
     method : {"unbiased", "biased", "linear", "block", "incomplete"}, default="unbiased"
@@ -321,8 +326,8 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
     {"bandwidth": [Interval(Real, 0, None, closed="neither")]}, prefer_skip_nested_validation=True
 )
 def maximum_mean_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     bandwidth: float = 0.4,
@@ -338,11 +343,12 @@ def maximum_mean_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class), and its
         confidence is max(p, 1 - p).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     bandwidth : float > 0, default=0.4

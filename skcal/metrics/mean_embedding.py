@@ -17,7 +17,7 @@ from skcal.kernels import Kernel
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.kernel import KERNEL_OPTIONS
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample
 
 
 @prepared_by(random_state=0)
@@ -33,8 +33,8 @@ from skcal.sample import read_sample
     prefer_skip_nested_validation=True,
 )
 def squared_mean_embedding_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     locations: ArrayLike | None = None,
@@ -54,10 +54,11 @@ def squared_mean_embedding_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more.
     locations : array-like of shape (n_locations,) or (n_locations, d), default=None

@@ -14,7 +14,7 @@ from skcal._validation import CONFIDENCE_LEVEL, row_blocks
 from skcal.metrics.base import Outcome, outcome_of, read_increasing
 from skcal.metrics.limits import MeanOfSets, mean_of_sets, share_above, share_between
 from skcal.notions import Notion
-from skcal.sample import read_sample
+from skcal.sample import Sample, read_sample, require_pairs
 
 _MOST_OF_GROUPS = 256  # thresholds of a Murphy diagram at which groups are summed
 _BLOCK_BYTES = 2**26
@@ -60,10 +60,10 @@ class MurphyDiagram(ShownColumns):
 
 @validate_params(CONFIDENCE_LEVEL)
 def murphy_diagram(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
-    compare: ArrayLike | None = None,
+    compare: ArrayLike | Sample | None = None,
     thresholds: ArrayLike | None = None,
     notion: str = "auto",
     confidence_level: float = 0.95,
@@ -82,10 +82,11 @@ def murphy_diagram(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     compare : array-like of the shape of ``y_proba``, default=None
         Predictions of a second classifier for the same samples.
     thresholds : array-like of shape (n_thresholds,), default=None
@@ -195,6 +196,9 @@ def murphy_diagram(
 
 
 def _read_second(y_true, compare, first, options):
+    if isinstance(y_true, Sample):
+        require_pairs(y_true, compare, "compare")
+        y_true, compare, options = compare, None, options | {"notion": first.notion}
     second = outcome_of(read_sample(y_true, compare, names=("y_true", "compare"), **options))
     # Of the notion "confidence" both must be about the same event.
     if second.notion != first.notion or not np.array_equal(second.happened, first.happened):

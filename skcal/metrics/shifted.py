@@ -24,10 +24,8 @@ from skcal._validation import (
     CONFIDENCE_LEVEL,
     InputError,
     check_predictions,
-    check_weight,
     decoded,
     naming,
-    plain_array,
     refuse_masked,
 )
 from skcal.metrics.bootstrap import resample_counts
@@ -129,8 +127,8 @@ class ShiftedCalibrationError:
     prefer_skip_nested_validation=False,
 )
 def shifted_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     shift: Literal["label", "covariate"] = "label",
     target_proba: ArrayLike | None = None,
@@ -151,10 +149,11 @@ def shifted_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels of the source: the samples that have labels.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1] for the source; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     shift : {"label", "covariate"}, default="label"
         The kind of shift. "label": the classes are more or less frequent, and within each class
         cases look as before. "covariate": cases with other ``X`` are more or less frequent, and
@@ -255,14 +254,16 @@ def shifted_calibration_error(
     Class shares in the target (± standard error): 0.885 ± 0.014, 0.115 ± 0.014.
     Assumption: within each class, cases look as in the source.
     """
-    sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
-    )
+    question = notion, sample_weight, labels, pos_label, from_logits
+    rows = read_sample(y_true, y_proba, *question, groups=groups, keep_weightless=True)
+    sample, seen = rows.counted, rows.weight > 0
     if sample.outcomes is not None:
         raise error_of_shares("shifted_calibration_error", "Pass a row for each vote.")
     sample = sample._replace(weight=sample.weight / sample.weight.mean())
-    seen = check_weight(sample_weight, len(plain_array(y_true, "y_true"))) > 0
-    target = None if target_proba is None else _read_target(target_proba, sample, from_logits)
+    target = None
+    if target_proba is not None:
+        logits = from_logits or (isinstance(y_true, Sample) and sample.logits is not None)
+        target = _read_target(target_proba, sample, logits)
     rng = check_random_state(random_state)
     seeds = rng.randint(2**31 - 1, size=n_resamples)
     if shift == "label":

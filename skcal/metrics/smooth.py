@@ -17,7 +17,7 @@ from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.options import Average, Density, Smooth
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_vectors
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
@@ -29,11 +29,19 @@ _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-
 
 @overload
 def smooth_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Smooth]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[Smooth],
 ) -> np.ndarray: ...
 @overload
 def smooth_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[Smooth]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: Average = "sum",
+    **options: Unpack[Smooth],
 ) -> float: ...
 @prepared_by()
 @validate_params(
@@ -43,8 +51,8 @@ def smooth_calibration_error(
     }
 )
 def smooth_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     bandwidth: float | Literal["self-consistent"] = "self-consistent",
@@ -60,10 +68,11 @@ def smooth_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str, default="auto"
         A scalar notion; "auto" is "binary" for one and two columns and "confidence" for more.
     bandwidth : float > 0 or "self-consistent", default="self-consistent"
@@ -255,11 +264,19 @@ def _transform(sums, n_modes, *, odd):
 
 @overload
 def kernel_density_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: None, **options: Unpack[Density]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: None,
+    **options: Unpack[Density],
 ) -> np.ndarray: ...
 @overload
 def kernel_density_calibration_error(
-    y_true: ArrayLike, y_proba: ArrayLike, *, average: Average = "sum", **options: Unpack[Density]
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = ...,
+    *,
+    average: Average = "sum",
+    **options: Unpack[Density],
 ) -> float: ...
 @prepared_by(at_least=2)
 @validate_params(
@@ -271,8 +288,8 @@ def kernel_density_calibration_error(
     }
 )
 def kernel_density_calibration_error(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     notion: str | Callable = "auto",
     norm: float = 1,
@@ -291,10 +308,11 @@ def kernel_density_calibration_error(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     notion : str or callable, default="auto"
         "auto" is "binary" for one and two columns and "confidence" for more; [1]_ is about
         "canonical".

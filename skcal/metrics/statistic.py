@@ -153,7 +153,7 @@ def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | No
     defaults = {
         name: parameter.default
         for name, parameter in _parameters(metric).items()
-        if parameter.default is not parameter.empty
+        if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
     }
     options = {**defaults, **params, "sample_weight": weight}
     who = ("notion", "sample_weight", "groups", "labels", "pos_label", "from_logits")

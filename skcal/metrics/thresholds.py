@@ -65,8 +65,8 @@ class DecisionCurve(ShownColumns):
 
 @validate_params({"threshold": [Interval(Real, 0, 1, closed="left")]})
 def net_benefit(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     threshold: float = 0.5,
     notion: str = "auto",
@@ -82,10 +82,11 @@ def net_benefit(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     threshold : float in [0, 1), default=0.5
         t; predictions equal to it are treated.
     notion : {"auto", "binary", "confidence"}, default="auto"
@@ -130,8 +131,8 @@ def net_benefit(
 
 @validate_params(CONFIDENCE_LEVEL)
 def decision_curve(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     thresholds: ArrayLike | None = None,
     notion: str = "auto",
@@ -146,10 +147,11 @@ def decision_curve(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     thresholds : array-like of shape (n_thresholds,), default=None
         Thresholds in [0, 1), in increasing order; None: 0, 0.01, …, 0.99. Predictions equal to a
         threshold are treated.

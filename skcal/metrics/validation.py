@@ -250,8 +250,8 @@ def _cells(measure: Measure) -> tuple[str, str]:
     }
 )
 def validation_measures(
-    y_true: ArrayLike,
-    y_proba: ArrayLike,
+    y_true: ArrayLike | Sample,
+    y_proba: ArrayLike | None = None,
     *,
     method: str = "splines",
     confidence_level: float = 0.95,
@@ -267,10 +267,11 @@ def validation_measures(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,)
+    y_true : array-like of shape (n_samples,), or Sample
         Labels; both outcomes must occur.
-    y_proba : array-like of shape (n_samples,) or (n_samples, 2)
+    y_proba : array-like of shape (n_samples,) or (n_samples, 2), default=None
         P(positive class), or the probabilities of both classes.
+        Left out beside a :class:`skcal.Sample`.
     method : {"splines", "loess", "isotonic"}, default="splines"
         The smoother of the calibration curve, as in :func:`flexible_calibration_curve`.
     confidence_level : float in (0, 1), default=0.95

@@ -14,7 +14,8 @@ from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses
 from skcal._validation import InputError
-from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
+from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests.comparison import both_asked, comparison_of
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
@@ -26,9 +27,9 @@ from skcal.metrics.random_effects import (
 )
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
-from skcal.report.findings import Attempts, beside, plain_label
+from skcal.report.findings import Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, require_pairs
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
@@ -68,14 +69,14 @@ def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dic
     if segments is not None:
         with errors_of_features("segments"):
             segments = {name: column[rows] for name, column in read_columns(segments, n)}
-    second, counted = None, np.flatnonzero(sample.weight)
+    second = None
     if compare is not None:
         compare = columns_of_labels(compare, "compare")
         _require_same_shape(compare, sample.proba)
         names = "y_true", "compare"
         given = {"names": names, "groups": groups, "keep_weightless": True, **options}
         second = read_sample(y_true, compare, **given)
-        compare, second = second.proba.ravel(), second.take(counted)
+        compare, second = second.proba.ravel(), second.counted
     return (
         np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
         sample.proba.ravel(),
@@ -84,7 +85,7 @@ def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dic
         rows if groups is None else np.asarray(groups)[rows],
         segments,
         compare,
-        sample.take(counted),
+        sample.counted,
         second,
     )
 
@@ -303,11 +304,15 @@ def read_second(y_true, y_proba, compare, strategy, options, own=None) -> Sample
 
     ``own`` are its outcomes and the classes of both, where they are not those of the first.
     """
-    _require_same_shape(compare, y_proba)
     name = "y_true"
+    if isinstance(y_true, Sample):
+        require_pairs(y_true, compare, "compare")
+        y_true, compare = compare, None
     if own is not None:
         (y_true, labels), name = own, "second_y_true"
         options = options | {"labels": labels, "pos_label": None}
+    if compare is not None:
+        _require_same_shape(compare, y_proba)
     if strategy != "uniform":
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
@@ -363,16 +368,9 @@ def compare_models(
 
 
 def _paired_test(first, second, settings, notion, method) -> PairedTest:
-    same = np.array_equal(first.happened, second.happened)
-    test = compare_calibration(
-        first.y_true,
-        first.proba,
-        second.proba,
-        second_y_true=None if same else second.y_true,
-        notion=notion,
-        method=method,
-        **beside(first),
-    )
+    same = first.notion == notion
+    both = (part if same else part._replace(notion=notion) for part in (first, second))
+    test = comparison_of(*both_asked(*both), method)
     measured = "SKCE" if method == "skce" else "squared error"
     low, high = test.confidence_interval(settings.confidence_level)
     about = test.pvalue, test.method, len(first.codes)

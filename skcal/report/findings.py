@@ -272,7 +272,7 @@ def inside(sample: Sample, test: JointTestResult | None) -> Sample:
 
 
 def _overview(sample) -> Overview:
-    rows, weight = two_columns(sample.proba), _weight_of(sample)
+    rows, weight = two_columns(sample.proba), sample.weight_of_samples
     features = [problem.features for problem in sample.problems() if len(problem.features)]
     n_groups = len(np.unique(sample.groups.units(len(rows))))
     return Overview(
@@ -334,19 +334,9 @@ def _gain(sample, whole, error) -> Gain:
     return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)
 
 
-def _weight_of(sample) -> np.ndarray | None:
-    """The weights of samples where they differ, as they are without the numbers of votes."""
-    weight = sample.weight
-    if sample.votes is not None and not np.isnan(sample.votes).any():
-        weight = np.divide(weight, sample.votes, out=np.zeros(len(weight)), where=weight > 0)
-    counted = weight[weight > 0]
-    same = len(counted) == len(weight) and np.ptp(counted) <= 1e-12 * counted.max()
-    return None if same else weight
-
-
 def beside(sample) -> dict:
     """The classes of the columns, and weights and groups if there are any, for public functions."""
-    weight = _weight_of(sample)
+    weight = sample.weight_of_samples
     options: dict[str, Any] = {"labels": sample.classes}
     options |= {} if weight is None else {"sample_weight": weight}
     return options | ({} if sample.groups.independent else {"groups": sample.groups.codes})

@@ -105,7 +105,8 @@ def _details(report, full):
         if report.comparison is not None:
             name += f": <bdi>{html_text(part.name)}</bdi>"
         notes = "" if full else html_list(part.warnings)
-        yield name, rows.measures_table(part, report.settings).html("skcal-measures") + notes
+        table = rows.measures_table(part, report.settings).html("skcal-measures")
+        yield name, f"<p>{html_text(report.read_as)}</p>\n{table}{notes}"
     if report.subgroups:
         tables = [table.html() for table in rows.side_by_side(report.subgroups, report.settings)]
         notes = "" if full else html_list(words.by_kind(report.subgroups))

@@ -49,7 +49,7 @@ from skcal.report.measure import Measures, Settings, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_latex, as_text
-from skcal.sample import Sample, is_of_labels, read_sample
+from skcal.sample import Sample, is_of_labels, read_sample, refuse_beside_sample, require_pairs
 
 _NOTIONS = ("auto", "binary", "confidence", "multi-label")
 
@@ -91,6 +91,8 @@ class CalibrationReport:
     heterogeneity : list of Heterogeneity
         How O/E differs between the subgroups of each column of ``by`` with at least five: the
         standard deviation of log O/E and the prediction interval of a new subgroup.
+    read_as : str
+        How the samples were read, as :attr:`skcal.Sample.read_as` says it.
 
     See Also
     --------
@@ -121,6 +123,7 @@ class CalibrationReport:
     version: str
     description: str
     heterogeneity: list[Heterogeneity]
+    read_as: str
 
     def __str__(self):
         return self.summary()
@@ -293,7 +296,7 @@ class CalibrationReport:
 )
 def calibration_report(
     y_true,
-    y_proba,
+    y_proba=None,
     *,
     notion="auto",
     search=False,
@@ -329,11 +332,13 @@ def calibration_report(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels)
+    y_true : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels), \
+or Sample
         Labels, or shares or votes of the classes (see :doc:`/guide/soft_labels`); for
         "multi-label" whether each label holds, 0 or 1.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`, where ``compare`` is one, too.
     notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
         The notion of the verdict, the errors and the figure; "auto" is "binary" for one
         and two columns and "confidence" for more. "multi-label" tests each label, and its
@@ -479,6 +484,18 @@ def calibration_report(
     400 predictions of 5 classes. Are they right as often as their largest probability says?
     ...
     """
+    if isinstance(y_true, Sample):
+        beside_it = {"y_proba": y_proba, "sample_weight": sample_weight, "groups": groups}
+        beside_it |= {"labels": labels, "pos_label": pos_label, "second_y_true": second_y_true}
+        refuse_beside_sample(beside_it | {"from_logits": from_logits or None})
+        y_true = y_true.asked(notion)
+        notion = y_true.source.asked
+        if y_true.notion.of_labels:
+            if compare is not None:
+                require_pairs(y_true, compare, "compare")
+                compare = compare.arguments["y_proba"]
+            resolution, given = y_true.resolution, y_true.arguments
+            y_true, y_proba, sample_weight, groups, labels, from_logits = given.values()
     if not (notion in _NOTIONS or is_of_labels(notion)):
         reason = f"is {notion!r}, of which there is no report."
         listed = ", ".join(map(repr, _NOTIONS))
@@ -528,7 +545,7 @@ def calibration_report(
         max_search_samples=max_search_samples,
         n_jobs=n_jobs,
         random_state=_seed(random_state),
-        resolution=resolution,
+        resolution=sample.resolution,
         verbose=verbose,
         metrics=metrics,
     )
@@ -539,7 +556,7 @@ def calibration_report(
     centres = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
-    if groups is None:
+    if groups is None and not sample.source.grouped:
         warnings += words.likeness(two_columns(sample.proba), sample.happened)
     comparison = None
     if second is not None:
@@ -556,6 +573,7 @@ def calibration_report(
         version=_version(),
         description=" ".join(description.split()),
         heterogeneity=centres,
+        read_as=(by_label[0] or rows).read_as,
     )
 
 
@@ -579,9 +597,8 @@ def _in_target(sample, target, settings) -> ShiftedCalibrationError:
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:
-    options = {"notion": sample.notion, **beside(sample), **settings.resampling}
     with errors_of_features("segments"):
-        return segment_test(sample.y_true, sample.proba, features, relative=True, **options)
+        return segment_test(sample, features=features, relative=True, **settings.resampling)
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

@@ -38,7 +38,7 @@ _OF_A_TEST = (
 
 def as_text(report, full: bool = False) -> str:
     """The report for a terminal of 100 columns: one screen, or everything."""
-    parts = ["\n\n".join(map(wrapped, report.paragraphs))]
+    parts = ["\n\n".join(map(wrapped, report.paragraphs)), "", wrapped(report.read_as)]
     if report.comparison is not None:
         parts += ["", _comparison_text(report, full)]
     if report.comparison is None or full:

@@ -61,8 +61,8 @@ pytestmark = pytest.mark.usefixtures("few_draws")
 #: Other arguments and options of a call.
 MORE = {
     "compare_calibration": ((SECOND,), {}),
-    "segment_test": (({"first": PROBA[:, 0]},), QUICK | {"min_samples": 5}),
-    "bias_curve": ((PROBA[:, 0],), QUICK),
+    "segment_test": ((), QUICK | {"features": {"first": PROBA[:, 0]}, "min_samples": 5}),
+    "bias_curve": ((), QUICK | {"feature": PROBA[:, 0]}),
     "equivalence_test": ((), {"limit": 0.1}),
     "bootstrap_interval": ((), QUICK),
     "shifted_calibration_error": ((), {"target_proba": PROBA, "n_resamples": 20}),
@@ -140,6 +140,8 @@ def ask(name, y, proba=PROBA, **changed):
         return thing.from_estimator(Predictions(), proba, y, plot=False, **options)
     if method == "from_predictions":
         return thing.from_predictions(y, proba, *more, plot=False, **options)
+    if thing is skcal.Sample:
+        return thing(y, proba, **options)
     if not isinstance(thing, type):
         named = QUICK.keys() & set(signature(thing).parameters)
         return thing(y, proba, *more, **{key: QUICK[key] for key in named} | options)
