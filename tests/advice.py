@@ -51,6 +51,8 @@ FOLLOWED = {
     "pass --log-probabilities in place": "tests/cli/test_forms.py::test_log_probabilities",
     "pass two files, or one with --score": "tests/cli/test_forms.py::test_two_columns_of_a_file",
     "Write 1 or 0, true or false": "tests/cli/test_forms.py::test_words_of_judges",
+    "The command report shows each by --by": "tests/cli/test_forms.py::test_rows_of_several_models",
+    "Name the array of predictions by --score": "tests/cli/test_forms.py::test_arrays_of_other",
     # tests/test_advice.py
     "Pass notion='multi-label' and": "test_several_labels_are_read_as_the_message_says",
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",

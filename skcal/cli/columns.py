@@ -39,6 +39,7 @@ _LIKELY_LABELS = frozenset(
         "y_test",
     ]
 )
+_MODELS = frozenset(["model", "model_name", "model_id", "classifier", "system", "algorithm"])
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _FEW = 30  # different texts of a column that may hold labels
 _SURE = 20  # samples from which on confidences are told from probabilities of an event
@@ -117,6 +118,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
     if not len(labels):
         require_cells(path, [name for name in frame.header if name not in aside], labels)
+    _refuse_several_models(frame, aside)
     found = Seeker(frame, distinct, labels, aside, options, dialect).find()
     table, classes, notes, predicted, event = found.table, None, list(found.notes), None, None
     require_cells(path, table.names, table.numbers)
@@ -270,6 +272,20 @@ def _refuse_two_columns_of_labels(frame: Frame, label, distinct, aside, options)
                 {"label": label, "predicted": likely[0]},
             ],
         )
+
+
+def _refuse_several_models(frame: Frame, aside) -> None:
+    """Raise where a column names several models, whose rows are not those of one."""
+    for name in frame.header:
+        if name.lower() not in _MODELS or name in aside or frame.kind(name) != "text":
+            continue
+        models = _few_texts(frame, name)
+        if len(models) > 1:
+            raise FileError(
+                f"{frame.path}: column {name!r} names {len(models)} models: {listed(models)}. The "
+                f"command report shows each by --by {name!r}. If all rows are of one model, pass "
+                f"--ignore {name!r}."
+            )
 
 
 def _few_texts(frame: Frame, name: str) -> list[str]:

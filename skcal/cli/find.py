@@ -431,7 +431,10 @@ class Seeker:
         if likely:
             remedy += f" Columns of probabilities may be {listed(likely, len(likely))}."
         more: dict[str, Any] = {}
-        if len(likely) == 1:
+        together = len(likely) == len(self.labels) > 2 and not vectors and self._are_rows(likely)
+        if together:
+            remedy = f"The rows of {all_names(likely)} sum to 1. Give each the name of its label."
+        elif len(likely) == 1:
             more = {"score": likely[0]}
         elif likely:
             more = {"choices": [{"score": name} for name in likely[:_MOST_CHOICES]]}

@@ -161,6 +161,8 @@ def _refuse_unclear(table, labels, event) -> None:
         "With a single column of probabilities labels must be 0 or 1; for other labels name the "
         "positive one by --pos-label."
     )
+    if len({text.lower() for text in names}) < len(names):
+        raise _two_spellings(table, names)
     if len(names) == 2 and set(names) != set(_BINARY):
         n, mean = sum(int((labels == text).sum()) for text in names), np.nanmean(table.numbers)
         counts = [f"--pos-label {x}: {(labels == x).sum():,} events of {n:,}" for x in names]
@@ -178,6 +180,16 @@ def _refuse_unclear(table, labels, event) -> None:
         shown = "; ".join(counts)
         raise FileError(f"{place} {remedy} {shown}; the mean prediction is {mean:.3g}.", **more)
     _refuse_others(table, labels, _BINARY, ".", remedy)
+
+
+def _two_spellings(table: FileTable, names: Sequence[str]) -> FileError:
+    """Labels that differ in nothing but capitals."""
+    first = next(text for text in names if [x.lower() for x in names].count(text.lower()) > 1)
+    pair = [text for text in names if text.lower() == first.lower()][:2]
+    return FileError(
+        f"{table.path}: the labels {pair[0]!r} and {pair[1]!r} may be one label, written in two "
+        "ways. Write each label in one way."
+    )
 
 
 def read_right(table: FileTable, labels: np.ndarray) -> np.ndarray:
@@ -203,11 +215,10 @@ def _refuse_others(
     row = int(np.argmax(wrong))
     label = str(labels[row])
     others = [text for text in dict.fromkeys(labels[wrong].tolist()) if not is_missing(text)]
-    alike = {text.lower() for text in known} & {text.lower() for text in others}
+    if {text.lower() for text in known} & {text.lower() for text in others}:
+        raise _two_spellings(table, [*known, *others])
     if is_missing(label):
         remedy, more = LEAVE_OUT, {"drop_missing": True}
-    elif alike:
-        remedy = f"{sorted(alike)[0]!r} is written in two ways. Write each label in one."
     elif not wrong.all() and len(others) <= 5:
         remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
         remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."

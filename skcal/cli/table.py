@@ -190,7 +190,8 @@ def read_arrays(
     others : collection of str, default=None
         Further arrays, which are read where they are there; None is all.
     """
-    remedy = f"Save it by numpy.savez(file, {', '.join(f'{name}=…' for name in needed[:2])})."
+    remedy = "Name the array of predictions by --score and that of labels by --label, or save them "
+    remedy += f"by numpy.savez(file, {', '.join(f'{name}=…' for name in needed[:2])})."
     with _open_archive(path, max_bytes, remedy) as data:
         missing = [name for name in needed if name not in data]
         if missing:

@@ -601,3 +601,40 @@ def test_rounding_above_1_is_read_or_offered_to_be(over, tmp_path):
         read_predictions(path)
     assert "numpy" not in str(caught.value)
     assert_event(read(path, "--normalize"), expected)
+
+
+def test_rows_of_several_models_are_not_taken_for_one(tmp_path):
+    columns = np.repeat(P, 2), np.repeat(Y, 2), ["A", "B"] * N
+    path = write(tmp_path / "a.csv", "p,label,model", zip(*columns, strict=True))
+    for options in ([], ["--score", "p"]):
+        commands, told = offers(path, *options)
+        assert not commands
+        assert "names 2 models: A, B. The command report shows each by --by 'model'" in told
+    assert len(read(path, "--score", "p", "--by", "model", "--max-error", "0.1").proba) == 2 * N
+    assert len(read(path, "--score", "p", "--ignore", "model").proba) == 2 * N
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "x")])
+def test_a_label_in_two_spellings_is_named(names, tmp_path):
+    labels = [names[y].upper() if k % 2 else names[y] for k, y in enumerate(Y)]
+    path = write(tmp_path / "a.csv", "p,label", zip(P, labels, strict=True))
+    commands, told = offers(path)
+    assert not commands
+    assert "written in two ways" in told
+
+
+def test_columns_of_other_names_that_sum_to_1_are_to_be_renamed(tmp_path):
+    rows = ([*row, "HDA"[k]] for row, k in zip(THREE, CLASS, strict=True))
+    text = write(tmp_path / "a.csv", "home,draw,away,label", rows).read_text()
+    commands, told = offers(tmp_path / "a.csv")
+    assert not commands
+    assert "The rows of home, draw, away sum to 1. Give each the name of its label." in told
+    (tmp_path / "a.csv").write_text(text.replace("home,draw,away", "H,D,A"))
+    assert_three(read(tmp_path / "a.csv"), ["H", "D", "A"])
+
+
+def test_arrays_of_other_names_are_named_by_options(tmp_path):
+    np.savez(tmp_path / "a.npz", y_prob=P, y_true=Y)
+    with pytest.raises(FileError, match="Name the array of predictions by --score and that of la"):
+        read_predictions(tmp_path / "a.npz")
+    assert_event(read(tmp_path / "a.npz", "--score", "y_prob", "--label", "y_true"))
