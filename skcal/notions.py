@@ -289,6 +289,18 @@ class Notion(str):
     of_shares = False
     of_answers = False
 
+    def __eq__(self, other: object) -> bool:
+        """Whether the other is the same notion, or the name of this one as a plain string."""
+        if isinstance(other, Notion) and type(other) is not type(self):
+            return False
+        return str.__eq__(self, other) is True
+
+    def __ne__(self, other: object) -> bool:
+        """Whether the other is another notion."""
+        return not self == other
+
+    __hash__ = str.__hash__
+
     def problems(
         self, proba: np.ndarray, codes: np.ndarray | None, weight: np.ndarray, logits: Any = None
     ) -> list[Problem]:
@@ -599,10 +611,6 @@ class Lens(Notion):
         if not isinstance(other, Lens):
             return False
         return self.function == other.function and self.n_groups == other.n_groups
-
-    def __ne__(self, other: object) -> bool:
-        """Whether the other is another notion."""
-        return not self == other
 
     def __hash__(self) -> int:
         """Hash of what makes two lenses equal."""

@@ -238,7 +238,7 @@ class Sample:
         compute : callable
             Called without arguments, the first time; what it raises is not remembered.
         """
-        return self._memory((type(self.notion), self.notion, name), compute)
+        return self._memory((self.notion, name), compute)
 
     def asked(self, notion: Any = "auto") -> Sample:
         """Return the same samples for a question about another notion.
@@ -252,7 +252,7 @@ class Sample:
         if isinstance(notion, str) and notion == "auto":
             return self
         asked = resolve_notion(notion, self.proba)
-        if asked == self.notion and type(asked) is type(self.notion):
+        if asked == self.notion:
             return self
         if asked.of_labels or self.notion.of_labels:
             reason = f"is {str(asked)!r}, and the Sample was read for {str(self.notion)!r}."

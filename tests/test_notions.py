@@ -9,7 +9,7 @@ import pytest
 from skcal import Binning, CalibrationErrorEstimator
 from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import expected_calibration_error
-from skcal.notions import NOTIONS, Lens, Notion, Problem, make_problems, resolve_notion
+from skcal.notions import ANSWERS, NOTIONS, Lens, Notion, Problem, make_problems, resolve_notion
 
 EVERY_NOTION = [*NOTIONS, "top-1", "top-2", "top-3", "precision-at-2"]
 MULTICLASS = ["canonical", "confidence", "top-label", "classwise", "top-1", "top-2", "top-3"]
@@ -313,3 +313,15 @@ def test_a_notion_is_its_name_and_survives_copies():
     lens = resolve_notion(confidence_lens, proba)
     assert lens != "confidence_lens"  # another lens may have the same name
     assert lens != Lens(confidence_lens, 3)
+
+
+def test_notions_of_one_name_are_equal_if_they_are_of_one_kind():
+    binary, other = NOTIONS["binary"], ANSWERS
+    assert binary == "binary" == other
+    assert hash(binary) == hash("binary") == hash(other)
+    assert binary != other
+    assert not binary == other  # noqa: SIM201
+    assert len({binary, other, NOTIONS["canonical"]}) == 3
+    assert pickle.loads(pickle.dumps(other)) == other
+    for notion in NOTIONS.values():
+        assert [one for one in NOTIONS.values() if one == notion] == [notion]

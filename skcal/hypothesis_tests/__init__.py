@@ -36,25 +36,36 @@ them; ``risk_test`` against an alternative that you can name. Levels and powers 
 ``tests/studies/errors_of_tests.py``.
 """
 
-from skcal.hypothesis_tests.bias_curve import bias_curve
+from skcal.hypothesis_tests.bias_curve import BiasCurve, bias_curve
 from skcal.hypothesis_tests.classical import (
     cox_test,
     hosmer_lemeshow_test,
     spiegelhalter_test,
 )
-from skcal.hypothesis_tests.comparison import compare_calibration
-from skcal.hypothesis_tests.equivalence import equivalence_test
-from skcal.hypothesis_tests.joint import calibration_test
+from skcal.hypothesis_tests.comparison import ComparisonResult, compare_calibration
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, equivalence_test
+from skcal.hypothesis_tests.error_difference import ErrorDifference
+from skcal.hypothesis_tests.joint import JointTestResult, calibration_test
 from skcal.hypothesis_tests.kolmogorov_smirnov import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test
 from skcal.hypothesis_tests.monte_carlo import monte_carlo_test
-from skcal.hypothesis_tests.result import adjust_pvalues
+from skcal.hypothesis_tests.result import CalibrationTestResult, adjust_pvalues
 from skcal.hypothesis_tests.risk import risk_test
-from skcal.hypothesis_tests.scan import scan_test
-from skcal.hypothesis_tests.segments import segment_test
+from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult, scan_test
+from skcal.hypothesis_tests.segments import Segment, SegmentTestResult, segment_test
 from skcal.hypothesis_tests.skce import skce_test
 
 __all__ = [
+    "BiasCurve",
+    "CalibrationTestResult",
+    "ComparisonResult",
+    "EquivalenceTestResult",
+    "ErrorDifference",
+    "JointTestResult",
+    "ScanRange",
+    "ScanTestResult",
+    "Segment",
+    "SegmentTestResult",
     "adjust_pvalues",
     "bias_curve",
     "calibration_test",

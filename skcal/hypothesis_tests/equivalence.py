@@ -232,6 +232,7 @@ def equivalence_test(
     --------
     scan_test : shows where predictions are miscalibrated.
     skcal.metrics.cutoff_calibration_error : the estimate of "cutoff".
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

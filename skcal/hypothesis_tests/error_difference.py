@@ -56,7 +56,13 @@ class ErrorDifference(ShownRounded):
         return int(self.squared_estimate > 0) if self.is_significant and agree else None
 
     def sentence(self, first: str = "the first model", second: str = "the second") -> str:
-        """Return the difference in words."""
+        """Return the difference in words.
+
+        Parameters
+        ----------
+        first, second : str, default="the first model" and "the second"
+            What the models are called.
+        """
         smaller, larger = (second, first) if self.squared_estimate > 0 else (first, second)
         ends = sorted((abs(self.low), abs(self.high)))
         size, low, high = map(plain_number, (abs(self.estimate), *ends))

@@ -73,6 +73,7 @@ def calibration_error_interval(
     skcal.hypothesis_tests.calibration_test : decides whether the lower limit is above 0.
     skcal.hypothesis_tests.equivalence_test : is the error below a limit that you set?
     bootstrap_interval : intervals of other measures.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

@@ -212,6 +212,7 @@ def calibration_test(
     --------
     scan_test : where predictions are miscalibrated; the statistic "scan" is its.
     equivalence_test : whether the error is shown to be small.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

@@ -209,6 +209,7 @@ def scan_test(
     --------
     segment_test : where in the space of other features.
     equivalence_test : whether the error is shown to be small.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

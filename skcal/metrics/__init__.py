@@ -4,11 +4,12 @@ from importlib import import_module
 from typing import Any
 
 from skcal.metrics.accumulator import CalibrationAccumulator
-from skcal.metrics.bin_table import calibration_bins
+from skcal.metrics.bin_table import CalibrationBins, calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
-from skcal.metrics.binned_rms_interval import binned_rms_error_interval
-from skcal.metrics.bootstrap import bootstrap_interval
+from skcal.metrics.binned_rms_interval import ErrorInterval, binned_rms_error_interval
+from skcal.metrics.bootstrap import BootstrapInterval, bootstrap_interval
 from skcal.metrics.cox import (
+    CoxRecalibration,
     calibration_intercept,
     calibration_slope,
     cox_recalibration,
@@ -18,30 +19,50 @@ from skcal.metrics.cumulative import (
     cutoff_calibration_error,
     kolmogorov_smirnov_calibration_error,
 )
-from skcal.metrics.curve import flexible_calibration_curve, integrated_calibration_index
-from skcal.metrics.decomposition import score_decomposition, sharpness
-from skcal.metrics.error_limits import calibration_error
+from skcal.metrics.curve import (
+    CalibrationCurve,
+    flexible_calibration_curve,
+    integrated_calibration_index,
+)
+from skcal.metrics.decomposition import ScoreDecomposition, score_decomposition, sharpness
+from skcal.metrics.error_limits import CalibrationErrorInterval, calibration_error
 from skcal.metrics.kernel import (
     maximum_mean_calibration_error,
     squared_kernel_calibration_error,
 )
 from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
-from skcal.metrics.murphy import murphy_diagram
+from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
 from skcal.metrics.rounded import normalize_proba
-from skcal.metrics.sample_size import validation_sample_size
+from skcal.metrics.sample_size import ValidationSampleSize, validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.selective import (
+    CoverageAtRisk,
+    RiskCoverageCurve,
     area_under_risk_coverage,
     coverage_at_risk,
     risk_coverage_curve,
 )
-from skcal.metrics.shifted import shifted_calibration_error
+from skcal.metrics.shifted import ShiftedCalibrationError, shifted_calibration_error
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
-from skcal.metrics.thresholds import decision_curve, net_benefit
-from skcal.metrics.validation import validation_measures
+from skcal.metrics.thresholds import DecisionCurve, decision_curve, net_benefit
+from skcal.metrics.validation import ValidationMeasures, validation_measures
 
 __all__ = [
+    "BootstrapInterval",
     "CalibrationAccumulator",
+    "CalibrationBins",
+    "CalibrationCurve",
+    "CalibrationErrorInterval",
+    "CoverageAtRisk",
+    "CoxRecalibration",
+    "DecisionCurve",
+    "ErrorInterval",
+    "MurphyDiagram",
+    "RiskCoverageCurve",
+    "ScoreDecomposition",
+    "ShiftedCalibrationError",
+    "ValidationMeasures",
+    "ValidationSampleSize",
     "area_under_risk_coverage",
     "binned_rms_error_interval",
     "bootstrap_interval",

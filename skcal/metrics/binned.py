@@ -222,6 +222,7 @@ def expected_calibration_error(
     --------
     maximum_calibration_error, calibration_bins, skcal.CalibrationErrorSearchCV
     CalibrationAccumulator : the same for samples in chunks, and for dask arrays.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

@@ -83,6 +83,7 @@ def calibration_error(
     calibration_error_interval : the same number with its confidence limits.
     expected_calibration_error : the published estimator, with bins.
     smooth_calibration_error : with a kernel whose width the data choose.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

@@ -443,6 +443,7 @@ or Sample
     --------
     skcal.CalibrationErrorSearchCV : The search behind the tuned error.
     skcal.hypothesis_tests.compare_calibration : The paired test of two models.
+    skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes
     -----

@@ -55,6 +55,7 @@ def test_a_documented_default_is_that_of_the_signature():
     pairs = {
         f"{place} {name}": (documented(thing).get(name, ""), value)
         for place, thing in PUBLIC.items()
+        if "Parameters\n----------\n" in inspect.getdoc(thing)  # results are not made by users
         for name, value in defaults(thing).items()
     }
     wrong = {where: pair for where, pair in pairs.items() if not agree(*pair)}
