@@ -112,7 +112,8 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     texts = frame.texts(label)
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
     labels = plain_labels(texts)
-    distinct = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
+    known = plain_labels(Texts(texts.values, range(len(texts.values)))).tolist()
+    distinct = [text for text in dict.fromkeys(known) if not is_missing(text)]
     if len(labels) and not (distinct or options.drop_missing or options.skip_unlabelled):
         raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)

@@ -129,6 +129,10 @@ def _of_one_column(table, labels, options, known, event):
     if known is not None and set(labels.tolist()) <= set(known.tolist()):
         pos_label = pos_label or (name if name == str(known[0]) else None)
         return labels, known[::-1] if pos_label == str(known[0]) else known
+    if labels.dtype.kind == "U" and labels.ndim == 1 and pos_label is None and name != "0":
+        happened = labels == "1"  # without a sort
+        if (happened | (labels == "0")).all():
+            return happened.astype(int), None
     present = np.unique(labels)
     if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
         if len(present) != 2:
