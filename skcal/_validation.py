@@ -25,7 +25,7 @@ SUM_TOLERANCE = 1e-5
 ROUNDING_ULPS = 4
 _HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
 _ROUNDED = 0.01  # what rows of rounded numbers may miss
-_LARGEST_WEIGHT = 2.0**200
+LARGEST_WEIGHT = 2.0**200
 _MOST_ROWS = 2.0**40  # that a weight of a fit counts as
 NOT_CLASSES = "Are the arguments swapped, or are these class predictions instead of predict_proba?"
 _FEWEST = 20  # single logits, below which logits from 0 to 1 are not suspected
@@ -559,7 +559,7 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     if not weight.any():
         lead = "Sample weights must contain at least one non-zero number; "
         raise InputError("sample_weight", "is all zero.", lead=lead)
-    if not 1 / _LARGEST_WEIGHT < weight.max() < _LARGEST_WEIGHT:
+    if not 1 / LARGEST_WEIGHT < weight.max() < LARGEST_WEIGHT:
         return weight / weight.max()
     return weight
 

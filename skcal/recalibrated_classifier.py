@@ -494,11 +494,12 @@ def _fit_fold(classifier, X, y, fold, train, test, params, classes):
 
 def _aligned_predictions(classifier, X, classes):
     """Probabilities or, of classifiers without, logits; columns are in the order of classes."""
-    name, place = type(classifier).__name__, _columns_of(classes, decoded(classifier.classes_))
-    if (place < 0).any() or len(place) != len(classifier.classes_):
+    name, fitted = type(classifier).__name__, decoded(classifier.classes_)
+    place = _columns_of(classes, fitted)
+    if (place < 0).any() or len(place) != len(fitted):
         raise ValueError(
             f"{name} was fitted to the classes {shortened(classes)}, but its classes_ are "
-            f"{shortened(decoded(classifier.classes_))}. Pass a classifier that keeps all classes."
+            f"{shortened(fitted)}. Pass a classifier that keeps all classes."
         )
     method = "predict_proba" if hasattr(classifier, "predict_proba") else "decision_function"
     with noting(classifier, method):

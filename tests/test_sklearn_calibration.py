@@ -142,6 +142,7 @@ def test_the_documentation_lists_the_failures():
     listed = " ".join(path.read_text(encoding="utf-8").split())
     for name, reason in FAILURES.items():
         assert f"``{name}`` - {reason}" in listed
+    assert listed.count("``test_") == len(FAILURES)
 
 
 globals().update(installed_tests())

@@ -19,7 +19,6 @@ RESULTS = {
     "recalibrator.summary()": "str",
     "after": "ndarray",
     "look": "RecalibrationDisplay",
-    "search": "CalibrationErrorSearchCV",
 }
 SCRIPT = """
 import numpy as np
@@ -56,6 +55,7 @@ reveal_type(scaling)  # TemperatureScaling
 reveal_type(scaling.predict_proba(p))  # ndarray
 reveal_type(CalibrationMonitor(alpha=0.01).update(p, y))  # CalibrationMonitor
 reveal_type(skcal.Binning(5).fit(p[:, None], y - p))  # Binning
+reveal_type(skcal.CalibrationErrorSearchCV().fit(p, y))  # CalibrationErrorSearchCV
 """
 MISSPELT = """
 import numpy as np
@@ -131,6 +131,8 @@ def test_names_that_types_allow_are_those_that_calls_do(function, option):
     needed |= {"y_proba_a": [0.5] * 3}
     takes = inspect.signature(function).parameters
     given = {name: value for name, value in needed.items() if name in takes}
+    conditions = getattr(function, "_used_with", {}).get(option, {})
+    given |= {name: allowed[0] for name, allowed in conditions.items() if not callable(allowed)}
     with pytest.raises(InvalidParameterError, match=rf"'{option}' parameter") as caught:
         function(**given, **{option: "misspelt"})
     allowed = " ".join(re.findall(r"str among \{(.*?)\}", str(caught.value)))

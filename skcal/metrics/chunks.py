@@ -11,12 +11,11 @@ import numpy as np
 from sklearn.utils import check_consistent_length
 
 from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
-from skcal._validation import check_weight, naming, row_blocks
+from skcal._validation import LARGEST_WEIGHT, check_weight, naming, row_blocks
 from skcal.notions import resolve_notion
 from skcal.sample import Sample, read_sample, refuse_vectors
 
 _SLICE_BYTES = 2**26
-_LARGEST_WEIGHT = 1e100
 
 
 class Chunk(NamedTuple):
@@ -217,9 +216,9 @@ def _check_chunk_weight(sample_weight, n_samples) -> np.ndarray:
         check_weight(weight + 1.0, n_samples)
         return np.zeros(n_samples)
     checked = check_weight(sample_weight, n_samples)
-    if weight is not None and not 1 / _LARGEST_WEIGHT < np.max(weight) < _LARGEST_WEIGHT:
+    if weight is not None and not 1 / LARGEST_WEIGHT < float(np.max(weight)) < LARGEST_WEIGHT:
         raise ValueError(
             f"sample_weight is up to {np.max(weight):.3g}; weights of chunks are not rescaled. "
-            f"Divide all by one number, so that they are below {_LARGEST_WEIGHT:.0g}."
+            "Divide all by one number, so that the largest is between 1e-60 and 1e+60."
         )
     return checked

@@ -155,11 +155,11 @@ def test_dependent_events_count_less():
 
 
 @pytest.mark.parametrize("rate", [0.1, 0.02])
-def test_prediction_intervals_hold_new_centres(rate, n=150):
+def test_prediction_intervals_hold_new_centres(rate):
     """If 95 % are held, fewer than 134 of 150 are with a probability of 0.3 %."""
     rng = np.random.default_rng(0)
     held = 0
-    for _ in range(n):
+    for _ in range(150):
         sizes = rng.integers(200, 2000, 8)
         rates = rate * np.exp(rng.normal(-0.1, 0.35, 9))
         events = rng.binomial(sizes, rates[:8])
