@@ -130,7 +130,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
         predicted = plain_labels(frame.texts(options.predicted))
     elif options.correct is None:
         likely = _predicted_columns(frame, distinct, {*aside, *table.names})
-        notes += _notes_of_certainty(table, labels, distinct, likely, options)
+        _doubt_certainty(table, labels, distinct, likely, options)
         event = _event_of(frame, table.numbers[:, 0] / options.scale, likely, distinct)
     return Columns(table, labels, classes, beside, tuple(notes), predicted, event)
 
@@ -311,15 +311,15 @@ def _predicted_columns(frame: Frame, labels: Sequence[str], aside) -> list[str]:
     ]
 
 
-def _notes_of_certainty(table, labels, distinct, likely, options) -> list[str]:
-    """What all predictions say that are at least ½, or refuse them where a column names a class."""
+def _doubt_certainty(table, labels, distinct, likely, options) -> None:
+    """Warn of predictions that are all at least ½; refuse them where a column names a class."""
     numbers = table.numbers[:, 0] / options.scale
     known = numbers[~np.isnan(numbers)]
     if options.logits or len(known) < _SURE or not len(distinct) > 1:
-        return []
+        return
     floor = 1 / len(distinct)
     if not (floor <= known.min() and known.max() <= 1):
-        return []
+        return
     name = table.names[0]
     if likely:
         mean, [other] = f"{known.mean():.3g}", likely[:1]
@@ -340,12 +340,13 @@ def _notes_of_certainty(table, labels, distinct, likely, options) -> list[str]:
             f"probability of that class, pass --predicted {other!r}. {reading}",
             choices=choices,
         )
-    if len(distinct) > 2:
-        return []
-    return [
-        f"Column {name!r} has no prediction below 0.5, though both labels occur, as probabilities "
-        "of the predicted class have none. If a column names that class, pass it by --predicted."
-    ]
+    if len(distinct) == 2:
+        warn(
+            f"Column {name!r} has no prediction below 0.5, though both labels occur, as "
+            "probabilities of the predicted class have none. If a column names that class, pass it "
+            "by --predicted.",
+            stacklevel=2,
+        )
 
 
 def _counts(labels: np.ndarray, distinct) -> str:

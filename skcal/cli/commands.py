@@ -204,7 +204,7 @@ def _predictions_of(options, known=None) -> Predictions:
 
 def _warn_of(predictions: Predictions, options) -> None:
     """Warn of what a report says as a caveat."""
-    for note in predictions.notes:
+    for note in predictions.notes if options.command != "evaluate" else ():  # which prints them
         warn(note, stacklevel=2)
     if predictions.left_out is not None:
         warn(str(predictions.left_out), stacklevel=2)

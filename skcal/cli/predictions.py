@@ -238,9 +238,15 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         weight=weight,
         groups=beside.get(options.groups),
         resolution=options.resolution,
-        notes=read.notes,
+        notes=(*_notes_of_scale(options), *read.notes),
         of_answers=of_answers,
     )
+
+
+def _notes_of_scale(options) -> list[str]:
+    """What options did to the numbers of a file."""
+    notes = [f"Predictions were divided by {options.scale:g}."] * (options.scale != 1)
+    return notes + ["Predictions are the exponentials of the file's."] * options.log_probabilities
 
 
 def _of_predicted(table: FileTable, read, proba):
