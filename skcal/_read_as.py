@@ -50,8 +50,8 @@ def _question(sample) -> str:
         event = f"the event is {_label(sample.classes[1])}{_how_often(sample, 1)}"
         return f"{event}; predictions are its probability{_column(sample)}{_scale(sample)}"
     if notion.of_answers:
-        event = f"the event is a right answer{_how_often(sample, 1)}"
-        return f"{event}; predictions are confidences{_column(sample)}{_scale(sample)}"
+        right = f"a right answer counts as 1{_how_often(sample, 1)}"
+        return f"{right}; predictions are confidences{_column(sample)}{_scale(sample)}"
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist()]
     columns = f"columns are the labels {listed(names, _NAMES)}{_absent(sample)}{_scale(sample)}"
     if notion == "confidence":

@@ -490,7 +490,7 @@ or Sample
         beside_it |= {"labels": labels, "pos_label": pos_label, "second_y_true": second_y_true}
         refuse_beside_sample(beside_it | {"from_logits": from_logits or None})
         y_true = y_true.asked(notion)
-        notion = y_true.source.asked
+        notion = y_true.notion if y_true.notion.of_answers else y_true.source.asked
         if y_true.notion.of_labels:
             if compare is not None:
                 require_pairs(y_true, compare, "compare")
