@@ -3,6 +3,8 @@
 import importlib
 import pkgutil
 import re
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -14,7 +16,10 @@ from skcal import (
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
+    calibration_report,
 )
+from skcal.cli.parser import parse
+from skcal.cli.predictions import read_predictions
 from skcal.functions import dirichlet_sums
 from skcal.hypothesis_tests import segment_test, skce_test
 from skcal.metrics import binned_rms_error_interval, squared_kernel_calibration_error
@@ -89,9 +94,17 @@ def of_compared_risks():
     return [result.difference, result.standard_error]
 
 
+def of_columns_of_a_file():
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "p.csv"
+        path.write_text("cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n", encoding="utf-8")
+        return read_predictions(parse(["evaluate", str(path)])).proba
+
+
 # Module and constant: the call, and how far both sides may be apart.
 PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
+    "cli.find._MOST_NAMES": (of_columns_of_a_file, 0),
     "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),
@@ -124,10 +137,24 @@ def test_both_sides_of_a_size_agree(name, monkeypatch):
     assert_allclose(*results, rtol=tolerance, atol=tolerance)
 
 
+@pytest.mark.parametrize(("steps", "is_named"), [(1000, True), (1001, False)])
+def test_a_likely_step_is_named_up_to_one_in_1000(steps, is_named):
+    y, p = draw(300)
+    p = np.round(p * steps) / steps
+    p[:5] = 1 - y[:5]
+    text = " ".join(str(calibration_report(y, p, n_resamples=19)).split())
+    assert "Slope undefined" in text
+    assert (f"multiples of 1/{steps}" in text) == is_named
+    assert ("multiples of 1/" in text) == is_named
+
+
 # The others: what they bound, and where both sides are tested if the result differs on purpose.
 OTHERS = {
     "lines, names, points or ranges that are shown": {
-        "cli.columns._MOST_NAMES",
+        "cli.columns._FEW",
+        "cli.find._MOST_CHOICES",
+        "cli.find._MOST_LISTED",
+        "cli.labels._FEW",  # tests/cli/test_forms.py
         "cli.monitor._MOST_DIGESTS",
         "cli.monitor._MOST_MARKS",
         "monitoring.monitor._MOST_ENTRIES",
@@ -135,6 +162,7 @@ OTHERS = {
         "displays.recalibration._MOST",
         "displays.reliability_panel._MOST_VALUES",
         "metrics.bin_table._MOST",
+        "metrics.random_effects._MOST",
     },
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
@@ -146,6 +174,10 @@ OTHERS = {
         "report.words._FEW_SAMPLES",
     },
     "limits of numbers": {
+        "_rounding._MOST_STEPS",  # below
+        "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
+        "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
+        "metrics.random_effects._SMALL",
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",
@@ -172,8 +204,9 @@ OTHERS = {
         "metrics.smoothers._MAX_POINTS",
         "model_selection.adaptive._MAX_CELLS",
         "model_selection.candidates._MAX_RANK",
-        "recalibration.bayesian._MOST_CELLS",  # tests/recalibration/test_bayesian.py
         "recalibration.bayesian._MOST_SEGMENTS",
+        "recalibration.lines._MOST_CELLS",  # tests/recalibration/test_units.py
+        "recalibration.lines._MOST_ENTRIES",
         "report.compare._MOST_DRAWS",  # tests/report/test_subgroup_tests.py
     },
     "candidates, or features of a statistic": {

@@ -205,6 +205,8 @@ def test_normalize_divides_rounded_rows_by_their_sums(csv_file):
     assert_array_equal(found, [[1 / 3, 1 / 3, 1 / 3], [0.25, 0.25, 0.5]])
     path = csv_file("p,label\n0.3,1\n0.5,0\n")
     assert_array_equal(read_predictions(path, normalize=True).proba, [0.3, 0.5])
+    path = csv_file("a,b,label\n1.0049,-0.0049,a\n0,1,b\n")
+    assert_array_equal(read_predictions(path, normalize=True).proba, [[1, 0], [0, 1]])
 
 
 @pytest.mark.parametrize(
@@ -213,6 +215,7 @@ def test_normalize_divides_rounded_rows_by_their_sums(csv_file):
         ("0.5,0.44,a", "line 3 sums to 0.94, not 1. --normalize is for rounded rows alone"),
         ("50,50,a", "line 3 sums to 100, not 1. --normalize is for rounded rows alone"),
         ("1.02,-0.02,a", "line 3, column 'a' is 1.02, not a probability"),
+        ("1.0051,-0.0051,a", "line 3, column 'a' is 1.0051, not a probability"),
         ("nan,0.5,a", "line 3, column 'a' is 'nan'. Pass --drop-missing"),
         ("inf,0.5,a", "contains infinity"),
     ],

@@ -183,6 +183,13 @@ def test_the_held_out_loss_hardly_depends_on_the_scale_of_weights(name):
         assert log_loss(fit(name, P, y, c * weight, folds)) == pytest.approx(loss, abs=0.01)
 
 
+@pytest.mark.parametrize(("weight", "counted"), [(2.0**39, 2.0**39), (2.0**41, 2.0**40)])
+def test_a_weight_counts_as_up_to_two_to_the_40_rows(weight, counted):
+    P, y = drawn(60, 2)
+    fitted = skcal.Recalibrator([TEMPERATURE], random_state=0).fit(P, y, np.full(60, weight))
+    assert fitted.n_rows_ == 60 * counted
+
+
 @pytest.mark.parametrize("name", FLEXIBLE)
 def test_ten_times_the_weight_is_every_row_ten_times(name):
     P, y = drawn(150, 2)

@@ -20,6 +20,7 @@ from skcal.recalibration import (
     RecalibrationMap,
     Smoothed,
     VectorScaling,
+    lines,
 )
 
 #: Maps without an offset or a slope, or of rounded probabilities: they warn where scores need one.
@@ -127,6 +128,21 @@ def test_one_percent_of_outliers_does_no_harm(method, offset, unit, labels):
     found = judged(method, X, y)
     assert found[0] < loss + 0.02
     assert found[1] > area - 0.01
+
+
+@pytest.mark.parametrize(
+    ("size", "value", "kind"), [("_MOST_CELLS", 100, "column"), ("_MOST_ENTRIES", 1000, "classes")]
+)
+def test_lines_of_cells_and_of_part_of_the_rows_do_as_well(size, value, kind, monkeypatch):
+    X, y = scores(kind, 600, 50)
+    losses = []
+    for one in (value, 10**9):
+        monkeypatch.setattr(lines, size, one)
+        fitted = VectorScaling(from_logits=True).fit(X[:HALF], y[:HALF])
+        assert fitted.line_ is not None
+        losses.append(log_loss(y[HALF:], fitted.predict_proba(X[HALF:])))
+    assert losses[0] != losses[1]
+    assert losses[0] == pytest.approx(losses[1], abs=0.01)
 
 
 def test_scores_that_are_log_odds_are_used_as_they_are():
