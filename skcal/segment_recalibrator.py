@@ -268,9 +268,8 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
                 sample_weight=data.weight,
                 groups=data.groups.codes,
             )
-            significant = [
-                rules_of[segment.name] for segment in test.segments if segment.pvalue <= self.alpha
-            ]
+            order = sorted(test.segments, key=lambda one: (one.pvalue, -abs(one.statistic)))
+            significant = [rules_of[one.name] for one in order if one.pvalue <= self.alpha]
             new = [rules for rules in significant if rules not in model.rules]
             if not new:
                 break

@@ -48,8 +48,7 @@ class SegmentDisplay(Display):
 
     Notes
     -----
-    Each interval is for a single segment, while p-values are adjusted for all segments. So an
-    interval that excludes the expected mean need not be significant.
+    The intervals hold for all segments together, as the p-values are adjusted for all.
 
     Examples
     --------

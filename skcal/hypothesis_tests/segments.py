@@ -20,7 +20,7 @@ from skcal._running import over_jobs
 from skcal._selection import LEVEL
 from skcal._show import Table, number, pvalue_number, pvalue_text, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._validation import InputError, is_significant, row_blocks
+from skcal._validation import CONFIDENCE_LEVEL, InputError, is_significant, row_blocks
 from skcal.hypothesis_tests.monte_carlo import flip, level_of
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, warn_if_few
 from skcal.hypothesis_tests.segment_features import make_segments
@@ -54,9 +54,8 @@ class Segment(NamedTuple):
         Observed minus predicted; under ``relative=True`` minus what the calibration curve of all
         samples says of these predictions.
     low, high : float
-        95 % Clopper-Pearson interval of the observed mean, not adjusted for other segments. It
-        covers the mean of unequal probabilities too (Hoeffding 1956). Weights count by their
-        effective number of samples, as do groups.
+        Interval of the observed mean. The intervals of all segments hold together with the
+        confidence of the test, so that of the worst one does, too.
     statistic : float
         The standardised statistic; under ``statistic="bias"`` it has the sign of observed minus
         predicted.
@@ -79,6 +78,20 @@ class Segment(NamedTuple):
     def expected(self) -> float:
         """The observed frequency minus the difference: the prediction, or that of all."""
         return self.observed - self.difference
+
+    @property
+    def surely(self) -> float:
+        """The difference that is certain: how far the interval is from the expected mean."""
+        return max(self.low - self.expected, self.expected - self.high, 0.0)
+
+    @property
+    def is_worse(self) -> bool:
+        """Whether predictions are wrong by more than the same predictions of all samples."""
+        return abs(self.observed - self.predicted) > abs(self.expected - self.predicted)
+
+    def is_significant(self, confidence_level: float) -> bool:
+        """Whether the segment differs significantly, adjusted for all segments."""
+        return is_significant(self.pvalue, confidence_level)
 
     def __str__(self):
         relative = not np.isclose(self.expected, self.predicted)
@@ -103,15 +116,18 @@ class SegmentTestResult(CalibrationTestResult):
     pvalue : float
         The p-value of the hypothesis that no segment is miscalibrated.
     segments : list of Segment
-        The worst one first.
+        The worst one first: the smallest p-value, and of several the largest certain difference.
     n_left_out : int
         Segments with fewer than ``min_samples`` samples, which are not tested.
     null_distribution : ndarray of shape (n_resamples,) or None
         The largest statistic of redrawn outcomes; None for the notion "classwise".
+    confidence_level : float
+        With which all intervals hold together.
     """
 
     segments: list[Segment] = field(repr=False)
     n_left_out: int
+    confidence_level: float = field(default=1 - LEVEL, repr=False)
 
     @property
     def compared_with(self) -> str:
@@ -130,7 +146,8 @@ class SegmentTestResult(CalibrationTestResult):
 
     def sentence(self) -> str:
         """Return how many segments are miscalibrated, in words."""
-        wrong = sum(is_significant(segment.pvalue, 1 - LEVEL) for segment in self.segments)
+        level = self.confidence_level
+        wrong = sum(segment.is_significant(level) for segment in self.segments)
         p = pvalue_text(self.pvalue, self.smallest_pvalue)
         if not wrong:
             return f"no evidence of miscalibration in any of {len(self.segments):,} segments ({p})"
@@ -171,7 +188,7 @@ class SegmentTestResult(CalibrationTestResult):
             ]
             for segment in self.segments[:n_worst]
         ]
-        note = "Intervals hold for one segment at a time; p-values are adjusted for all segments."
+        note = "Intervals hold, and p-values are adjusted, for all segments together."
         return Table(columns, rows, "l" + "l" * several + "rrrrr", notes=[note])
 
 
@@ -182,6 +199,7 @@ class SegmentTestResult(CalibrationTestResult):
         "n_bins": [Interval(Integral, 2, None, closed="left")],
         "order": [Interval(Integral, 1, 2, closed="both")],
         "min_samples": [Interval(Integral, 1, None, closed="left")],
+        **CONFIDENCE_LEVEL,
         **RESAMPLING,
     }
 )
@@ -196,6 +214,7 @@ def segment_test(
     n_bins: int = 4,
     order: int = 2,
     min_samples: int = 20,
+    confidence_level: float = 0.95,
     n_resamples: int = 999,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
@@ -239,6 +258,8 @@ def segment_test(
         1: segments of single features; 2: also the intersections of two.
     min_samples : int, default=20
         Smaller segments are left out; ``n_left_out`` of the result is their number.
+    confidence_level : float in (0, 1), default=0.95
+        The intervals of all segments hold together with this confidence.
     n_resamples : int, default=999
         p-values are multiples of 1 / (1 + n_resamples).
     random_state : int, RandomState instance or None, default=0
@@ -289,6 +310,10 @@ def segment_test(
     "classwise" have no joint law: their p-values are multiplied by the number of classes. Under
     ``relative=True`` p is what a spline of all samples makes of the predictions
     (:class:`~skcal.recalibration.SplineScaling`), so that the level is asymptotic.
+
+    Intervals are those of Clopper and Pearson, at α divided by the number of segments, which cover
+    the means of unequal probabilities too [3]_. Weights count by their effective number of samples,
+    as do groups. They assume nothing of the predictions, and are wider than the p-values need.
 
     Segments of the same samples are one, with the names of all.
 
@@ -341,7 +366,7 @@ def segment_test(
     families = [parts] if sample.notion.joint_law else [[part] for part in parts]
     warn_if_few(n_resamples, len(families), sample.groups)
     tested = [step_down(family, n_resamples, rng, n_jobs) for family in families]
-    worst_first = _worst_first(families, [pvalues for pvalues, _ in tested])
+    worst_first = _worst_first(families, tested, 1 - confidence_level)
     return SegmentTestResult(
         statistic=max(abs(segment.statistic) for segment in worst_first),
         pvalue=worst_first[0].pvalue,
@@ -351,6 +376,7 @@ def segment_test(
         null_distribution=tested[0][1][0] if sample.notion.joint_law else None,
         segments=worst_first,
         n_left_out=segments.n_left_out + sum(part.n_left_out for part in parts),
+        confidence_level=confidence_level,
     )
 
 
@@ -369,13 +395,14 @@ def _make_parts(kind, sample, segments, min_samples, relative, rng) -> list:
     return parts
 
 
-def _worst_first(families, pvalues) -> list[Segment]:
+def _worst_first(families, tested, alpha) -> list[Segment]:
     """Segments of all families, the worst one first; p-values are adjusted for the families."""
     segments = []
-    for family, family_pvalues in zip(families, pvalues, strict=True):
-        adjusted = iter(np.minimum(len(families) * family_pvalues, 1).tolist())
-        segments += [segment for part in family for segment in part.describe(adjusted)]
-    return sorted(segments, key=lambda segment: (segment.pvalue, -abs(segment.statistic)))
+    n_segments = sum(len(part.n_samples) for family in families for part in family)
+    for family, (pvalues, _) in zip(families, tested, strict=True):
+        adjusted = iter(np.minimum(len(families) * pvalues, 1).tolist())
+        segments += [one for part in family for one in part.describe(adjusted, alpha, n_segments)]
+    return sorted(segments, key=lambda one: (one.pvalue, -one.surely, -abs(one.statistic)))
 
 
 def _calibration_curve(problem: Problem) -> np.ndarray:
@@ -460,8 +487,8 @@ class SegmentBias:
         """Standard deviations of observed minus predicted means of the first column, (n,)."""
         return (np.sqrt(self._columns[0][1].variance + self._smallest) / self._mass)[:, 0]
 
-    def describe(self, pvalues) -> list[Segment]:
-        """Return the segments, with the next of the p-values."""
+    def describe(self, pvalues, alpha=0.05, n_segments=1) -> list[Segment]:
+        """Return the segments, with the next of the p-values, and limits adjusted for so many."""
         signed = np.hstack(list(self._signed(self.codes)))
         column = np.abs(signed).argmax(axis=1)
         worst = np.arange(len(column)), column
@@ -470,24 +497,26 @@ class SegmentBias:
         happened = [sums.deviations(_happened(self.codes, label)) for label, sums in self._columns]
         difference = np.hstack(happened) / self._mass
         observed = expected + difference
-        effective = self._mass**2 / self._squares
-        low, high = clopper_pearson(observed * effective, effective, (1 - 0.95) / 2)
-        if not self.problem.groups.independent:
-            for segment, k in enumerate(column):
-                low[segment, k], high[segment, k] = self._limits_of_groups(segment, k)
-        values = [each[worst].tolist() for each in (predicted, observed, difference, low, high)]
+        limits = self._limits(observed[worst], column, alpha / 2 / n_segments)
+        values = [each[worst].tolist() for each in (predicted, observed, difference)]
+        values += [ends.tolist() for ends in limits]
         statistics = self._shown(signed[worst]).tolist()
         outcomes = [self._titles[k] for k in column.tolist()]
         columns = [self._segments.names, outcomes, self.n_samples.tolist(), *values, statistics]
         rows = zip(*columns, strict=True)
         return [Segment._make([*row, next(pvalues)]) for row in rows]
 
-    def _limits_of_groups(self, segment, column):
-        """Limits of the observed mean of a segment, whose groups depend on each other."""
-        rows = self._segments.rows_of(segment)
-        happened = self.problem.outcomes[rows, column]
-        groups = self.problem.groups.take(rows)
-        return proportion_limits(happened, self._weight[rows], groups, (1 - 0.95) / 2)
+    def _limits(self, observed, column, tail):
+        """Clopper-Pearson limits (2, n) of the observed means."""
+        effective = self._mass[:, 0] ** 2 / self._squares[:, 0]
+        if self.problem.groups.independent:
+            return clopper_pearson(observed * effective, effective, tail)
+        ends = []
+        for segment, k in enumerate(column):
+            rows = self._segments.rows_of(segment)
+            about = self._weight[rows], self.problem.groups.take(rows), tail
+            ends.append(proportion_limits(self.problem.outcomes[rows, k], *about))
+        return np.transpose(ends)
 
     def _shown(self, signed):
         """Return the statistics as they are printed."""

@@ -11,7 +11,8 @@ from skcal._show import about, beside_limit, listed, percent, plain_number, pval
 from skcal.hypothesis_tests.scan import size_in_words
 from skcal.report.findings import Findings
 
-_SLIGHT, _SERIOUS = 0.5, 2.0  # times the tolerance
+_SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
+NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 NAMES = 5  # of classes and subgroups that are wrong
@@ -98,7 +99,7 @@ def _no_evidence(found, differ) -> Answer:
         advice = by_subgroup or _large_limit(found) or [good]
         return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), *advice])
     sentences = [how_sure(found), *(by_subgroup or _samples_needed(found))]
-    return Answer("No evidence of miscalibration", "unknown", sentences)
+    return Answer(NO_EVIDENCE, "unknown", sentences)
 
 
 def _large_limit(found) -> list[str]:
@@ -116,7 +117,7 @@ def _large_limit(found) -> list[str]:
 def _size(error: float, tolerance: float) -> tuple[str, str]:
     if error <= _SLIGHT * tolerance:
         return "small", "moderate"
-    return ("moderate", "moderate") if error <= _SERIOUS * tolerance else ("large", "bad")
+    return ("moderate", "moderate") if error <= SERIOUS * tolerance else ("large", "bad")
 
 
 def side_of(found) -> str:

@@ -153,8 +153,11 @@ class CalibrationReport:
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
         differ = words.subgroups_differ(self.subgroups)
-        answer = answer_of(self.overall, words.name_of_parts(self) * differ)
-        return words.with_worst(answer, self.overall, self.subgroups, differ)
+        parts = [words.name_of_parts(self)] * differ
+        parts += ["segments" if differ else "Segments"] * bool(words.segments_that_differ(self))
+        answer = answer_of(self.overall, " and ".join(parts))
+        answer = words.with_worst(answer, self.overall, self.subgroups, differ)
+        return words.with_worst_segment(answer, self)
 
     @property
     def verdict(self) -> str:
@@ -173,13 +176,7 @@ class CalibrationReport:
     def further(self) -> list[str]:
         """The sentences about subgroups, segments and a target."""
         sentences = [words.answer_of_subgroups(self)] if self.subgroups else []
-        level = 1 - self.settings["confidence_level"]
-        if self.segments is not None and self.segments.pvalue <= level:
-            different, segments = words.n_different(self.segments, level), self.segments.segments
-            sentences.append(
-                f"{different:,} of {len(segments):,} segments of features are off beyond all "
-                f"samples, first {segments[0].name}."
-            )
+        sentences += [words.answer_of_segments(self)]
         if self.target is not None:
             sentences.append(stated(self.target.sentence()))
         return [sentence for sentence in sentences if sentence]
@@ -598,8 +595,9 @@ def _in_target(sample, target, settings) -> ShiftedCalibrationError:
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:
+    options = {"confidence_level": settings.confidence_level, **settings.resampling}
     with errors_of_features("segments"):
-        return segment_test(sample, features=features, relative=True, **settings.resampling)
+        return segment_test(sample, features=features, relative=True, **options)
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

@@ -416,7 +416,7 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
 def segments_table(test, settings) -> Table:
     """The worst of the segments of a test."""
     table = test.worst(N_WORST)
-    title = words.segment_verdict(test, len(table.rows), 1 - settings["confidence_level"])
+    title = words.segment_verdict(test, len(table.rows), settings["confidence_level"])
     return replace(table, title=title)
 
 

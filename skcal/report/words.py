@@ -12,7 +12,7 @@ from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.answer import NAMES, Answer, answer_of, side_of
+from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
 
 MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"
@@ -32,6 +32,7 @@ _FEWEST_NEIGHBOURS, _CLASSES_OF_NEIGHBOURS = 30, 10  # rows, and most frequent c
 _FEW_OF_A_CLASS = 10
 _TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
 _NAMES = 3
+_OF_ALL = "all samples: "
 
 
 def headings(report) -> list[str]:
@@ -142,10 +143,76 @@ def with_worst(answer: Answer, overall, parts, differ: bool) -> Answer:
         return answer
     own = answer_of(worst)
     titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (own, answer))
-    title = f"{worst.name}: {next(titles)}; all samples: {next(titles)}"
+    title = f"{worst.name}: {next(titles)}; {_OF_ALL}{_not_none(next(titles))}"
     grade = "bad" if "bad" in (answer.grade, own.grade) else "moderate"
     first, *others = answer.sentences
     return Answer(title, grade, [f"All samples: {first[0].lower()}{first[1:]}", *others])
+
+
+def _not_none(title: str) -> str:
+    """The title about all samples beside that of a part that is wrong."""
+    return "error not significant" if title.lower() == NO_EVIDENCE.lower() else title
+
+
+def segments_that_differ(report) -> list:
+    """The segments that differ from all samples, by p-values adjusted for all segments.
+
+    First are those that are wrong by more than elsewhere, the worst one before the others.
+    """
+    test, level = report.segments, report.settings["confidence_level"]
+    found = [] if test is None else [one for one in test.segments if one.is_significant(level)]
+    return sorted(found, key=lambda one: not one.is_worse)
+
+
+def with_worst_segment(answer: Answer, report) -> Answer:
+    """The answer; its title begins with the worst segment if one differs from all samples."""
+    different, overall = segments_that_differ(report), report.overall
+    if not different:
+        return answer
+    worst, title = different[0], answer.title
+    if _OF_ALL not in title:
+        title = _OF_ALL + _not_none(title[0].lower() + title[1:].replace(": ", ", "))
+    large = worst.surely > SERIOUS * overall.tolerance or answer.grade == "bad"
+    happened = "happened" if overall.notion.of_positive_class else "right"
+    rates = f"{share(worst.observed)} {happened}, {share(worst.expected)} expected"
+    title = f"{worst.name}: {_side_of_segment(worst, overall)}, {rates}; {title}"
+    first, *others = answer.sentences
+    if not first.startswith("All samples: "):
+        first = f"All samples: {first[0].lower()}{first[1:]}"
+    return Answer(title, "bad" if large else "moderate", [first, *others])
+
+
+def _side_of_segment(segment, overall) -> str:
+    """To which side the predictions of a segment are wrong, or how it differs from elsewhere."""
+    low, events = segment.difference > 0, overall.notion.of_positive_class
+    if not segment.is_worse:
+        what = "events" if events else "right answers"
+        return f"{'more' if low else 'fewer'} {what} than elsewhere"
+    if events:
+        return "too low" if low else "too high"
+    return "underconfident" if low else "overconfident"
+
+
+def answer_of_segments(report) -> str:
+    """How many segments are wrong by more than elsewhere, and how much the worst one is."""
+    different, test = segments_that_differ(report), report.segments
+    if not different:
+        return ""
+    worse, worst = sum(one.is_worse for one in different), different[0]
+    others, level = len(different) - worse, percent(test.confidence_level)
+    verb, p = "is" if worse == 1 else "are", pvalue_text(test.pvalue, test.smallest_pvalue)
+    what = f"{worse:,} of {len(test.segments):,} segments {verb} wrong by more than elsewhere"
+    what += f", and {others:,} by less" * bool(others)
+    which = "worst" if worst.is_worse else "most different"
+    means, event = "predictions", "the event happened in"
+    if not report.overall.notion.of_positive_class:
+        means, event = "confidences", "the share of right answers is"
+    return (
+        f"{what} ({p}, adjusted for all). The {which} is {worst.name}, with {worst.n_samples:,} "
+        f"samples: {means} average {share(worst.predicted)}, {event} {share(worst.observed)} "
+        f"({share(worst.low)} to {share(worst.high)}, {level} interval for all segments together), "
+        f"and {share(worst.expected)} is expected from such predictions elsewhere."
+    )
 
 
 def subgroups_differ(parts) -> bool:
@@ -251,17 +318,12 @@ def segment_verdict(test, n_shown: int, level: float) -> str:
     small = f"; {test.n_left_out:,} more are too small" if test.n_left_out else ""
     several = len(test.segments) > 1
     shown = f" The {n_shown} with the smallest p-values:" if several else ""
-    different = n_different(test, level)
+    different = sum(segment.is_significant(level) for segment in test.segments)
     return (
         f"{different or 'None'} of {len(test.segments):,} overlapping segments "
-        f"{'differ' if different > 1 else 'differs'} significantly from all samples in its "
+        f"{'differ' if different > 1 else 'differs'} significantly from all samples in "
         f"calibration ({pvalue_text(test.pvalue)}, adjusted for all of them{small}).{shown}"
     )
-
-
-def n_different(test, level: float) -> int:
-    """How many segments differ from all samples, by p-values adjusted for all segments."""
-    return sum(segment.pvalue <= level for segment in test.segments)
 
 
 # Caveats

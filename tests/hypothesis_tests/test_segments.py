@@ -105,19 +105,55 @@ def test_statistics_and_step_down_pvalues_by_brute_force(weighted):
     assert {one.name: one.pvalue for one in result.segments} == pytest.approx(adjusted)
 
 
-def test_the_interval_is_that_of_clopper_and_pearson():
-    y, p, features = draw(300)
-    for one in segment_test(y, p, features, n_resamples=19, random_state=0).segments:
+def test_of_equal_pvalues_the_largest_certain_difference_is_first():
+    y, p, features = draw(900, wrong=0.9)
+    result = segment_test(y, p, features, n_resamples=19, random_state=0)
+    for one in result.segments:
+        inside = one.low <= one.expected <= one.high
+        assert one.surely == pytest.approx(
+            0 if inside else min(abs(one.low - one.expected), abs(one.high - one.expected))
+        )
+    certain = [(one.pvalue, -one.surely, -abs(one.statistic)) for one in result.segments]
+    assert certain == sorted(certain)
+    assert sum(one.surely > 0 for one in result.segments) > 1
+
+
+@pytest.mark.parametrize("level", [0.8, 0.95])
+def test_intervals_are_those_of_clopper_and_pearson_for_all_segments_together(level):
+    y, p, features = draw(300, wrong=0.6)
+    options = {"n_resamples": 99, "random_state": 0, "confidence_level": level}
+    result = segment_test(y, p, features, **options)
+    n_segments = len(result.segments)
+    for one in result.segments:
         hits = round(one.observed * one.n_samples)
-        exact = binomtest(hits, one.n_samples).proportion_ci(0.95)
+        exact = binomtest(hits, one.n_samples).proportion_ci(1 - (1 - level) / n_segments)
         assert_allclose([one.low, one.high], exact, atol=1e-9)
-    options = {"sample_weight": np.arange(1.0, 301), "n_resamples": 19, "random_state": 0}
-    for one in segment_test(y, p, {"b": features["b"]}, **options).segments:
-        weight = options["sample_weight"][features["b"] == one.name.removeprefix("b = ")]
-        n = weight.sum() ** 2 / (weight @ weight)
-        hits = n * one.observed
-        exact = beta.ppf([0.025, 0.975], [hits, hits + 1], [n - hits + 1, n - hits])
+    weight = np.arange(1.0, 301)
+    result = segment_test(y, p, {"b": features["b"]}, sample_weight=weight, **options)
+    for one in result.segments:
+        own = weight[features["b"] == one.name.removeprefix("b = ")]
+        n = own.sum() ** 2 / (own @ own)
+        hits, tail = n * one.observed, (1 - level) / 2 / 2
+        exact = beta.ppf([tail, 1 - tail], [hits, hits + 1], [n - hits + 1, n - hits])
         assert_allclose([one.low, one.high], exact, rtol=1e-9)
+
+
+def missed(seed, n=600):
+    """Whether an interval of some segment misses its mean, where predictions are overconfident."""
+    rng = np.random.default_rng([seed, 3])
+    features = {"a": rng.normal(size=n), "b": rng.choice(list("xyz"), n)}
+    p = rng.beta(0.3, 0.3, n)
+    truth = np.where((features["b"] == "x") & (features["a"] > 0), 0.7, 0.2 + 0.6 * p)
+    options = {"n_resamples": 199, "random_state": seed}
+    result = segment_test(rng.random(n) < truth, p, features, **options)
+    segments = make_segments(features, n)
+    means = {segments.names[k]: truth[rows].mean() for k, rows in enumerate(members_of(segments))}
+    return any(not one.low <= means[one.name] <= one.high for one in result.segments)
+
+
+@pytest.mark.slow
+def test_all_intervals_hold_together_where_some_segments_are_wrong():
+    assert sum(map(missed, range(300))) <= binom.isf(1e-3, 300, 0.05)
 
 
 def test_a_series_names_its_segments():
@@ -303,8 +339,8 @@ def test_a_notebook_shows_few_segments_with_their_pvalues(monkeypatch):
     assert names == ["segment", "samples", "predicted", "observed", "difference", "p-value"]
     assert page.split(head)[1].count("<tr") == 10
     assert f"and {len(result.segments) - 10} more segments" in page
-    assert "p-values are adjusted for all segments" in page
-    assert "p-values are adjusted for all segments" in str(result)
+    assert "Intervals hold, and p-values are adjusted, for all segments together" in page
+    assert "Intervals hold, and p-values are adjusted, for all" in str(result)
     assert result.segments[0].name in str(result)
     assert "overpredicted" in str(result.segments[0])
     frame = result.to_frame()

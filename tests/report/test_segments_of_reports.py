@@ -1,10 +1,16 @@
 import json
+import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from scipy.special import expit, logit
+from scipy.stats import binom
 
 from skcal import Binning, calibration_report
+from skcal._show import share
 from skcal.hypothesis_tests import segment_test
+from skcal.report import words
 
 
 @pytest.fixture(scope="module")
@@ -16,6 +22,104 @@ def audited():
     options = {"n_resamples": 99, "random_state": 0}
     report = calibration_report(y, p, segments=features, candidates=[Binning()], **options)
     return report, segment_test(y, p, features, relative=True, **options)
+
+
+def off_by_sex(seed, kind, n=1500, off=0.5):
+    """A report of predictions that are right on average, and wrong for each sex."""
+    rng = np.random.default_rng(seed)
+    sex, age = rng.choice(["F", "M"], n), rng.normal(65, 10, n)
+    p = rng.beta(2, 3, n) if kind == "binary" else rng.uniform(0.5, 0.9, n)
+    y = (rng.random(n) < expit(logit(p) + np.where(sex == "F", off, -off))).astype(int)
+    notion = {"notion": kind}
+    proba = p if kind == "binary" else np.column_stack([1 - p, p])
+    options = {"segments": {"sex": sex, "age": age}, "n_resamples": 199, "candidates": [Binning()]}
+    return calibration_report(y, proba, **options, **notion)
+
+
+@pytest.mark.parametrize("kind", ["binary", "confidence"])
+def test_the_headline_and_the_advice_know_the_worst_segment(kind):
+    report = off_by_sex(0, kind)
+    answer, worst = report.answer, words.segments_that_differ(report)[0]
+    assert report.segments.segments[0] == worst
+    sides = ("too low", "too high") if kind == "binary" else ("underconfident", "overconfident")
+    side = sides["sex = M" in worst.name]
+    happened = "happened" if kind == "binary" else "right"
+    rates = f"{share(worst.observed)} {happened}, {share(worst.expected)} expected"
+    assert answer.title.startswith(f"{worst.name}: {side}, {rates}; all samples: ")
+    assert answer.grade in ("moderate", "bad")
+    assert "Segments differ, so one recalibration" in str(answer)
+    verdict = " ".join(str(report).split())
+    for said in ("o evidence", "expected to reduce", "not needed", "Recalibrate on"):
+        assert said not in verdict
+    limits = f"({share(worst.low)} to {share(worst.high)}, 95 % interval for all segments together)"
+    assert limits in verdict
+    assert not worst.low <= worst.expected <= worst.high
+    page = re.sub("<[^>]+>", "", report._repr_html_())
+    assert answer.title in " ".join(page.split())
+
+
+def test_segments_and_subgroups_that_differ_are_both_in_the_headline():
+    report = off_by_sex(0, "binary")
+    rng = np.random.default_rng(0)
+    n = 1500
+    site, p = rng.choice(["north", "south"], n), rng.beta(2, 3, n)
+    y = rng.random(n) < expit(logit(p) + np.where(site == "north", 0.6, -0.6))
+    options = {"n_resamples": 19, "candidates": [Binning()]}
+    both = calibration_report(y, p, by=site, **options)
+    both = replace(both, segments=report.segments)
+    assert "Subgroups and segments differ, so one" in both.verdict
+    title = both.answer.title
+    assert title.startswith(f"{report.segments.segments[0].name}: ")
+    assert re.search(r"; (north|south): [^;]*; all samples: [^;]*$", title)
+
+
+def test_a_segment_that_is_less_wrong_than_elsewhere_is_not_called_wrong():
+    rng = np.random.default_rng(3)
+    n = 1500
+    group, p = rng.choice(["u", "v", "w"], n, p=[0.46, 0.46, 0.08]), rng.uniform(0.05, 0.7, n)
+    y = rng.random(n) < np.where(group == "w", p, np.minimum(p**0.6, 1))
+    report = calibration_report(
+        y, p, segments={"g": group}, n_resamples=199, candidates=[Binning()]
+    )
+    [only] = words.segments_that_differ(report)
+    assert (only.name, only.is_worse) == ("g = w", False)
+    assert report.answer.title.startswith("g = w: fewer events than elsewhere, ")
+    assert "0 of 3 segments are wrong by more than elsewhere, and 1 by less" in report.verdict
+    assert "The most different is g = w" in report.verdict
+
+
+def named(report, seed, n=400):
+    """Whether a report names a segment of samples that are calibrated in all of 99."""
+    rng = np.random.default_rng([seed, 9])
+    features = {"a": rng.normal(size=n), "b": rng.normal(size=n), "c": rng.normal(size=n)}
+    features |= {"d": rng.choice(["x", "y", "z"], n)}
+    p = rng.beta(2, 4, n)
+    y = rng.random(n) < p
+    options = {"relative": True, "n_resamples": 99, "random_state": 0, "min_samples": 10}
+    test = segment_test(y, p, features, **options)
+    assert len(test.segments) > 90
+    shown = replace(report, segments=test)
+    name = test.segments[0].name
+    said = name in shown.verdict or name in shown.answer.title or "egments differ" in shown.verdict
+    assert said == (test.pvalue <= 0.05)
+    return said
+
+
+def named_of(n_sets):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    options = {"n_resamples": 19, "candidates": [Binning()]}
+    report = calibration_report(rng.random(300) < p, p, **options)
+    return sum(named(report, seed) for seed in range(n_sets))
+
+
+def test_where_all_segments_are_calibrated_nothing_is_named():
+    assert named_of(20) <= binom.isf(1e-3, 20, 0.05)
+
+
+@pytest.mark.slow
+def test_where_all_segments_are_calibrated_nothing_is_named_in_200_sets():
+    assert named_of(200) <= binom.isf(1e-2, 200, 0.05)
 
 
 def test_numbers_are_those_of_the_test(audited):
@@ -30,16 +134,18 @@ def test_numbers_are_those_of_the_test(audited):
 
 def test_every_view_shows_the_worst_segment(audited):
     report, test = audited
-    worst = test.segments[0]
+    worst = next(one for one in test.segments if one.is_worse)
     said = "of 14 overlapping segments "
     assert said in " ".join(str(report).split())
     assert worst.name in str(report)
-    assert f"first {worst.name}." in report.verdict
+    assert f"The worst is {worst.name}, with " in report.verdict
+    assert report.answer.title.startswith(f"{worst.name}: too high, ")
     page = report._repr_html_()
     assert "<h4>Segments</h4>" in page
     assert "age = young" in page
     assert "<old>" not in page
-    assert json.loads(report.to_json())["segments"]["worst"][0]["name"] == worst.name
+    named = json.loads(report.to_json())["segments"]["worst"]
+    assert worst.name in [one["name"] for one in named]
 
 
 def test_without_features_there_are_no_segments():
