@@ -78,8 +78,8 @@ MORE_FUNCTIONS = [
     PlugIn(VectorScaling()),
     PlugIn(MatrixScaling()),
     PlugIn(MatrixScaling(structured=True, coordinates="log-ratio", C_intercept=0.1)),
-    Stacking([TwoStepKernelRidge(), PlugIn(MatrixScaling(structured=True))]),
-    Stacking([Zero(), Binning(debias=True), PlugIn(TemperatureScaling())]),
+    Stacking([TwoStepKernelRidge(), PlugIn(MatrixScaling(structured=True))], random_state=0),
+    Stacking([Zero(), Binning(debias=True), PlugIn(TemperatureScaling())], random_state=0),
 ]
 SCALAR_FUNCTIONS = [PlugIn(SplineScaling())]
 MORE_SCALAR_FUNCTIONS = [Binning(), PlugIn(BetaCalibration())]

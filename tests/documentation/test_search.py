@@ -34,7 +34,8 @@ QUESTIONS = {
     "recalibration method": "howto/which_method",
     "FAQ": "faq",
     "GridSearchCV bandwidth": "grid_search",
-    "Gruber Bach risk": "grid_search",
+    "HalvingGridSearchCV": "grid_search",
+    "tune calibration estimator": "grid_search",
     # in other words
     "error bars for calibration error": "howto/ece_interval",
     "probabilities too extreme": "howto/fix_overconfident",
