@@ -24,14 +24,8 @@ GATED_ERRORS = {
     "calibration": "calibration error",
     "cutoff": "cutoff calibration error",
     "ece": "ECE of 15 bins",
-    "rms": "RMS calibration error of 15 bins",
 }
-_SHORT = {
-    **GATED_ERRORS,
-    "cutoff": "cutoff error",
-    "ece": "ECE, 15 bins",
-    "rms": "RMS error, 15 bins",
-}
+_SHORT = {**GATED_ERRORS, "cutoff": "cutoff error", "ece": "ECE, 15 bins"}
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
 #: The order in which verdicts are shown, and in which one decides for all.
 WORST_FIRST = ("above", "unknown", "below")

@@ -262,8 +262,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "choices": tuple(dict.fromkeys((*GATED_ERRORS, *KINDS))),
         "help": "what --max-error bounds: the calibration error (default); cutoff, the largest "
         "difference of the numbers of observed and predicted events in any range of predictions, "
-        "per sample, which needs half as many samples and does not see errors that alternate; ece "
-        "or rms, of 15 bins; without --max-error also print the error of this kind: l1 is the "
+        "per sample, which needs half as many samples and does not see errors that alternate; ece, "
+        "of 15 bins; without --max-error also print the error of this kind: l1 is the "
         "mean absolute error, log the log loss that calibration would save; may be repeated",
     },
     "--resolution": _value(

@@ -81,8 +81,7 @@ def _check_limit(options, parser):
         if limit is not None and kind not in GATED_ERRORS:
             parser.error(
                 f"--error {kind}: without assumptions this error has no upper bound, so that "
-                "--max-error cannot show that it is small. Use --error calibration, cutoff, ece or "
-                "rms"
+                "--max-error cannot show that it is small. Use --error calibration, cutoff or ece"
             )
     if limit is not None and limit >= 1:
         kind = GATED_ERRORS[(errors or ["calibration"])[0]]
