@@ -8,7 +8,6 @@ from skcal.displays.curves import (
     MurphyDisplay,
 )
 from skcal.displays.monitor import MonitorDisplay
-from skcal.displays.null_distribution import NullDistributionDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.risk import RiskDisplay
@@ -24,7 +23,6 @@ __all__ = [
     "DecisionCurveDisplay",
     "MonitorDisplay",
     "MurphyDisplay",
-    "NullDistributionDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",
     "RiskCoverageDisplay",

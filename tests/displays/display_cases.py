@@ -124,10 +124,6 @@ CASES = {
     "bin count": case(displays.BinCountDisplay.from_predictions, few, **FEW),
     "risk": case(displays.RiskDisplay.from_search, lambda: [fitted_search()], param="alpha"),
     "candidates": case(displays.RiskDisplay.from_search, lambda: [fitted_search()]),
-    "null": case(displays.NullDistributionDisplay.from_result, lambda: [null_result()]),
-    "null by class": case(
-        displays.NullDistributionDisplay.from_result, lambda: [null_result("classwise")], 3
-    ),
     "comparison": (comparison, 1),
     "monitor": case(displays.MonitorDisplay.from_monitor, lambda: [monitored()], 2),
     "monitor by class": case(

@@ -343,7 +343,6 @@ def test_lines_of_reference_can_be_left_out_and_lines_take_their_look(case):
 @pytest.mark.parametrize(
     ("entrance", "given", "match"),
     [
-        (displays.NullDistributionDisplay.from_result, 0.05, "result is float. Pass what a test"),
         (displays.SegmentDisplay.from_result, 0.05, "Pass what segment_test returned"),
         (displays.BiasCurveDisplay.from_result, 0.05, "Pass what bias_curve returned"),
         (displays.MonitorDisplay.from_monitor, 3, "monitor is int. Pass a CalibrationMonitor"),

@@ -89,6 +89,12 @@ def grid_search(names):
     assert round(np.mean(list(names["errors"].values())) ** 0.5, 2) == 0.26
 
 
+def null_distribution(names):
+    result, drawn = names["result"], names["extreme"].sum()
+    assert result.statistic > result.null_mean
+    assert result.pvalue == (1 + drawn) / (1 + len(names["null"]))
+
+
 def recalibrate_protocol(names):
     assert names["result"].estimate > 0
     assert names["result"].pvalue < 0.05  # 5e-5 from 600 samples of 10 classes
@@ -171,6 +177,7 @@ CLAIMS = {
     "lower_risk": lower_risk,
     "million": million,
     "model_selection": model_selection,
+    "null_distribution": null_distribution,
     "recalibrate_protocol": recalibrate_protocol,
     "reliability_done_right": reliability_done_right,
     "risk_finds_temperature": risk_finds_temperature,
