@@ -6,7 +6,9 @@ import csv
 import io
 import json
 import math
+import os
 import re
+import sys
 import textwrap
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -124,6 +126,32 @@ def one_line(text, width: int = 60) -> str:
         return text
     end = width // 3
     return text[: width - 1 - end] + "…" + text[-end:]
+
+
+def cut_apart(texts: Iterable, width: int = 60) -> list[str]:
+    """Texts on one line, cut so that two that differ do not look alike.
+
+    Of those that :func:`one_line` would make equal, the start that they share is cut.
+    """
+    whole = [one_line(text, sys.maxsize) for text in texts]
+    shown = {text: one_line(text, width) for text in whole}
+    for group in _alike(shown):
+        start = os.path.commonprefix(group)  # noqa: RUF071 - names are no paths
+        start = start[: start.rfind(" ") + 1] or start
+        rests = cut_apart([text[len(start) :] for text in group], max(width - 1, 3))
+        for text, rest in zip(group, rests, strict=True):
+            shown[text] = f"{start[: max(width - 1 - len(rest), 0)]}…{rest}"
+    while more := [text for group in _alike(shown) for text in group if shown[text] != text]:
+        shown |= dict(zip(more, more, strict=True))
+    return [shown[text] for text in whole]
+
+
+def _alike(shown: dict[str, str]) -> list[list[str]]:
+    """The texts that are shown as the same, in groups of at least two."""
+    groups: dict[str, list[str]] = {}
+    for text, cut in shown.items():
+        groups.setdefault(cut, []).append(text)
+    return [group for group in groups.values() if len(group) > 1]
 
 
 def stated(sentence: str) -> str:

@@ -63,7 +63,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]
     if gate is not None:
-        texts += [one_line(line, 100) for line in status_of_gate(gate["results"])]
+        texts += [wrapped(line) for line in status_of_gate(gate["results"])]
     if predictions.groups is None and options.command == "evaluate":
         sample = predictions.sample()
         for text in likeness(two_columns(sample.proba), sample.happened, "--groups COLUMN"):
@@ -97,7 +97,8 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
         n_lines = "\n".join(texts).count("\n") + 1
-        texts += _lines_of_gate(gate["results"], options.details, _LINES - n_lines)
+        most = sys.maxsize if options.all_rows else _LINES - n_lines
+        texts += _lines_of_gate(gate["results"], options.details, most)
     if not options.json:
         options.print("\n".join([*texts, told]))
     return report
@@ -113,7 +114,7 @@ def _lines_of_gate(results, full, most) -> list[str]:
     n_shown = len(results) if len(results) <= n_rows else n_rows - 1
     lines = table_of_gate(results, n_shown) + noise
     if n_shown < len(results):
-        lines.append(f"… and {len(results) - n_shown:,} more rows: --details shows them")
+        lines.append(f"… and {len(results) - n_shown:,} more rows: --all-rows shows them")
     return lines
 
 

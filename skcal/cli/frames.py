@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import listed, one_line
+from skcal._show import cut_apart, listed
 from skcal.cli.bounds import (
     STANDARD_INPUT,
     FileError,
@@ -179,7 +179,7 @@ def _kind_of(cells) -> str:
 
 def all_names(names: Sequence[str]) -> str:
     """Return all names of columns for a message."""
-    return listed([one_line(name, _LONGEST_NAME) for name in names], len(names))
+    return listed(cut_apart(names, _LONGEST_NAME), len(names))
 
 
 def kind_of(path) -> str:

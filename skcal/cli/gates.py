@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import Table, beside_limit, listed, number, one_line, percent, stated
+from skcal._show import Table, beside_limit, cut_apart, listed, number, percent, stated
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
@@ -198,7 +198,8 @@ def table_of_gate(results, n_shown: int) -> list[str]:
         for k, column in enumerate(zip(*rows, strict=True))
         if any(column) and (k > 2 or len(set(column)) > 1)
     ]
-    cells = [[one_line(row[k], _WIDEST) for k in shown] for row in rows[:n_shown]]
+    cut = [cut_apart(column, _WIDEST) for column in zip(*rows[:n_shown], strict=True)]
+    cells = list(zip(*(cut[k] for k in shown), strict=True))
     columns = [(*names, "confidence of each")[k] for k in shown]
     return Table(columns, cells, "".join("lllrrlrrl"[k] for k in shown)).lines()
 

@@ -253,6 +253,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "help": "kind of calibration; may be repeated (default: binary for one and two columns, "
         "confidence for more)",
     },
+    "--all-rows": _flag("with --max-error: print every row of a long table"),
     "--details": _flag(
         "also choose a calibration function by cross-validation and print the RMS calibration "
         "error with the table of candidates"

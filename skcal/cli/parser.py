@@ -131,8 +131,8 @@ _COMMANDS = {
         "say whether the probabilities can be trusted, and how large the calibration error is",
         "predictions.csv --label y",
         _FILE,
-        f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details error max-error by "
-        "resolution",
+        f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details all-rows error "
+        "max-error by resolution",
         {
             "by": "with --max-error: decide for each subgroup that this column names, too: 0 if "
             "the error of each is shown to be below, 1 if that of one is shown to be above; may be "

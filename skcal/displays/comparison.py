@@ -170,7 +170,7 @@ class ComparisonDisplay(Display):
         self.tests_ = self._draw_tests(ax)
         most = np.nanmax(np.concatenate([plug_in, one_step, [1e-9]]))
         ax.set_xlim(-0.02 * most, 1.06 * most)
-        draw.name_rows(ax, [draw.as_label(classifier.name, 30) for classifier in self.classifiers])
+        draw.name_rows(ax, draw.as_labels([classifier.name for classifier in self.classifiers], 30))
         ax.axvline(0, color=draw.GREY, linewidth=1, linestyle=":")
         ax.set_xlabel(f"RMS calibration error ({draw.as_label(self.notion)})")
         draw.head_rows(ax, name)

@@ -545,7 +545,7 @@ class MurphyDisplay(Display):
 
     def _draw(self, axes, name, kwargs):
         diagram, second_name = self.diagram, self.compare_name or "second classifier"
-        names = draw.as_label(name or "classifier"), draw.as_label(second_name)
+        names = draw.as_labels([name or "classifier", second_name])
         look = draw.styled(kwargs, color=draw.BLUE, linewidth=1.5, label=names[0])
         self.lines_ = axes[0].plot(diagram.thresholds, diagram.score, **look)
         if diagram.compared is not None:

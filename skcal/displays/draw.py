@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from skcal._show import one_line
+from skcal._show import cut_apart
 from skcal.sample import Sample
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
@@ -47,7 +47,12 @@ def titled(name, facts: str, width: int = 32) -> str:
 
 def as_label(text, width: int = 32) -> str:
     """A name that fits: its start and end if longer, no formula, nothing that does not print."""
-    return one_line(text, width).replace("$", r"\$")
+    return as_labels([text], width)[0]
+
+
+def as_labels(texts, width: int = 32) -> list[str]:
+    """Names that fit and of which no two look alike."""
+    return [text.replace("$", r"\$") for text in cut_apart(texts, width)]
 
 
 def counted(number: int, noun: str) -> str:
@@ -57,7 +62,7 @@ def counted(number: int, noun: str) -> str:
 
 def problem_titles(sample: Sample) -> list[str]:
     """The predicted quantity of each problem of a scalar notion, with names that fit."""
-    return sample.notion.titles([as_label(label, 24) for label in sample.classes])
+    return sample.notion.titles(as_labels(sample.classes, 24))
 
 
 def ink(ax):

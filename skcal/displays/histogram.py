@@ -74,7 +74,7 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     strip.set_ylim(-_ROOM * most, _ROOM * most)
     strip._skcal_counts = np.maximum(counts.max(axis=1), getattr(strip, "_skcal_counts", 0))
     tops = (f"{count:,.1f}".removesuffix(".0") for count in strip._skcal_counts)
-    names = (draw.as_label(side, 14) for side in sides)
+    names = draw.as_labels(sides, 14)
     labels = [f"{name}\n≤ {top} a bar" for name, top in zip(names, tops, strict=True)]
     strip.set_yticks([-_LABELLED * most, _LABELLED * most], labels)
     ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")

@@ -115,7 +115,7 @@ class SimplexDisplay(Display):
     _size = (7.0, 5.6)
 
     def _facts(self):
-        corners = " / ".join(draw.as_label(corner, 16) for corner in self.corners)
+        corners = " / ".join(draw.as_labels(self.corners, 16))
         n_arrows = draw.counted(len(self.arrows.count), "arrow")
         return [f"n = {self.density.sum():,}", corners, n_arrows]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._show import Table, one_line, printable, wrapped
+from skcal._show import Table, cut_apart, one_line, printable, wrapped
 from skcal.displays import CalibrationCurveDisplay
 from skcal.displays.axis import ProbabilityAxis
 from skcal.hypothesis_tests.result import CalibrationTestResult
@@ -73,15 +73,18 @@ def _framed(report, title, parts, full) -> str:
 
 def _comparison_text(report, full) -> str:
     table = rows.comparison_table(report, full)
-    columns = [one_line(name, 20) for name in table.columns]
+    columns = cut_apart(table.columns, 20)
     notes = [wrapped(note, "", "  ") for note in table.notes]
     text = replace(table, columns=columns, title="", notes=()).text()
     return "\n".join([text, "", *notes] if notes else [text])
 
 
 def _short_names(table, width) -> Table:
-    """The table with names of rows, which come from outside, of at most this width."""
-    return replace(table, rows=[(one_line(row[0], width), *row[1:]) for row in table.rows])
+    """The table with names of rows, which come from outside, of about this width."""
+    names = cut_apart([row[0] for row in table.rows], width)
+    return replace(
+        table, rows=[(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
+    )
 
 
 def _classes_text(measures) -> str:

@@ -245,7 +245,7 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
     options = ["--max-error", "0.05", "--error", "cutoff", "--by", "where"]
     assert main(["evaluate", path, *options]) == 1
     printed = capsys.readouterr()
-    shown, more, told = printed.out.partition("… and 7 more rows: --details shows them\n")
+    shown, more, told = printed.out.partition("… and 7 more rows: --all-rows shows them\n")
     lines = (shown + more).splitlines()
     assert len(lines) == 10
     assert "calibration may change along the rows" in printed.err  # sorted by subgroup, as they are
@@ -260,9 +260,31 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
     data = np.load(path)
     assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[7]
     assert all(line.endswith("  99.4 %") for line in above)
+    assert main(["evaluate", path, *options, "--all-rows"]) == 1
+    every = capsys.readouterr().out
+    assert "more row" not in every
+    assert all(f"\nwhere = {name}  " in every for name in "abcdefgh")
     lines = _lines_of_gate(gates[0]["results"], full=True, most=10)  # with --details
     text = " ".join(" ".join(lines).split())
     assert all(f"where = {name}: The cutoff calibration error is" in text for name in "abcdefgh")
+
+
+def test_rows_and_first_lines_hold_names_that_differ(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    p, n = rng.uniform(size=900), 900
+    names = "Verified", "Not Verified", "Source Verified"
+    where = np.array(names)[np.arange(n) % 3]
+    y = rng.uniform(size=n) < p**2
+    path = str(tmp_path / "p.npz")
+    np.savez(path, proba=p, labels=y.astype(int), verification_status=where)
+    options = ["--max-error", "0.05", "--by", "verification_status", "--all-rows"]
+    assert main(["evaluate", path, *options]) == 1
+    printed = capsys.readouterr().out
+    told = " ".join(printed.split())
+    assert all(f"verification_status = {name}" in told for name in names)  # in the first lines
+    rows = [line.split("  ")[0] for line in printed.splitlines() if "Verified  " in line]
+    assert len(set(rows)) == len(rows) == 3
+    assert max(map(len, printed.splitlines())) <= 100
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,60 @@
+"""Names that are cut to fit never look alike, wherever several stand together."""
+
+import numpy as np
+import pytest
+from report_cases import CANDIDATES, binary
+
+from skcal import calibration_report
+from skcal._show import cut_apart, one_line
+from skcal.displays import draw
+from skcal.sample import read_sample
+
+STATUS = [
+    f"verification_status = {name}" for name in ("Verified", "Not Verified", "Source Verified")
+]
+LONG = [f"{'a' * 40}{middle}{'b' * 40}" for middle in ("", "x", "xx", "y")]
+
+
+def test_short_names_and_single_long_ones_stay_as_they_were():
+    names = ["a", "b", "c" * 90, "a"]
+    assert cut_apart(names, 24) == [one_line(name, 24) for name in names]
+    assert cut_apart([], 24) == []
+
+
+def test_the_start_that_names_share_is_cut():
+    shown = cut_apart(STATUS, 24)
+    assert shown == [
+        "verification_st…Verified",
+        "verificatio…Not Verified",
+        "verifica…Source Verified",
+    ]
+
+
+@pytest.mark.parametrize("width", [1, 4, 8, 14, 24, 40])
+@pytest.mark.parametrize("seed", range(20))
+def test_names_that_differ_never_look_alike(width, seed):
+    rng = np.random.default_rng(seed)
+    parts = ["status", "=", "Not", "Verified", "long_column_name", "ab", "abc", "x" * 30, "1", "2"]
+    made = [" ".join(rng.choice(parts, rng.integers(1, 9))) for _ in range(40)]
+    for names in (made, STATUS, LONG, [*LONG, *STATUS, "…", "a…b"]):
+        shown = cut_apart(names, width)
+        assert len(set(shown)) == len({one_line(name, 10**6) for name in names})
+
+
+def test_every_table_of_a_report_and_every_title_tells_names_apart():
+    y, p = binary()
+    by = np.array(STATUS)[np.arange(len(y)) % 3]
+    options = {"n_resamples": 19, "candidates": CANDIDATES[:1], "cv": 2}
+    report = calibration_report(y, p, by={"the_status_of_this_loan": by}, **options)
+    lines = [
+        line for line in str(report).splitlines() if line.count("  ") > 3 and "erified " in line
+    ]
+    assert len({line.split("  ")[0] for line in lines}) == len(lines) == 3
+    proba = np.random.default_rng(0).dirichlet(np.ones(3), len(y))
+    titles = draw.problem_titles(read_sample(by, proba, notion="classwise"))
+    assert len(set(titles)) == 3
+    years = 2023, 2024
+    first, second = (f"a gradient boosting classifier of {year} that team A made" for year in years)
+    both = calibration_report(y, p, compare=p**1.1, name=first, compare_name=second, **options)
+    [head] = [line for line in str(both).splitlines() if "…2023" in line]
+    assert "…2024" in head
