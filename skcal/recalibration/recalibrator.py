@@ -62,9 +62,10 @@ class Recalibrator(
         The score that chooses. A map is fitted by its likelihood all the same.
     do_no_harm : bool, default=True
         Whether the predictions stay as they are unless a map is significantly better, and where the
-        maps that the other folds choose lose more than a standard error, or do not lower the
-        calibration error by half of one. ``BayesianCalibration`` needs no significance, since it
-        averages with the identity.
+        maps that the other folds choose raise the loss by more than a standard error, or do not
+        clearly lower the calibration error: the gains of loss and calibration error sum to less
+        than 1.5 standard errors. ``BayesianCalibration`` needs no significance, since it averages
+        with the identity.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
         likelihood, is applied instead of the best of them. With three and more classes a

@@ -78,10 +78,7 @@ def _setting_text(setting: dict) -> str:
 def _chosen_map(recalibrator: Any) -> Iterator[str]:
     name = recalibrator.best_name_
     if recalibrator._harm:
-        yield (
-            "chosen: the predictions as they are; recalibration does not lower the cross-validated "
-            f"{recalibrator._harm}."
-        )
+        yield f"chosen: the predictions as they are; recalibration {recalibrator._harm}."
     elif name == "Identity":
         yield "chosen: the predictions as they are; no map is significantly better."
     elif name == "Mixture":

@@ -28,8 +28,7 @@ from skcal.recalibration.temperature import best_temperature
 
 _NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
 
-#: What should fall → standard errors by which it has to, or by which it may rise if negative.
-_LEAST_GAIN = {"loss": -1.0, "calibration error": 0.5}
+_LEAST_GAIN = 1.5  # of loss and calibration error together, in standard errors
 #: Name of a loss → scikit-learn's name of its score.
 SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 
@@ -397,8 +396,8 @@ class Choice(NamedTuple):
     Attributes
     ----------
     setting : int
-    harm : {"", "loss", "calibration error"}
-        What the choice of the other folds does not lower, so that the identity is chosen.
+    harm : str
+        What the choice of the other folds does, so that the identity is chosen; else "".
     fold_maps : list of FoldMap
     out_of_fold : OutOfFold
     comparison : dict of LossComparison
@@ -415,19 +414,29 @@ class Choice(NamedTuple):
 def judged_choice(trial: Trial, do_no_harm: bool, loss: str) -> Choice:
     """Choose a setting, and the identity if the choice of the other folds does harm.
 
-    Harm is a loss that rises by more than a standard error, or a calibration error that does not
-    fall by half of one. Chance of few events raises it although the loss falls.
+    Harm is a loss that rises by more than a standard error. It is also a calibration error that
+    does not clearly fall: its gain, and that of the loss above what calibrated predictions would
+    give, sum to less than 1.5 standard errors. Chance of few events raises the error although the
+    loss falls.
     """
     setting = trial.choose(do_no_harm)
     numbers = range(len(trial.splits))
     # If all folds choose the identity, so do all but one.
     of_folds = [trial.without(k).choose(do_no_harm) if setting else 0 for k in numbers]
     choice = _judged(trial, setting, of_folds)
-    gaps = {"loss": choice.comparison[loss], "calibration error": _gain_of_error(choice)}
-    for name, gap in gaps.items():
-        if do_no_harm and gap.difference < _LEAST_GAIN[name] * gap.standard_error:
-            return _judged(trial, 0, [0 for _ in numbers])._replace(harm=name)
-    return choice
+    if not do_no_harm:
+        return choice
+    gap, saved = choice.comparison[loss], _gain_of_error(choice)
+    held_out = [trial.held_out[number][k] for k, number in enumerate(of_folds)]
+    noise = float(np.sqrt(sum(judged.variance for judged in held_out)))
+    harm = ""
+    if gap.difference < -gap.standard_error:
+        harm = "raises the cross-validated loss"
+    elif noise > 0 and saved.standard_error > 0 and np.isfinite(gap.difference):
+        surprise = sum(judged.surprise for judged in held_out) / noise
+        if surprise + saved.difference / saved.standard_error < _LEAST_GAIN:
+            harm = "does not clearly lower the cross-validated calibration error"
+    return _judged(trial, 0, [0 for _ in numbers])._replace(harm=harm) if harm else choice
 
 
 def _gain_of_error(choice: Choice) -> LossComparison:
