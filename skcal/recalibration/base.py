@@ -176,7 +176,9 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
             return None, np.nan
         X, codes, weight, _ = data.as_labels()
         z = self._plain_logarithms(X) if several else self._logarithms(X)
-        return line_of(z, codes, weight, 1.0 if several else 5.0, self.from_logits)
+        # An offset of a class bends its log-odds against the rest.
+        bent = z.shape[1] > 2 and (several or (self._takes_line and self.from_logits))
+        return line_of(z, codes, weight, 0.5 if bent else 5.0, self.from_logits)
 
     @property
     def _is_of_several_classes(self) -> bool:

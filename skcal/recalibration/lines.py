@@ -2,7 +2,8 @@
 
 Decision values, points of a scorecard and logits of another temperature are far from what penalties
 and priors take for likely. A line is fitted to them first if it is clearly better than every line
-of a slope from 1/8 to 4 and of offsets from -5 to 5, or if there are outliers.
+of a slope from 1/8 to 4 and of small offsets, or if there are outliers. Narrow scores may have any
+slope up to 4: a small or negative one says that they are useless or reversed.
 """
 
 from __future__ import annotations
@@ -11,15 +12,16 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logsumexp
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 _SLOPES = (1 / 8, 4.0)  # of log-odds that maps take as they are
-_WIDE = 12.0  # half the width of most scores, from which on a small slope is likely
+_WIDE = 12.0  # half the width of most scores, up to which any small slope is likely
 _CLEARLY = 4.0  # log-likelihood
-_BEND, _RISE = 3.0, 0.05  # in spreads; beyond, scores count by 0.05 of their logarithm
-_OUTLIER = 100.0  # in spreads, and as a score
 _SMOOTHING = 0.01
-_MOST_ENTRIES, _MOST_CELLS = 2**20, 1000
+_BENDS = (1.0, 3.0, 10.0)  # spreads beyond which a score counts by 0.01 of its logarithm
+_RISE = 0.01
+_OUTLIER = 100.0  # and more than the last bend
+_MOST_ENTRIES, _MOST_CELLS = 2**18, 1000
 
 
 class Cells(NamedTuple):
@@ -55,13 +57,13 @@ class Cells(NamedTuple):
 def log_odds(line: dict | None, z: np.ndarray) -> np.ndarray:
     """Log-probabilities (n, C), or logits (n, 1), of such scores by a line; without one the scores.
 
-    Beyond 3 spreads from the centre a score counts by 0.05 of its logarithm, so that outliers
-    neither decide the line nor lose their order.
+    Scores far from the centre count by their logarithm, so that outliers do not decide the line and
+    keep their order.
     """
     if line is None:
         return z
     t = (_centred(z) - line["centre"]) / line["spread"]
-    v = line["slope"] * _compressed(t) + line["offset"]
+    v = line["slope"] * _compressed(t, line["bend"]) + line["offset"]
     if z.shape[1] == 2:
         v = np.hstack([np.zeros_like(v), v])
     return v if z.shape[1] == 1 else log_softmax(v, axis=1)
@@ -91,38 +93,39 @@ def line_of(
     loss : float
         NaN where three and more columns look so much like log-odds that no line was fitted.
     """
-    if z.shape[1] == 2:
-        z = _centred(z)
+    z = _centred(z)
     if z.shape[1] == 1:
         cells = Cells.of(z[:, 0], codes, weight)
-        w, outcomes = cells.z[:, None], np.stack([cells.mass - cells.events, cells.events], axis=1)
-        quantiles = np.interp([0.05, 0.5, 0.95], cells.rank, cells.z)
-        centre, spread = quantiles[1:2], _spread(w, quantiles)
+        z, outcomes = cells.z[:, None], np.stack([cells.mass - cells.events, cells.events], axis=1)
+        low, centre, high = np.interp([[0.05], [0.5], [0.95]], cells.rank, cells.z)
     else:
         rows = slice(None, None, 1 + z.size // _MOST_ENTRIES)
-        z, codes = z[rows], codes[rows]
-        w, outcomes = _centred(z), weight[rows, None] * (codes[:, None] == np.arange(z.shape[1]))
-        centre = np.median(w, axis=0)
-        spread = _spread(w, np.quantile(w - centre, [0.05, 0.5, 0.95]))
-    t = (w - centre) / spread
-    outlying = bool(((np.abs(t) > _OUTLIER) & (np.abs(w) > _OUTLIER)).any())
-    if z.shape[1] > 1 and not outlying and 1 <= spread <= _WIDE and np.ptp(centre) <= most_offset:
+        z, outcomes = z[rows], weight[rows, None] * (codes[rows, None] == np.arange(z.shape[1]))
+        centre = np.median(z, axis=0)
+        low, high = np.quantile(z - centre, [0.05, 0.95])
+    spread = float(np.squeeze(high - low)) / 2 or float(np.ptp(z)) / 2 or 1.0
+    t = (z - centre) / spread
+    outlying = bool(((np.abs(t) > _BENDS[-1]) & (np.abs(z) > _OUTLIER)).any())
+    if z.shape[1] > 1 and not outlying and 1 <= spread <= _WIDE and _is_balanced(z, outcomes):
         return None, np.nan
-    loss, slope, offset = _fit(_compressed(t), outcomes)
-    line = {"centre": centre, "spread": spread, "slope": slope, "offset": offset}
-    if outlying:
-        return line, loss
-    raw = offset - slope / spread * centre
-    raw = raw - raw.mean() * (len(raw) > 1)
-    plausible = slope / spread >= _SLOPES[0] or spread <= _WIDE  # else useless or reversed
-    if plausible and slope / spread <= _SLOPES[1] and np.abs(raw).max() <= most_offset:
-        return None, loss
-    scores = w if z.shape[1] == 1 else z
-    plain = _fit(scores, outcomes, most_offset)[0]
-    if not from_logits:
-        plain = min(plain, _fit(_smoothed(scores), outcomes, most_offset)[0])
-    gain = (plain - loss) * outcomes.sum()
-    return (line if gain > _CLEARLY + len(offset) else None), loss
+    bends = _BENDS if outlying else _BENDS[-1:]
+    fits = [(*_fit(_compressed(t, bend), outcomes), bend) for bend in bends]
+    loss, slope, offset, bend = min(fits, key=lambda fit: fit[0])
+    if not outlying:
+        slopes = (_SLOPES[0] if spread > _WIDE else None, _SLOPES[1])
+        plain = [z] if from_logits else [z, _smoothed(z)]
+        gain = min(_fit(u, outcomes, slopes, most_offset)[0] for u in plain) - loss
+        if gain * outcomes.sum() <= _CLEARLY + len(offset):
+            return None, loss
+    names = ("centre", "spread", "slope", "offset", "bend")
+    return dict(zip(names, (centre, spread, slope, offset, bend), strict=True)), loss
+
+
+def _is_balanced(z, outcomes) -> bool:
+    """Whether every class is about as frequent as the probabilities of these logits say."""
+    counts = outcomes.sum(axis=0)
+    surplus = outcomes.sum(axis=1) @ softmax(z, axis=1) - counts
+    return bool((np.abs(surplus) <= counts / 16 + 3 * np.sqrt(counts + 1)).all())
 
 
 def _centred(z):
@@ -132,14 +135,8 @@ def _centred(z):
     return z if z.shape[1] == 1 else z - z.mean(axis=1, keepdims=True)
 
 
-def _spread(w, quantiles) -> float:
-    """Half the distance of the outer quantiles, or of the ends where these are equal."""
-    half = float(quantiles[2] - quantiles[0]) / 2
-    return half or float(np.ptp(w)) / 2 or 1.0
-
-
-def _compressed(t):
-    inner = np.clip(t, -_BEND, _BEND)
+def _compressed(t, bend):
+    inner = np.clip(t, -bend, bend)
     return inner + _RISE * np.sign(t) * np.log1p(np.abs(t - inner))
 
 
@@ -147,10 +144,10 @@ def _smoothed(z):
     """Log-odds of probabilities that are wrong now and then."""
     if z.shape[1] == 1:
         return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
-    return np.log(np.exp(z) + _SMOOTHING)
+    return np.log(softmax(z, axis=1) + _SMOOTHING)
 
 
-def _fit(u, outcomes, most_offset=None) -> tuple[float, float, np.ndarray]:
+def _fit(u, outcomes, slopes=(0.1, None), most_offset=np.inf) -> tuple[float, float, np.ndarray]:
     """Mean log loss, slope and offsets of the best line, or of the best within limits.
 
     Outcomes (n, C) are smoothed as by Platt, so that slopes stay finite where they are separable.
@@ -168,10 +165,7 @@ def _fit(u, outcomes, most_offset=None) -> tuple[float, float, np.ndarray]:
         value = mass @ total[:, 0] - np.vdot(outcomes, logits)
         return value, np.append(np.vdot(errors, u), errors.sum(axis=0))
 
-    if most_offset is None:
-        bounds = [(0.1, None)] + n_free * [(None, None)]
-    else:
-        bounds = [_SLOPES] + n_free * [(-most_offset, most_offset)]
+    bounds = [slopes] + n_free * [(-most_offset, most_offset)]
     start = np.append(1.0, np.zeros(n_free))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
     return float(found.fun), float(found.x[0]), found.x[1:]

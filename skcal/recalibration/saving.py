@@ -16,8 +16,8 @@ The keys of the object:
 ``line``
     null, or the numbers of a line by which z became log-odds before the map was fitted: z is then
     what its key ``z`` says, of two columns their difference, of more less its mean. With t =
-    (z - centre) / spread, which beyond ±3 becomes sign(t) (3 + 0.05 log(1 + abs(t) - 3)), slope t +
-    offset takes the place of z; of two and more columns less its log-sum-exp.
+    (z - centre) / spread, which beyond ±bend becomes sign(t) (bend + 0.01 log(1 + abs(t) - bend)),
+    slope t + offset takes the place of z; of two and more columns less its log-sum-exp.
 ``probability_floor``
     Where probabilities are mapped, the floor below which they count as nearly that.
 ``parameters``
@@ -141,6 +141,7 @@ def _read_line(document: Document) -> dict | None:
         "spread": part.number("spread", math.ulp(0.0), np.inf),
         "slope": part.number("slope", 0, np.inf),
         "offset": part.array("offset"),
+        "bend": part.number("bend", 0, np.inf),
     }
 
 
