@@ -8,7 +8,7 @@ import pytest
 from sklearn.base import clone
 
 import skcal
-from skcal import metrics
+from skcal import Sample, metrics
 from skcal.functions import BilinearFunction
 from skcal.recalibration.base import RecalibrationMap
 
@@ -90,3 +90,35 @@ def test_a_fit_leaves_no_arrays_to_the_collector(name, scalar):
 def test_a_metric_leaves_no_arrays_to_the_collector(metric):
     y, P = sample()
     assert bytes_in_cycles(lambda: metric(y == 0, P[:, 0])) < 8 * N_SAMPLES
+
+
+def ask_everything(sample):
+    """Ask a Sample all that it remembers."""
+    skcal.calibration_error(sample)
+    skcal.calibration_error_interval(sample)
+    skcal.equivalence_test(sample, limit=0.3)
+    if str(sample.notion) == "binary":
+        skcal.calibration_report(sample, n_resamples=19, random_state=0)
+
+
+@pytest.mark.parametrize("notion", ["binary", "classwise"])
+def test_a_sample_remembers_numbers_and_no_rows(notion, few_draws):
+    def read(n_samples):
+        rng = np.random.default_rng(1)
+        P = rng.dirichlet(np.ones(3), n_samples)
+        labels = (rng.random((n_samples, 1)) > P.cumsum(axis=1)).sum(axis=1)
+        if notion == "binary":
+            return Sample(labels == 0, P[:, 0])
+        return Sample(labels, P, notion=notion)
+
+    ask_everything(read(300))  # what functions remember, once
+    n = 10_000
+    sample = read(n)
+    tracemalloc.start()
+    try:
+        ask_everything(sample)
+        gc.collect()
+        held = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert held < 8 * n, held  # no array of one number a row

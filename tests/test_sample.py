@@ -109,7 +109,7 @@ def test_threads_compute_once_and_an_error_is_not_remembered():
 
 @pytest.fixture
 def counted(monkeypatch):
-    """How often a verdict is drawn, error limits are made, and a sample is read."""
+    """How often a verdict is drawn, an error is estimated, and a sample is read."""
     calls = Counter()
 
     def counting(owner, name, label):
@@ -122,7 +122,7 @@ def counted(monkeypatch):
         monkeypatch.setattr(owner, name, call)
 
     counting(joint, "_tested", "verdicts")
-    counting(error_limits.ErrorLimits, "__init__", "limits")
+    counting(error_limits, "_estimate", "limits")
     for module in (report_room, report_compare):
         counting(module, "read_sample", "reads")
     return calls

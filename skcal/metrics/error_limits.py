@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,6 +22,7 @@ from skcal.metrics.crossings import (
 )
 from skcal.metrics.gap_models import GapModels, cells_of, held_out_gaps
 from skcal.metrics.gap_sums import GapSums
+from skcal.notions import Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
@@ -204,6 +206,19 @@ def changes_of_side(number: int) -> str:
     return f"at most {changes} between too low and too high as predictions rise"
 
 
+def _remembered(compute):
+    """A few numbers that are computed once for a sample, whatever becomes of its sorted rows."""
+
+    @wraps(compute)
+    def numbers(self, *asked):
+        key = compute.__name__, *asked
+        if key not in self.known:
+            self.known[key] = compute(self, *asked)
+        return self.known[key]
+
+    return numbers
+
+
 class ErrorLimits:
     """The calibration error of a sample, and limits that hold whatever a test says.
 
@@ -211,14 +226,17 @@ class ErrorLimits:
     ----------
     sample : Sample
         With a scalar notion.
+    known : dict, default=None
+        Numbers that limits of the same sample computed.
     """
 
     @classmethod
     def of(cls, sample: Sample) -> ErrorLimits:
-        """Return the limits of a sample, which it remembers."""
-        return sample.once("limits", lambda: cls(sample))
+        """Return the limits of a sample, which it remembers; its sorted rows only while in use."""
+        known, in_use = sample.once("limits", lambda: ({}, WeakValueDictionary()))
+        return in_use.setdefault("limits", cls(sample, known))
 
-    def __init__(self, sample: Sample):
+    def __init__(self, sample: Sample, known: dict | None = None):
         if not sample.notion.scalar:
             raise InputError(
                 f"notion={str(sample.notion)!r}",
@@ -226,20 +244,36 @@ class ErrorLimits:
                 f"Use one of {SCALAR_NOTIONS}, or the RMS calibration error of "
                 "skcal.CalibrationErrorSearchCV.",
             )
-        self.sample = sample
-        problems = [problem for problem in sample.problems() if len(problem.weight)]
-        self.divided = not problems[0].of_all_samples
-        self.shares = [problem.share if self.divided else 1 / len(problems) for problem in problems]
-        beside = None
-        if len(problems) > 1 and not self.divided:  # whose equal rows differ in other classes
-            drawn = np.random.default_rng(0).random((2, len(problems)))
-            beside = np.zeros(len(sample.weight))
-            for problem, a, b in zip(problems, *drawn, strict=True):
-                beside += a * problem.features[:, 0] + b * problem.residuals[:, 0]
-        self.parts = over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
+        self.sample, self.known = sample, {} if known is None else known
         self.groups = sample.groups.of_several()
         #: Whether a mean of signed residuals is less certain with some signs than with others.
         self.widths_differ = not self.groups.independent
+
+    @cached_property
+    def _problems(self) -> list[Problem]:
+        return [problem for problem in self.sample.problems() if len(problem.weight)]
+
+    @property
+    def divided(self) -> bool:
+        """Whether each sample belongs to one of the parts only."""
+        return not self._problems[0].of_all_samples
+
+    @property
+    def shares(self) -> list[float]:
+        """The share of each part in the error."""
+        n = len(self._problems)
+        return [problem.share if self.divided else 1 / n for problem in self._problems]
+
+    @cached_property
+    def parts(self) -> list[GapSums]:
+        """The rows of each problem in order."""
+        problems, beside = self._problems, None
+        if len(problems) > 1 and not self.divided:  # whose equal rows differ in other classes
+            drawn = np.random.default_rng(0).random((2, len(problems)))
+            beside = np.zeros(len(self.sample.weight))
+            for problem, a, b in zip(problems, *drawn, strict=True):
+                beside += a * problem.features[:, 0] + b * problem.residuals[:, 0]
+        return over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
 
     def interval(
         self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
@@ -257,7 +291,8 @@ class ErrorLimits:
             pvalue=pvalue,
         )
 
-    @cached_property
+    @property
+    @_remembered
     def estimate(self) -> float:
         """The posterior mean of the error."""
         errors = over_jobs([(_estimate, part) for part in self.parts], prefer="threads")
@@ -270,10 +305,7 @@ class ErrorLimits:
     def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
         """The upper limit, and how many crossings of the diagonal it allows."""
         z = self.quantile(tail)
-        changes = [k for k in CHANGES if k < max_crossings] if self.widths_differ else []
-        patterns = [part.largest_patterns([*changes, max_crossings]) for part in self.parts]
-        signed = [self._signed(signs) for signs in zip(*patterns, strict=True)]
-        largest = max(total + z * spread for total, spread in signed)
+        largest = max(total + z * spread for total, spread in self._largest(max_crossings))
         unseen = np.log(1 / tail) * self.typical_share  # events too rare to have happened
         more = float(
             excess_of_more_changes(self._sums, self._noise[1], self.deviation, max_crossings)
@@ -292,12 +324,21 @@ class ErrorLimits:
         ]
         return max(*limits, 0.0)
 
-    @cached_property
+    @_remembered
+    def _largest(self, max_crossings: int) -> list[tuple[float, float]]:
+        """The largest means of signed residuals, by numbers of crossings, and their deviations."""
+        changes = [k for k in CHANGES if k < max_crossings] if self.widths_differ else []
+        patterns = [part.largest_patterns([*changes, max_crossings]) for part in self.parts]
+        return [self._signed(signs) for signs in zip(*patterns, strict=True)]
+
+    @property
+    @_remembered
     def bias(self) -> tuple[float, float]:
         """The mean residual, and its standard deviation."""
         return self._signed([np.ones(len(part.x)) for part in self.parts])
 
-    @cached_property
+    @property
+    @_remembered
     def _held_out(self) -> tuple[float, float]:
         """The mean of residuals times what other folds predict of their sign, and its deviation.
 
@@ -327,12 +368,14 @@ class ErrorLimits:
         ]
         return float(np.dot(self.shares, sums)), float(np.sqrt(self._variance(signs, sums)))
 
-    @cached_property
+    @property
+    @_remembered
     def _sums(self) -> np.ndarray:
         """The signed sums T_k of all problems, for k of CHANGES."""
         return np.dot(self.shares, self._noise[0])
 
-    @cached_property
+    @property
+    @_remembered
     def _noise(self):
         """Of each part the sums T_k; the means of their noise; the deviation of a mean residual."""
         steps, shares = [part.independent_steps for part in self.parts], np.array(self.shares)
