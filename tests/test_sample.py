@@ -188,3 +188,16 @@ def test_evaluate_ends_with_how_the_file_was_read(tmp_path, capsys):
         main([*command, *more, "--json"])
         [report] = json.loads(capsys.readouterr().out)
         assert printed.endswith(report["read_as"])
+
+
+@pytest.mark.parametrize("command", ["report", "compare"])
+def test_reports_of_files_say_once_how_they_were_read(command, tmp_path, capsys, few_draws):
+    """Which column it was, and by what it was divided; a comparison tells it of the first file."""
+    p = np.round(100 * RNG.uniform(size=60))
+    y = (RNG.random(60) < p / 100).astype(int)
+    path = file_of(tmp_path, y, p)
+    files = [path] * (1 + (command == "compare"))
+    main([command, *files, "--score", "p", "--label", "y", "--percent", "--resamples", "19"])
+    printed = " ".join(capsys.readouterr().out.split())
+    assert printed.count("(column p)") == 1
+    assert printed.count("were divided by 100") == 1

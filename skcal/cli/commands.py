@@ -324,10 +324,12 @@ def _compare(options):
     gate = None
     if options.fail_if_worse:
         gate = gate_of_comparison(first, second, _only_notion(options), options)
-    more = {"compare": second.proba, "compare_name": names[1]}
-    if options.correct is not None:
-        more["second_y_true"] = second.labels
-    report = _report_on(first, options, names[0], **more)
+    second = second._replace(weight=first.weight, groups=first.groups)
+    more: dict[str, Any] = {"y_true": first.read, "compare": second.read}
+    if options.correct is not None:  # each answer is right or wrong by itself
+        more = {**first.arguments, "resolution": options.resolution}
+        more |= {"compare": second.proba, "second_y_true": second.labels}
+    report = _report_on(first, options, names[0], **more, compare_name=names[1])
     if options.json:
         facts = report.to_dict()
         options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
@@ -345,12 +347,9 @@ def _report_on(predictions, options, name, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
     dialect = dialect_of(options)
-    given: dict[str, Any] = {"y_true": predictions.read}
-    if "compare" in more:
-        given = {**predictions.arguments, "resolution": options.resolution}
     with shown_progress(options):
         report = calibration_report(
-            **given,
+            **{"y_true": predictions.read, **more},
             notion=_only_notion(options),
             by=columns or None,
             segments=features_of(predictions.others, options.segments, dialect) or None,
@@ -365,12 +364,9 @@ def _report_on(predictions, options, name, **more):
             random_state=options.seed,
             n_jobs=options.n_jobs,
             verbose=1,
-            **more,
         )
-    said = [] if predictions.left_out is None else [str(predictions.left_out)]
-    said += predictions.notes
-    if said:
-        cautions = [*said, *report.overall.cautions]
+    if predictions.left_out is not None:
+        cautions = [str(predictions.left_out), *report.overall.cautions]
         report = replace(report, overall=replace(report.overall, cautions=cautions))
     if options.html is not None:
         report.save(options.html, options.detail)

@@ -332,11 +332,3 @@ def _gain(sample, whole, error) -> Gain:
     left, high = limits.estimate, limits.high(1 - error.confidence_level)[0]
     name = "Recalibration" if two else "Temperature scaling"
     return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)
-
-
-def beside(sample) -> dict:
-    """The classes of the columns, and weights and groups if there are any, for public functions."""
-    weight = sample.weight_of_samples
-    options: dict[str, Any] = {"labels": sample.classes}
-    options |= {} if weight is None else {"sample_weight": weight}
-    return options | ({} if sample.groups.independent else {"groups": sample.groups.codes})

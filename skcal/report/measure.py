@@ -34,7 +34,7 @@ from skcal.metrics.validation import (
 from skcal.model_selection import CalibrationErrorSearchCV
 from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, beside, find, inside
+from skcal.report.findings import Attempts, Findings, find, inside
 from skcal.report.words import cautions, rounding, sparse_bins
 from skcal.sample import Sample
 
@@ -254,17 +254,21 @@ def fit_search(sample: Sample, settings: Settings, notion):
     if size < n_samples:
         rng = np.random.default_rng(settings.random_state)
         sample = sample.take(np.sort(rng.choice(n_samples, size=size, replace=False)))
-    data = beside(sample)
     return CalibrationErrorSearchCV(
         settings.candidates,
         notion,
-        labels=data.pop("labels"),
+        labels=sample.classes,
         cv=settings.cv,
         outer_cv=settings.outer_cv,
         n_jobs=settings.n_jobs,
         verbose=settings.verbose,
         random_state=settings.random_state,
-    ).fit(sample.proba, sample.y_true, **data)
+    ).fit(
+        sample.proba,
+        sample.y_true,
+        sample_weight=sample.weight_of_samples,
+        groups=None if sample.groups.independent else sample.groups.codes,
+    )
 
 
 def tuned_error(search, settings: Settings, refuted: bool) -> dict:
@@ -315,11 +319,12 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
 
 def _own(sample, name, metric, settings) -> OwnMetric:
     """A metric of the samples, of their notion if it takes one, with its interval."""
-    options = beside(sample) | settings.resampling
+    options = {**settings.resampling}
     if "notion" in signature(metric).parameters:
         options["notion"] = sample.notion
     level = settings.confidence_level
-    of = bootstrap_interval(metric, sample.y_true, sample.proba, confidence_level=level, **options)
+    of_proba = sample._replace(logits=None)
+    of = bootstrap_interval(metric, of_proba, confidence_level=level, **options)
     return OwnMetric(name, sample.notion, of.estimate, of.low, of.high)
 
 

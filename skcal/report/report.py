@@ -44,7 +44,6 @@ from skcal.report.compare import (
     read_subgroups,
 )
 from skcal.report.figure import reliability
-from skcal.report.findings import beside
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
@@ -589,9 +588,8 @@ def _seed(random_state) -> int:
 
 
 def _in_target(sample, target, settings) -> ShiftedCalibrationError:
-    options = {"notion": sample.notion, "confidence_level": settings.confidence_level}
-    options |= {"target_proba": target, **beside(sample)}
-    return shifted_calibration_error(sample.y_true, sample.proba, **options)
+    of_proba, level = sample._replace(logits=None), settings.confidence_level  # as the target is
+    return shifted_calibration_error(of_proba, target_proba=target, confidence_level=level)
 
 
 def _segments(sample, features, settings) -> SegmentTestResult:

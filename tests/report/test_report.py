@@ -434,6 +434,10 @@ def test_a_target_without_labels_has_the_error_of_the_metric():
     frame = report.to_frame()
     assert frame[frame["part"] == "target"]["value"].tolist() == [expected.estimate]
     assert plain_report().target is None
+    columns, of_target = np.column_stack([p, 1 - p]), np.column_stack([target, 1 - target])
+    reversed = {"labels": [1, 0], "pos_label": 1}
+    report = calibration_report(y, columns, target=of_target, **reversed, **FEW)
+    assert report.target.estimate == expected.estimate
 
 
 def test_a_metric_of_the_user_is_a_row_with_its_interval():
