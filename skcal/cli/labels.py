@@ -113,10 +113,10 @@ def encode(table, proba, labels, classes, options, known, event) -> tuple[np.nda
 
 
 def positive_last(classes: np.ndarray, pos_label) -> np.ndarray:
-    """Two classes of which the positive one is the second."""
-    if pos_label is None:
-        return classes
+    """The classes, of which two have the positive one second; of 0 and 1 that is 1."""
     names = [str(name) for name in classes.tolist()]
+    if pos_label is None:
+        return classes[::-1] if names == ["1", "0"] else classes
     pos_label = pos_label if pos_label in names else whole(pos_label)
     if len(names) != 2 or pos_label not in names:
         raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")

@@ -128,7 +128,10 @@ class Predictions:
         proba, labels = (
             part if part.ndim == 1 else part[:, order] for part in (self.proba, self.labels)
         )
-        return self._replace(proba=proba, labels=labels, classes=classes)
+        names = self.names
+        if len(names) == len(order):
+            names = [names[place] for place in order]
+        return self._replace(proba=proba, labels=labels, classes=classes, names=names)
 
 
 def dialect_of(options) -> Dialect:
@@ -217,16 +220,18 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
             if isinstance(labels, FileTable):
                 assert classes is not None
                 pos_label = check_shares(proba, table.names, labels, classes, options)
-                predictions = Predictions(proba, labels.numbers, classes)
+                predictions = Predictions(proba, labels.numbers, classes, names=table.names)
                 predictions = predictions.ordered_as(positive_last(classes, pos_label))
             else:
+                names: Sequence[str] = table.names
                 if read.predicted is not None:
                     proba, labels, classes, of_answers = _of_predicted(table, read, proba)
+                    names = names if proba.ndim == 1 else ()
                 elif of_answers:
                     labels, classes = read_right(table, labels), WRONG_RIGHT
                 pair = encode(table, proba, labels, classes, options, known, read.event)
-                predictions = Predictions(proba, *pair)
-                if pos_label is not None:
+                predictions = Predictions(proba, *pair, names=names)
+                if proba.ndim == 2:
                     predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
     weight = beside.get(options.weight)
     if weight is not None:
@@ -234,18 +239,19 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
     return predictions._replace(
         others=beside,
         left_out=left_out,
-        names=table.names,
         weight=weight,
         groups=beside.get(options.groups),
         resolution=options.resolution,
-        notes=(*_notes_of_scale(options), *read.notes),
+        notes=(*_notes_of(options), *read.notes),
         of_answers=of_answers,
     )
 
 
-def _notes_of_scale(options) -> list[str]:
+def _notes_of(options) -> list[str]:
     """What options did to the numbers of a file."""
     notes = [f"Predictions were divided by {options.scale:g}."] * (options.scale != 1)
+    if options.predicted is not None:
+        notes += [f"Column {options.predicted!r} names the class of each probability."]
     return notes + ["Predictions are the exponentials of the file's."] * options.log_probabilities
 
 

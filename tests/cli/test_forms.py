@@ -59,6 +59,20 @@ def assert_event(found, p=P, y=Y):
         of_event, happened = 1 - of_event, 1 - happened
     np.testing.assert_allclose(of_event, p, atol=1e-9)
     np.testing.assert_array_equal(happened, y)
+    said = f"The event is label {found.classes[1]} ({(found.labels == found.classes[1]).sum()} of"
+    assert said in found.read.read_as
+    if found.proba.ndim == 2 and len(found.names):
+        assert f"(column 2 of 2, {found.names[1]})" in found.read.read_as
+
+
+@pytest.mark.parametrize("pos_label", [None, "0", "1"])
+@pytest.mark.parametrize("header", ["0,1,label", "1,0,label"])
+def test_of_columns_0_and_1_the_event_is_1_in_any_order(header, pos_label, tmp_path):
+    of_columns = (P, 1 - P) if header[0] == "1" else (1 - P, P)
+    path = write(tmp_path / "a.csv", header, zip(*of_columns, Y, strict=True))
+    found = read(path, *([] if pos_label is None else ["--pos-label", pos_label]))
+    assert str(found.classes[1]) == (pos_label or "1") == found.names[1]
+    assert_event(found)
 
 
 def assert_three(found, names):
