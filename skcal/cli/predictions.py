@@ -231,7 +231,7 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
                     labels, classes = read_right(table, labels), WRONG_RIGHT
                 pair = encode(table, proba, labels, classes, options, known, read.event)
                 predictions = Predictions(proba, *pair, names=names)
-                if proba.ndim == 2:
+                if pos_label is not None or proba.ndim == 2:
                     predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
     weight = beside.get(options.weight)
     if weight is not None:
