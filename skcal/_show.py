@@ -84,20 +84,31 @@ def about(value: float, limit: float) -> str:
     return f"about {value:.{len(plain_number(limit).partition('.')[2])}f}"
 
 
+_SMALLEST = 1e-300  # p-value of a limit law that floating point can tell from 0
+
+
 def pvalue_text(value: float, smallest: float = 1e-4) -> str:
     """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
+    smallest = max(smallest, _SMALLEST)
     sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)
     return f"p {sign} {pvalue_number(shown)}"
 
 
 def pvalue_number(value: float) -> str:
-    """Two digits, or more where these would move it to the other side of 5 %."""
+    """Two digits, or more where these would move it to the other side of 5 %; never 0."""
+    if value < _SMALLEST:
+        return f"≤ {_SMALLEST:g}"
     return beside_limit(value, 0.05 + 1e-12, "{:.2g}".format)
 
 
 def share(value: float) -> str:
-    """A probability in percent, of two digits: ``31 %``, ``1.2 %``."""
+    """A probability in percent, of two digits: ``31 %``, ``1.2 %``; only 1 itself is ``100 %``."""
     text = f"{100 * value:.1f}" if abs(value) < 0.0995 else f"{100 * value:.0f}"
+    if text == "100" and value < 1:
+        left = 100 * (1 - value)
+        text = (
+            f"{100 * value:.{math.ceil(-math.log10(left))}f}" if left >= 1e-4 else "just below 100"
+        )
     if 0 < abs(value) < 0.001:
         text = f"{100 * value:.1g}" if abs(value) >= 1e-6 else "less than 0.0001"
     return f"{text.removesuffix('.0')} %"

@@ -16,7 +16,7 @@ from skcal import (
     TemperatureScaling,
     Zero,
 )
-from skcal._show import Summary, Table, one_line, tex
+from skcal._show import Summary, Table, one_line, pvalue_number, pvalue_text, share, tex
 from skcal.datasets import make_tempered
 
 DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
@@ -99,3 +99,28 @@ def test_csv_is_not_evaluated():
 )
 def test_long_names_lose_their_middle(text, shown):
     assert one_line(text, 15) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (1.0, "100 %"),
+        (0.9999998, "just below 100 %"),
+        (0.99998, "99.998 %"),
+        (0.997, "99.7 %"),
+        (0.995, "99.5 %"),
+        (0.9949, "99 %"),
+        (0.0, "0 %"),
+        (1e-8, "less than 0.0001 %"),
+    ],
+)
+def test_only_what_is_certain_is_said_to_be(value, said):
+    assert share(value) == said
+
+
+@pytest.mark.parametrize("smallest", [0.0, 1e-4])
+def test_no_pvalue_is_shown_as_0(smallest):
+    for value in (0.0, 1e-310, 1e-20, 1e-5, 0.04):
+        assert pvalue_text(value, smallest).split()[-1] != "0"
+        assert pvalue_number(value) != "0"
+    assert pvalue_text(0.0, 0.0) == "p ≤ 1e-300"

@@ -54,6 +54,7 @@ from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
+from skcal.recalibration.summary import summary_of
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.order import are_reversed
@@ -486,7 +487,11 @@ def _recalibrate(options):
     if options.json:
         options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
         return
-    options.print(f"{recalibrator.summary()}\n")
+    summary = summary_of(recalibrator)
+    if options.correct is not None:  # a recalibrated confidence changes no answer
+        kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
+        summary = replace(summary, facts=kept)
+    options.print(f"{summary.as_text()}\n")
     if options.save is not None:
         options.print(printable(f"The map is in {options.save}."))
     if options.out is not None:

@@ -243,7 +243,7 @@ _COMMANDS = {
         f"json {_OF_FILES} {_SAMPLES} max-risk",
         {},
         "Find the lowest confidence from which on at most a given share of answers is wrong, with "
-        "95 %% confidence: use such answers, and abstain from the others. Without --confidence, an "
+        "95 % confidence: use such answers, and abstain from the others. Without --confidence, an "
         "answer is the most probable class. Exit with 3 if no threshold is proven.",
     ),
     "shift": _Command(

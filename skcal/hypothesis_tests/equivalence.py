@@ -114,6 +114,10 @@ class EquivalenceTestResult(ShownRounded):
             f"{limits} with {percent(self.confidence_level)} confidence"
         )
 
+    def _shown(self):
+        verdicts = {"verdict": VERDICTS[self.verdict]}
+        return [(name, verdicts.get(name, value)) for name, value in super()._shown()]
+
     def __str__(self):
         lines = [wrapped(self._head()), f"kind       {self.notion}, {self.method} limits"]
         if self.largest_gap < 1:

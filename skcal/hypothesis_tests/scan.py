@@ -71,8 +71,9 @@ def size_in_words(one: ScanRange, samples: str = "samples") -> str:
     size = f"{one.n_samples:,} {samples}"
     if one.may_be_calibrated <= _CALIBRATED:
         return size
-    some = f"up to {100 * one.may_be_calibrated:.0f} %" if one.may_be_calibrated < 0.95 else "most"
-    return f"{size}, of which {some} may be calibrated"
+    if one.may_be_calibrated >= 0.95:
+        return f"somewhere among {size}"
+    return f"{size}, of which up to {100 * one.may_be_calibrated:.0f} % may be calibrated"
 
 
 @dataclass(frozen=True, eq=False)

@@ -93,8 +93,8 @@ class ValidationSampleSize:
         ]
         if self.calibration_error is not None:
             notes.append(
-                f"Of the calibration error: its upper limit ({level} confidence), which "
-                f"{percent(_CHANCE)} of such studies reach."
+                f"In {percent(_CHANCE)} of such studies of a calibrated model the upper limit of "
+                f"the calibration error ({level} confidence) is at most the target."
             )
         title = f"Collect {self.n_samples:,} samples, with about {self.n_events:,} events"
         return Table(columns, rows, title=title, notes=notes, chosen=last)

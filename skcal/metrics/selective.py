@@ -110,13 +110,16 @@ class CoverageAtRisk:
     n_needed : int or None
         If no threshold is proven: about how many answers prove ``max_risk`` if the risk at each
         threshold stays as it is here. With too few answers: how many are needed if all are right.
-        None if more than 10 times as many as here: the estimate is too uncertain.
+        None if more than 10 times as many as here: the estimate is too uncertain. With groups it
+        counts these, such as questions: more answers to the same questions do not help as much.
     n_needed_low, n_needed_high : int or None
         The same if the risk at each threshold is its lower or its upper confidence limit.
     n_lowest : int or None
         The number of answers that ``lowest_risk`` rests on.
     lowest_risk_high : float or None
         The upper limit beside ``lowest_risk_low``.
+    n_groups : int or None
+        If no threshold is proven: the number of groups, if there are any.
     """
 
     max_risk: float
@@ -135,6 +138,11 @@ class CoverageAtRisk:
     n_needed_high: int | None = None
     n_lowest: int | None = None
     lowest_risk_high: float | None = None
+    n_groups: int | None = None
+
+    @property
+    def _answers(self) -> str:
+        return "answers" if self.n_groups is None else "questions"
 
     def _unproven(self) -> str:
         limit, said = percent(self.max_risk), []
@@ -147,8 +155,8 @@ class CoverageAtRisk:
             )
         if self.lowest_risk is None:
             said.append(
-                f"There are too few answers: {limit} needs at least {self.n_needed:,} independent "
-                "ones, even if all are right."
+                f"There are too few {self._answers}: {limit} needs at least {self.n_needed:,} "
+                "independent ones, even if all are right."
             )
         else:
             low, high = self.lowest_risk_low or 0.0, self.lowest_risk_high or 1.0
@@ -164,17 +172,17 @@ class CoverageAtRisk:
         """Whether more answers help, and about how many: with what this rests on and its range."""
         if low >= self.max_risk:
             return (
-                f"More answers would hardly help: {lowest} Allow a higher risk, or find a "
+                f"More {self._answers} would hardly help: {lowest} Allow a higher risk, or find a "
                 "confidence that separates right from wrong answers better."
             )
         if self.n_needed is None:
-            return f"More answers may help, but how many cannot be said: {lowest}"
-        most = f"more than {10 * self.n_samples:,}"
+            return f"More {self._answers} may help, but how many cannot be said: {lowest}"
+        most = f"more than {10 * (self.n_groups or self.n_samples):,}"
         most = most if self.n_needed_high is None else f"{self.n_needed_high:,}"
         return (
-            f"More answers may help: {lowest} If the shares stay as here, about "
-            f"{self.n_needed:,} answers in all are needed; if they are anywhere in such intervals, "
-            f"{self.n_needed_low:,} to {most}."
+            f"More {self._answers} may help: {lowest} If the shares stay as here, about "
+            f"{self.n_needed:,} {self._answers} in all are needed; if they are anywhere in such "
+            f"intervals, {self.n_needed_low:,} to {most}."
         )
 
     def __str__(self):
@@ -182,7 +190,9 @@ class CoverageAtRisk:
         if self.risk is None:
             return wrapped(
                 f"No threshold is proven to keep the share of wrong answers at or below {limit} "
-                f"({level} confidence, {self.n_samples:,} answers). {self._unproven()}"
+                f"({level} confidence, {self.n_samples:,} answers"
+                f"{f' to {self.n_groups:,} questions' if self.n_groups else ''}). "
+                f"{self._unproven()}"
             )
         return wrapped(
             f"Keep answers whose confidence is at least {self.threshold:.12g}. At most {limit} of "
@@ -447,6 +457,7 @@ def coverage_at_risk(
         risk=None,
         confidence_level=confidence_level,
         n_samples=answers.n_samples,
+        n_groups=answers.n_groups,
         nearest=_at(answers, last, limit, confidence_level) if last >= 0 else None,
         n_needed=fewest,
     )
@@ -511,6 +522,13 @@ class _Answers(NamedTuple):
     @property
     def n_samples(self) -> int:
         return len(self.weight)
+
+    @property
+    def n_groups(self) -> int | None:
+        """The number of groups, such as questions; None if answers are independent."""
+        if self.groups.independent:
+            return None
+        return len(np.unique(self.groups.units(self.n_samples)))
 
     @property
     def risk(self) -> np.ndarray:
@@ -650,7 +668,7 @@ def _last_that_passes(answers: _Answers, highs, max_risk: float, alpha: float) -
 
 
 def _needed(answers: _Answers, enough, max_risk: float, alpha: float) -> int | None:
-    """About how many answers let a threshold pass at its risk; None if more than 10 times."""
+    """About how many answers, or groups, let a threshold pass; None if more than 10 times."""
 
     def passes(times: float) -> bool:
         names = "number", "freedom", "possible"
@@ -661,7 +679,7 @@ def _needed(answers: _Answers, enough, max_risk: float, alpha: float) -> int | N
     times = next((times for times in _TIMES if passes(times)), None)
     if times is None:
         return None
-    needed = times * answers.n_samples
+    needed = times * (answers.n_groups or answers.n_samples)
     digits = 1 - floor(log10(needed))  # two significant ones
     return ceil(needed * 10.0**digits) * 10**-digits if digits < 0 else ceil(needed)
 

@@ -119,7 +119,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     if facts["pvalue"] <= 1 - _LEVEL:
         shown = "significantly miscalibrated"
     # The RMS error of the population is never below the calibration error.
-    below = "; below the calibration error only by noise"
+    below = "; by chance below the calibration error here"
     if headline is None or rms >= headline["estimate"]:
         below = ""
     lines += [

@@ -10,7 +10,7 @@ import numpy as np
 from skcal._groups import INDEPENDENT, Groups, law_of_mean
 from skcal._matrices import rowwise_dot
 from skcal._scores import of_outcomes
-from skcal._show import ShownRounded, number
+from skcal._show import ShownRounded, number, pvalue_text
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,7 +129,7 @@ class LossComparison(ShownRounded):
         return (
             f"{number(self.before)} before, {number(self.after)} after: {change} by "
             f"{number(abs(self.difference))} ± {number(self.standard_error)} (s.e.), "
-            f"p = {self.pvalue:.2g}"
+            f"{pvalue_text(self.pvalue, 0)}"
         )
 
 

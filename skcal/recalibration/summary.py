@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from skcal._selection import LEVEL, Judged, choice_summary
-from skcal._show import Summary, about, format_setting, number, printable, share
+from skcal._show import Summary, about, format_setting, number, printable, pvalue_text, share
 from skcal.recalibration.mixture import Mixture
 
 
@@ -89,16 +89,35 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
         yield f"chosen: the mean of the candidates, {parts}{then}."
     else:
         only = len(recalibrator.names_) - ("Identity" in recalibrator.names_) == 1
-        how = "the only method that was tried" if only else "by its cross-validated loss"
-        yield f"chosen: {name}, {how}."
+        how = ", by its cross-validated loss"
+        if only:
+            leave = "the only other candidate is to leave the predictions as they are"
+            leave = leave if "Identity" in recalibrator.names_ else "there is no other candidate"
+            how = f"{_averaged(recalibrator.best_estimator_)}; {leave}"
+        yield f"chosen: {name}{how}."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
         shown = "The identity" if simplest == "Identity" else simplest
-        chance = f"p = {gap.pvalue:.2g}"
-        if gap.difference > 0:
+        chance = pvalue_text(gap.pvalue, 0)
+        if name == "Mixture" and gap.difference <= 0:
+            yield (
+                f"The loss of {shown} alone is lower, but not significantly for all candidates "
+                f"together ({chance} by itself): of maps so close the mean is safer."
+            )
+        elif gap.difference > 0:
             yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
         elif gap.pvalue > LEVEL:
             yield f"{shown} is simpler, and its loss is lower, but not significantly ({chance})."
         else:
             yield f"{shown} is simpler and has the lower loss ({chance})."
+
+
+def _averaged(estimator: Any) -> str:
+    """The maps that a single map averages, with their shares, the largest first."""
+    weights = getattr(estimator, "weights_", None)
+    if not isinstance(weights, dict):
+        return ""
+    parts = sorted(weights.items(), key=lambda item: -item[1])
+    shown = ", ".join(f"{100 * part:.0f} % {name}" for name, part in parts if part >= 0.005)
+    return f", the average of several maps, these: {shown}"

@@ -46,8 +46,8 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "above the calibration error only by noise"
-_BELOW = "below the calibration error only by noise"
+_NOISE = "by chance above the calibration error here"
+_BELOW = "by chance below the calibration error here"
 _IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 

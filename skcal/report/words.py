@@ -434,7 +434,8 @@ def _few_samples(overview):
     n, rarest = overview.n_samples, min(overview.counts)
     uncertain = "every number here is uncertain, so read its limits."
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
-        yield f"Only {rarest:.0f} of {n:,} samples have the rarer outcome: {uncertain}"
+        few = f"Only {rarest:.0f} of {n:,} samples have the rarer outcome"
+        yield f"{few if round(rarest) else f'All {n:,} samples have the same outcome'}: {uncertain}"
     elif n < _FEW_SAMPLES:
         yield f"{n:,} samples are few: {uncertain}"
 

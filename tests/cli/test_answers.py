@@ -72,6 +72,13 @@ def test_groups_of_answers_are_counted_in_the_heading(file, run):
     assert text.splitlines()[2].startswith("200 answers in 100 groups. Are answers right")
 
 
+def test_recalibrating_confidences_changes_no_answer(file, run, tmp_path):
+    printed = run("recalibrate", file, *OPTIONS, "--save", tmp_path / "map.json")
+    assert "calibration error after" in printed
+    assert "accuracy" not in printed
+    assert "change theirs" not in printed
+
+
 JUDGING = [
     ["test", "a.jsonl", *FEW],
     ["evaluate", "a.jsonl"],

@@ -174,11 +174,13 @@ def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_t
     assert (lowest.n_kept, lowest.risk) == (kept.sum(), np.mean(~right[kept]))
     # The same answers again and again: first proven at about the number that is said.
     times = next(times for times in range(2, 100) if at(0.08, times).risk is not None)
-    assert 400 * (times - 1) < found.n_needed <= 1.15 * 400 * times
-    assert f"about {found.n_needed:,} answers in all are needed" in " ".join(str(found).split())
+    n, what = (200, "questions") if grouped else (400, "answers")
+    assert n * (times - 1) < found.n_needed <= 1.15 * n * times
+    assert f"about {found.n_needed:,} {what} in all are needed" in " ".join(str(found).split())
+    assert found.n_groups == (200 if grouped else None)
     assert found.n_needed_low < found.n_needed
     assert found.n_needed_high is None  # the upper limit of the share is above 8 %
-    assert "to more than 4,000." in " ".join(str(found).split())
+    assert f"to more than {10 * n:,}." in " ".join(str(found).split())
     assert found.n_lowest == np.sum(confidence == 1)
     shares = [np.mean(~right[confidence >= one]) for one in np.unique(confidence)]
     assert found.lowest_risk == min(shares) < 0.08
@@ -192,6 +194,25 @@ def test_an_unproven_limit_names_the_lowest_proven_one_and_how_many_answers_it_t
     assert at(1e-17).n_needed > 1e17
     assert 0.99**few.n_needed <= 0.05 / 5 < 0.99 ** (few.n_needed - 1)
     assert "There are too few" in str(few)
+
+
+@pytest.mark.parametrize("risk", [0.01, 0.08, 0.12])
+def test_questions_that_are_asked_several_times_are_counted_once(risk):
+    rng = np.random.default_rng(0)
+    confidence = rng.choice([0.6, 0.7, 0.8, 0.9, 1.0], 400)
+    right, questions = rng.random(400) < confidence - 0.1, np.arange(400) // 2
+    once, often = (
+        coverage_at_risk(
+            np.tile(right, n), np.tile(confidence, n), risk, groups=np.tile(questions, n)
+        )
+        for n in (1, 4)
+    )
+    assert once.n_groups == often.n_groups == (None if once.risk is not None else 200)
+    for name in ("n_needed", "n_needed_low", "n_needed_high"):
+        assert getattr(once, name) == getattr(often, name)
+    if once.risk is None:
+        assert "(95 % confidence, 1,600 answers to 200 questions)" in " ".join(str(often).split())
+        assert " answers in all" not in str(often)
 
 
 def share_of_broken_promises(draw, max_risk, n_sets, seed, **options):

@@ -221,7 +221,7 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert row.detail.endswith("confidence)")
     smaller = replace(overall, error=replace(overall.error, estimate=row.value - 0.002))
     row = headline_rows(smaller, plain_report().settings)[1]
-    assert row.detail.endswith("; above the calibration error only by noise")
+    assert row.detail.endswith("; by chance above the calibration error here")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
