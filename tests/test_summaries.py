@@ -2,6 +2,7 @@
 
 import csv
 import io
+import re
 
 import numpy as np
 import pytest
@@ -124,3 +125,19 @@ def test_no_pvalue_is_shown_as_0(smallest):
         assert pvalue_text(value, smallest).split()[-1] != "0"
         assert pvalue_number(value) != "0"
     assert pvalue_text(0.0, 0.0) == "p ≤ 1e-300"
+
+
+@pytest.mark.parametrize(("most", "drawn"), [(None, False), (300, False), (299, True), (100, True)])
+def test_a_summary_says_how_many_predictions_were_drawn_and_what_a_single_map_averages(most, drawn):
+    rng = np.random.default_rng(0)
+    p = rng.beta(1, 3, 300)
+    y = rng.random(300) < p**1.5
+    fitted = Recalibrator(max_samples=most, random_state=0).fit(p, y.astype(int))
+    text = " ".join(fitted.summary().split())
+    assert (f", {most} of them drawn at random; cross" in text) == drawn
+    assert "the only method that was tried" not in text
+    if fitted.best_name_ == "BayesianCalibration":
+        assert "chosen: BayesianCalibration, the average of several maps, these: " in text
+        assert "; the only other candidate is to leave the predictions as they are." in text
+        largest = max(fitted.best_estimator_.weights_, key=fitted.best_estimator_.weights_.get)
+        assert re.search(rf"these: \d+ % {largest}[,;]", text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,10 @@ def summary_of(recalibrator: Any) -> Summary:
     what = f", {len(classes)} classes"
     if recalibrator.n_features_in_ == 1:
         what = f" of P({printable(str(classes[1]))})"
+    out_of_fold = getattr(recalibrator, "out_of_fold_", None)
+    n_judged = 0 if out_of_fold is None else len(out_of_fold.rows)
+    if isinstance(recalibrator.cv, Integral) and 0 < n_judged < recalibrator.n_samples_:
+        what += f", {n_judged:,} of them drawn at random"
     judged = [
         Judged(name, _setting_text(setting), gap.before, gap, name == recalibrator.best_name_)
         for name, setting, gap in zip(
@@ -102,8 +107,8 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
         chance = pvalue_text(gap.pvalue, 0)
         if name == "Mixture" and gap.difference <= 0:
             yield (
-                f"The loss of {shown} alone is lower, but not significantly for all candidates "
-                f"together ({chance} by itself): of maps so close the mean is safer."
+                f"{shown} is simpler and its loss is lower, but not significantly for all "
+                f"candidates together ({chance} by itself): of maps so close the mean is safer."
             )
         elif gap.difference > 0:
             yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
