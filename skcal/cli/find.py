@@ -192,10 +192,10 @@ class Seeker:
                 )
             return found
         inside = {part: name for part, name in wider.items() if self._is_in_unit(name)}
-        for columns in (found, wider, inside):
-            if len(columns) > 1 and self._are_rows(list(columns.values())):
-                return self._in_order(columns)
-        return None
+        several = [columns for columns in (found, wider, inside) if len(columns) > 1]
+        shares = [self._share_of_rows(list(columns.values())) for columns in several]
+        best = max(shares, default=0.0)
+        return self._in_order(several[shares.index(best)]) if best > 0.5 else None
 
     def _in_order(self, columns: dict[str, str]) -> dict[str, str]:
         """The columns as the file has them."""
@@ -204,6 +204,10 @@ class Seeker:
 
     def _are_rows(self, names) -> bool:
         """Whether most rows of columns sum to 1 or 100, as probabilities."""
+        return self._share_of_rows(names) > 0.5
+
+    def _share_of_rows(self, names) -> float:
+        """The share of the rows of columns that sum to 1 or to 100; 0 beside negative numbers."""
         values = np.column_stack([self.numbers(name) for name in names]) / self.options.scale
         if self.options.log_probabilities:
             values = np.exp(values)
@@ -211,9 +215,9 @@ class Seeker:
             known = ~np.isnan(values).all(axis=1)
             sums = np.nansum(values[known], axis=1)
             if not len(sums):
-                return True
+                return 1.0
             near = [np.abs(sums - total) <= ROUNDING * total for total in (1, PERCENT)]
-        return max(part.mean() for part in near) > 0.5 and np.nanmin(values) > -ROUNDING
+        return max(part.mean() for part in near) * (np.nanmin(values) > -ROUNDING)
 
     def _of_fractions(self, families):
         """Without families of 0 and 1 beside others, which are what happened or was predicted."""

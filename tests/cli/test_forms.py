@@ -655,3 +655,13 @@ def test_arrays_of_other_names_are_named_by_options(tmp_path):
     with pytest.raises(FileError, match="Name the array of predictions by --score and that of la"):
         read_predictions(tmp_path / "a.npz")
     assert_event(read(tmp_path / "a.npz", "--score", "y_prob", "--label", "y_true"))
+
+
+def test_a_class_without_a_label_that_is_nearly_always_impossible_keeps_its_column(tmp_path):
+    third = np.where(np.arange(N) % 5 == 0, 0.1, 0.0)
+    columns = (1 - third) * (1 - P), (1 - third) * P, third
+    names = np.array(["no", "yes"])[Y]
+    path = write(tmp_path / "a.csv", "no,yes,other,label", zip(*columns, names, strict=True))
+    found = read(path)
+    assert found.classes.tolist() == ["no", "yes", "other"]
+    np.testing.assert_allclose(found.proba[:, 2], third)
