@@ -53,6 +53,9 @@ FOLLOWED = {
     "Write 1 or 0, true or false": "tests/cli/test_forms.py::test_words_of_judges",
     "The command report shows each by --by": "tests/cli/test_forms.py::test_rows_of_several_models",
     "Name the array of predictions by --score": "tests/cli/test_forms.py::test_arrays_of_other",
+    # tests/metrics/test_refinement.py
+    "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
+    "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",
     # tests/test_advice.py
     "Pass notion='multi-label' and": "test_several_labels_are_read_as_the_message_says",
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",

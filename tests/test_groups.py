@@ -261,7 +261,12 @@ UNCERTAINTY = {
         width(getattr(found, name)) for name in ("brier_score", "c_statistic", "ici", "e50", "emax")
     ],
 }
-ESTIMATES = {"calibration_error", "expected_calibration_error", "cross_fitted_calibration_error"}
+ESTIMATES = {
+    "calibration_error",
+    "expected_calibration_error",
+    "cross_fitted_calibration_error",
+    "refinement_loss",
+}
 RESAMPLED = {"bootstrap_interval"}  # groups are drawn with all of their samples
 
 

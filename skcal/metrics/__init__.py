@@ -32,6 +32,7 @@ from skcal.metrics.kernel import (
 )
 from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
+from skcal.metrics.refinement import refinement_loss
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.sample_size import ValidationSampleSize, validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
@@ -89,6 +90,7 @@ __all__ = [
     "murphy_diagram",
     "net_benefit",
     "normalize_proba",
+    "refinement_loss",
     "risk_coverage_curve",
     "score_decomposition",
     "sharpness",

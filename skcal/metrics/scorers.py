@@ -20,6 +20,7 @@ from skcal.metrics.cumulative import cutoff_calibration_error, kolmogorov_smirno
 from skcal.metrics.curve import integrated_calibration_index
 from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import maximum_mean_calibration_error, squared_kernel_calibration_error
+from skcal.metrics.refinement import refinement_loss
 from skcal.metrics.selective import risk_coverage_of_predictions
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.sample import is_of_labels
@@ -53,6 +54,8 @@ _SCORERS: dict[str, tuple[Callable, dict]] = {
     ),
     "cross_fitted_calibration_error": (cross_fitted_calibration_error, {}),
     "integrated_calibration_index": (integrated_calibration_index, {}),
+    "refinement_loss": (refinement_loss, {}),
+    "brier_refinement_loss": (refinement_loss, {"score": "brier"}),
     "area_under_risk_coverage": (risk_coverage_of_predictions, {}),
     "generalized_area_under_risk_coverage": (risk_coverage_of_predictions, {"generalized": True}),
 }
@@ -172,8 +175,8 @@ def make_calibration_scorer(
     Notes
     -----
     Do not choose models by a calibration error alone: the constant prediction of the class
-    frequencies is calibrated. Choose by the logarithmic loss or the Brier score, recalibrate the
-    chosen model, and report its calibration error.
+    frequencies is calibrated. Choose by :func:`refinement_loss` and recalibrate the chosen model,
+    or choose by the log loss or the Brier score, and report the calibration error.
 
     Examples
     --------
@@ -232,8 +235,14 @@ def get_scorer(name: str) -> CalibrationScorer:
     -----
     Do not choose models by a calibration error alone: the constant prediction of the class
     frequencies is calibrated. On scikit-learn's breast cancer data it beats logistic regression by
-    17 of the 21 scorers. Choose by the logarithmic loss or the Brier score, recalibrate the chosen
-    model, and report its calibration error.
+    17 of the 21 scorers of calibration errors and of risk and coverage.
+
+    Choose by "neg_refinement_loss" or "neg_brier_refinement_loss" if you recalibrate the chosen
+    model. They are the log loss and the Brier score after a recalibration in five folds within the
+    validation part, which needs 10 samples; ``make_calibration_scorer(refinement_loss, cv=2)``
+    needs 4. With metadata routing they take ``groups`` and ``sample_weight``. Choose by
+    scikit-learn's "neg_log_loss", the sum of refinement and calibration part, if you use the model
+    as it is; see :doc:`/howto/scorers`.
 
     Examples
     --------

@@ -92,13 +92,13 @@ def make_map_candidates(
             raise InputError(place, reason, remedy)
         if not isinstance(estimator, Identity):
             place = f"{place}, {shown_name(estimator)}"
-            estimator = _for_input(estimator, from_logits, place)
+            estimator = for_input(estimator, from_logits, place)
             expanded.append((estimator, *settings_of(estimator, grid, place)))
     names = distinct_names(shown_name(estimator) for estimator, _, _ in expanded)
     return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]
 
 
-def _for_input(estimator, from_logits, place):
+def for_input(estimator, from_logits, place):
     """The map, reading logits if all predictions are logits."""
     if from_logits != getattr(estimator, "from_logits", False):
         if not hasattr(estimator, "from_logits"):

@@ -389,4 +389,6 @@ def test_a_constant_wins_by_most_calibration_errors_but_not_by_a_proper_score():
     }
     assert not wins.pop("neg_log_loss")
     assert not wins.pop("neg_brier_score")
+    assert not wins.pop("neg_refinement_loss")
+    assert not wins.pop("neg_brier_refinement_loss")
     assert (len(wins), sum(wins.values())) == (21, 17)

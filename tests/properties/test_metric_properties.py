@@ -30,6 +30,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import metrics
 from skcal.metrics.scorers import _SCORERS
+from skcal.notions import NOTIONS as notions_of_skcal
 
 # What is called like a metric and is none.
 TOOLS = {
@@ -89,6 +90,7 @@ LOGISTIC = {
     "times": 5,  # there is no slope of fewer events
 }
 LIMITS = {"notions": SINGLE, "copies": "limits: the number of samples"}
+GIVEN = tuple(name for name, notion in notions_of_skcal.items() if notion.of_given_classes)
 DENSITY = {"scale": "one copy of a repeated row is left out"}
 # A metric without exceptions needs no entry. After a comma: options that take another path.
 FACTS = {
@@ -143,6 +145,14 @@ FACTS = {
         options={"strategy": "quantile", "n_bins": 3}, notions=SCALAR
     ),
     "maximum_mean_calibration_error": Facts(notions=SCALAR),
+    "refinement_loss": Facts(
+        options={"cv": 2},
+        notions=GIVEN,
+        rows="folds are drawn by the order of the rows",
+        copies="copies may fall into different folds",
+        logits="maps stop elsewhere",
+        times=4,  # such that every training part has every class
+    ),
     "score_decomposition": Facts(notions=SCALAR),
     "score_decomposition, log-loss": Facts(options={"score": "log-loss"}, notions=SCALAR),
     "score_decomposition, bins": Facts(options={"strategy": "uniform", "n_bins": 4}),
@@ -333,7 +343,7 @@ def test_logits_give_the_answer_of_their_probabilities(name, check):
 @pytest.mark.parametrize("name", sorted({name for name, notion in CASES if notion == "binary"}))
 def test_the_positive_column_of_two_is_the_one_dimensional_form(name, check):
     def holds(sample):
-        y, proba = sample
+        y, proba = (np.concatenate([values] * FACTS[name].times) for values in sample)
         call = partial(ask_metric, name, notion="binary")
         one = outcome(call, y, proba[:, 1])
         other = outcome(call, y, proba, labels=[0, 1])
@@ -369,7 +379,7 @@ def test_scorers_are_minus_the_metric_whatever_the_names_of_the_classes(name):
     score = metrics.get_scorer(name)(classifier, X, NAMES[y])
     assert state(X) == before
     assert score == -metric(NAMES[y], proba, labels=classes, **options)
-    order = rng.permutation(90)
+    order = np.arange(90) if FACTS.get(metric.__name__, Facts()).rows else rng.permutation(90)
     shuffled = metrics.get_scorer(name)(classifier, X[order], NAMES[y][order])
     assert_allclose(shuffled, score, rtol=1e-9)
     weight = rng.integers(0, 2, 90)

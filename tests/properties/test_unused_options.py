@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from test_outcome_properties import ENTRANCES, LABELS, PROBA, SECOND, ask, content, owner_of
 
-from skcal import datasets, metrics
+from skcal import TemperatureScaling, datasets, metrics
 from skcal._sklearn_compat import StrOptions
 from skcal.functions import Binning
 
@@ -53,6 +53,7 @@ CHANGED = {
     "oe_width": 0.3,
     "order": 1,
     "quantile": 0.5,
+    "recalibrator": TemperatureScaling(),
     "resolution": 0.5,
     "slope_width": 0.3,
     "test_size": 0.3,
