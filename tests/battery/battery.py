@@ -1,8 +1,9 @@
 """Levels of public tests and coverage of intervals on calibrated data: doc/levels.rst.
 
 ``python tests/battery/battery.py 400 2 > doc/levels.rst`` writes it, from 400 data sets a cell by
-two workers; it takes 15 minutes of one processor. A test is in the table by being public; what a
-test refuses or warns of is counted apart.
+two workers; it takes 25 minutes of one processor. With a third argument, ``weights``, it writes
+the part with weights alone. A test is in the table by being public; what a test refuses or warns
+of is counted apart.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
-from scipy.stats import binom
+from scipy.stats import binom, norm, rankdata
 
 from skcal import hypothesis_tests, metrics
 from skcal.datasets import make_distorted
@@ -71,6 +72,24 @@ CELLS = {
 }
 
 
+#: Calibrated predictions with lognormal weights: name → (cell, whether weights rise with p).
+WEIGHTED = {
+    f"{cell}, {'tied' if tied else 'free'}": (cell, tied)
+    for cell in ("uniform", "3 classes, Dir(0.1)")
+    for tied in (False, True)
+}
+N_WEIGHTED = 300
+SHARES = (0.6, 0.2, 0.05)  # effective sample sizes, as shares of n
+
+
+def lognormal_weights(rng, proba, spread, tied):
+    """Weights of a log standard deviation, free of the predictions or increasing in them."""
+    normal = rng.standard_normal(len(proba))
+    if tied:
+        normal = norm.ppf((rankdata(_confidence(proba), "ordinal") - 0.5) / len(proba))
+    return np.exp(spread * normal)
+
+
 #: Distorted predictions: what the labels of ``make_distorted`` follow in place of them.
 DISTORTIONS = ("class-dependent", "confused-pair", "non-monotone")
 
@@ -83,11 +102,28 @@ def draw_labels(rng, truth):
     return np.minimum(below.sum(axis=1), truth.shape[1] - 1)
 
 
-def flattened(proba):
-    """A second calibrated classifier, that knows nothing but the mean."""
-    if proba.ndim == 1:  # the mean of the model: that of the sample would depend on the labels
-        return np.full_like(proba, 0.5 if proba.mean() > 0.2 else 0.01)
-    return np.full_like(proba, 1 / proba.shape[1])
+class Data(NamedTuple):
+    """Labels, predictions, weights, and the log standard deviation of weights tied to these."""
+
+    y: np.ndarray
+    proba: np.ndarray
+    weight: np.ndarray | None = None
+    tie: float = 0.0
+
+    def flattened(self):
+        """A second calibrated classifier, that knows nothing but the mean of the model."""
+        if self.proba.ndim == 1:  # the mean of the sample would depend on the labels
+            # Weights exp(tie Φ⁻¹(p)) of uniform p have the mean Φ(tie / √2).
+            mean = norm.cdf(self.tie / np.sqrt(2)) if self.proba.mean() > 0.2 else 0.01
+            return np.full_like(self.proba, mean)
+        return np.full_like(self.proba, 1 / self.proba.shape[1])
+
+    def asked(self, notion):
+        """Options of a notion for classes, of single probabilities "binary"."""
+        binary = self.proba.ndim == 1
+        columns = [0, 1] if binary else range(self.proba.shape[1])
+        notion = "binary" if binary else notion
+        return {"notion": notion, "labels": columns, "sample_weight": self.weight}
 
 
 def options_of(function):
@@ -106,21 +142,19 @@ def public_tests() -> dict:
     """Name → (function, options) for every form of every public test."""
     found = {}
     for name in hypothesis_tests.__all__:
-        if name not in NO_TEST:
-            function = getattr(hypothesis_tests, name)
+        function = getattr(hypothesis_tests, name)
+        if name not in NO_TEST and not isinstance(function, type):  # of results
             for options in options_of(function):
                 form = next((v for k, v in options.items() if k != "n_resamples"), "")
                 found[f"{name} {form}".strip()] = function, options
     return found
 
 
-def run(function, options, y, proba, seed):
+def run(function, options, data, seed):
     """The result of a test on its most demanding notion."""
-    binary = proba.ndim == 1
+    y, proba = data.y, data.proba
     scalar = function.__name__ in OF_SCALARS or _of_scalars(options.get("statistic", ""))
-    notion = "binary" if binary else "confidence" if scalar else "canonical"
-    columns = [0, 1] if binary else range(proba.shape[1])
-    options = {"notion": notion, "labels": columns, **options}
+    options = {**data.asked("confidence" if scalar else "canonical"), **options}
     if "random_state" in getattr(function, "_skl_parameter_constraints", {}):
         options["random_state"] = seed
     if function is hypothesis_tests.bias_curve:
@@ -128,7 +162,7 @@ def run(function, options, y, proba, seed):
     if function is hypothesis_tests.segment_test:
         return function(y, proba, {"confidence": _confidence(proba)}, **options)
     if function is hypothesis_tests.compare_calibration:
-        return function(y, proba, flattened(proba), **options)
+        return function(y, proba, data.flattened(), **options)
     return function(y, proba, **options)
 
 
@@ -140,39 +174,36 @@ def _of_scalars(statistic):
     return any(word in statistic for word in ("smirnov", "maximum_mean", "smooth", "density"))
 
 
-def pvalue(function, options, y, proba, seed):
+def pvalue(function, options, data, seed):
     """The p-value, or NaN of a test that refuses or warns."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         try:
-            return run(function, options, y, proba, seed).pvalue
+            return run(function, options, data, seed).pvalue
         except (ValueError, UserWarning):
             return np.nan
 
 
 def intervals() -> dict:
-    """Name → (function(y, proba, seed) with estimate, low and high, what calibration has)."""
+    """Name → (function(data, seed) with estimate, low, high, its calibrated value)."""
     error = partial(metrics.expected_calibration_error, norm=2, debias=True, root=False)
 
-    def asked(proba, notion):
-        binary = proba.ndim == 1
-        columns = [0, 1] if binary else range(proba.shape[1])
-        return {"notion": "binary" if binary else notion, "labels": columns}
-
-    def bootstrap(y, proba, seed, *, notion):
-        few = 2 if len(y) >= LARGE else 199
+    def bootstrap(data, seed, *, notion):
+        few = 2 if len(data.y) >= LARGE else 199
         options = {"method": "percentile", "n_resamples": few, "random_state": seed}
-        return metrics.bootstrap_interval(error, y, proba, **options, **asked(proba, notion))
+        options |= data.asked(notion)
+        return metrics.bootstrap_interval(error, data.y, data.proba, **options)
 
-    def closed(y, proba, seed, *, notion):
-        return metrics.binned_rms_error_interval(y, proba, root=False, **asked(proba, notion))
+    def closed(data, seed, *, notion):
+        options = data.asked(notion)
+        return metrics.binned_rms_error_interval(data.y, data.proba, root=False, **options)
 
-    def of_cox(y, proba, seed, *, name):
-        result = metrics.cox_recalibration(y, proba, **asked(proba, "confidence"))
+    def of_cox(data, seed, *, name):
+        result = metrics.cox_recalibration(data.y, data.proba, **data.asked("confidence"))
         return Ends(getattr(result, name), *getattr(result, f"{name}_interval"))
 
-    def of_test(y, proba, seed, *, function, **options):
-        result = run(function, options, y, proba, seed)
+    def of_test(data, seed, *, function, **options):
+        result = run(function, options, data, seed)
         return Ends(result.estimate, *result.confidence_interval())
 
     compare, skce = hypothesis_tests.compare_calibration, hypothesis_tests.skce_test
@@ -209,50 +240,59 @@ class Ends(NamedTuple):
 def truth(name, cell):
     """The value of the population that an interval is about."""
     interval, calibrated = intervals()[name]
-    if cell in CELLS:
+    if cell not in DISTORTIONS:
         return calibrated
-    return np.mean([interval(*sample(cell, LARGE, -1 - k), k).estimate for k in range(N_LARGE)])
+    return np.mean([interval(sample(cell, LARGE, -1 - k), k).estimate for k in range(N_LARGE)])
 
 
-def covered(name, y, proba, seed, *, truth):
+def covered(name, data, seed, *, truth):
     """1 or 0, or NaN of an interval that is refused or warned of."""
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         try:
-            found = intervals()[name][0](y, proba, seed)
+            found = intervals()[name][0](data, seed)
         except (ValueError, UserWarning):
             return np.nan
     return float(found.low <= truth <= found.high)
 
 
 def sample(cell, n, seed):
-    """Labels and predictions, calibrated but for distortions; truths have seeds below 0."""
+    """Labels, predictions and weights, calibrated but for distortions; truths have seeds below 0.
+
+    For a cell of ``WEIGHTED`` n is the effective sample size as a share of the samples.
+    """
+    if cell in WEIGHTED:
+        plain, tied = WEIGHTED[cell]
+        drawn, spread = sample(plain, N_WEIGHTED, seed), np.sqrt(-np.log(n))
+        rng = np.random.default_rng([seed, int(1000 * n), tied])
+        weight = lognormal_weights(rng, drawn.proba, spread, tied)
+        return drawn._replace(weight=weight, tie=spread * tied)
     if cell in DISTORTIONS:
         seeds = np.random.SeedSequence([seed + N_LARGE, n, DISTORTIONS.index(cell)])
         options = {"n_classes": 4, "distortion": cell, "n_truth_draws": 0}
-        data = make_distorted(n, random_state=int(seeds.generate_state(1)[0]), **options)
-        return data.labels, data.proba
+        drawn = make_distorted(n, random_state=int(seeds.generate_state(1)[0]), **options)
+        return Data(drawn.labels, drawn.proba)
     rng = np.random.default_rng([seed, n, list(CELLS).index(cell)])
     proba = CELLS[cell](rng, n)
-    return draw_labels(rng, proba), proba
+    return Data(draw_labels(rng, proba), proba)
 
 
 def rates(rows, cell, n, n_sets):
     """Of each row the share of ones among what is not NaN, how many that is."""
     values = np.array(
         [
-            [one(*drawn, seed) for one in rows]
+            [one(data, seed) for one in rows]
             for seed in range(n_sets)
-            for drawn in [sample(cell, n, seed)]
+            for data in [sample(cell, n, seed)]
         ]
     )
     kept = (~np.isnan(values)).sum(axis=0)
     return [(np.nansum(v) / max(k, 1), k) for v, k in zip(values.T, kept, strict=True)]
 
 
-def level(function, options, y, proba, seed):
+def level(function, options, data, seed):
     """Whether a test rejects at 5 %, NaN where it refuses or warns."""
-    p = pvalue(function, options, y, proba, seed)
+    p = pvalue(function, options, data, seed)
     return np.nan if np.isnan(p) else float(p <= 0.05)
 
 
@@ -271,7 +311,8 @@ def cell_text(rate, kept, n_sets, nominal):
 def column(rows, cell, nominal, n_sets):
     """Texts of one cell, a row for each name of ``rows(cell)``."""
     own = rows(cell)
-    found = [rates(list(own.values()), cell, n, n_sets) for n in SIZES]
+    sizes = SHARES if cell in WEIGHTED else SIZES
+    found = [rates(list(own.values()), cell, n, n_sets) for n in sizes]
     print(cell, f"{time.process_time():.0f} s", file=sys.stderr, flush=True)
     texts = [
         [cell_text(*pair, n_sets, nominal) for pair in line] for line in zip(*found, strict=True)
@@ -340,8 +381,6 @@ samples. Bootstrap intervals are percentile ones.
 
 
 STARS = """\
-
-
 Where intervals do not hold
 ---------------------------
 
@@ -355,6 +394,30 @@ The stars of the first table are chance: on 1,200 other data sets the same cells
 (``cox_test slope``), 4.3 % (``spiegelhalter_test``), 4.2 % (``hosmer_lemeshow_test quantile``) and
 5.2 % (``skce_test block``), with a standard error of 0.6 %.
 """
+
+
+WEIGHTS = """\
+.. _levels-with-weights:
+
+With weights: rejections at 5 % of calibrated predictions, in percent
+---------------------------------------------------------------------
+
+The weights are lognormal. They are free of the predictions, or they increase with the predicted
+probability ("tied"; with three classes: with the confidence). Three shares stand in each cell: for
+weights worth 60, 20 and 5 % of the {n} samples, (Σ w)² / Σ w². The first table has
+{n_sets} data sets a cell. The tests of the second one redraw outcomes or are slow; it has {n_slow}.
+A row of dashes is a test that refuses weights, or several classes.
+
+"""
+WEIGHTED_COVERAGE = """\
+With weights: coverage of 95 % intervals, in percent
+----------------------------------------------------
+
+The predictions are calibrated, the weights those of the tables above. The first table has {n_few}
+data sets a cell, the second one {n_slow}.
+
+"""
+SLOW = ("compare_calibration", "bootstrap", "bias_curve")  # rows of fewer data sets
 
 
 def drawing_nothing() -> dict:
@@ -372,6 +435,32 @@ def intervals_of(cell):
     return {name: partial(covered, name, truth=truth(name, cell)) for name in intervals()}
 
 
+def weighted_part(n_sets, n_few, n_jobs):
+    """The section about weights: tables of tests and intervals, of slow ones with fewer sets."""
+    quick = set(drawing_nothing())
+    tests = {name: partial(level, *test) for name, test in public_tests().items()}
+    slow = {name for name in tests if name not in quick or name.startswith(SLOW)}
+
+    def made(names, rows, nominal, sets, heading="test"):
+        def of_cell(cell):
+            return {name: row for name, row in rows(cell).items() if name in names}
+
+        text = table(of_cell, list(WEIGHTED), nominal, sets, n_jobs, heading) + "\n\n"
+        print(text, file=sys.stderr, flush=True)
+        return text
+
+    n_slow = max(n_sets // 20, 2)
+    parts = [WEIGHTS.format(n=N_WEIGHTED, n_sets=n_sets, n_slow=n_slow)]
+    parts += [made(set(tests) - slow, lambda _: tests, 0.05, n_sets)]
+    names = set(intervals())
+    slow_intervals = {name for name in names if name.startswith(SLOW)}
+    coverage = [WEIGHTED_COVERAGE.format(n_few=n_few, n_slow=n_slow)]
+    coverage += [made(names - slow_intervals, intervals_of, 0.95, n_few, "interval")]
+    coverage += [made(slow_intervals, intervals_of, 0.95, n_slow, "interval")]
+    parts += [made(slow, lambda _: tests, 0.05, n_slow)]
+    return "".join(parts + coverage)
+
+
 def page(n_sets, n_few, n_jobs):
     """The whole page."""
     high, low = binom.ppf(0.995, n_sets, 0.05) / n_sets, binom.ppf(0.005, n_few, 0.95) / n_few
@@ -380,11 +469,11 @@ def page(n_sets, n_few, n_jobs):
     print(text, file=sys.stderr, flush=True)
     text += POWER + table(tests_of, list(DISTORTIONS), None, n_few, n_jobs) + "\n\n"
     text += COVERAGE.format(n_large=f"{N_LARGE * LARGE:,}")
-    return (
-        text + table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs, "interval") + STARS
-    )
+    text += table(intervals_of, [*CELLS, *DISTORTIONS], 0.95, n_few, n_jobs, "interval") + "\n\n"
+    return text + weighted_part(n_sets, n_few, n_jobs) + STARS
 
 
 if __name__ == "__main__":
     sets, jobs = int(sys.argv[1]), int(sys.argv[2]) if len(sys.argv) > 2 else 1
-    print(page(sets, max(sets // 4, 2), jobs), end="")
+    part = weighted_part if sys.argv[3:] == ["weights"] else page
+    print(part(sets, max(sets // 4, 2), jobs), end="")

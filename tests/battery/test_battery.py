@@ -15,7 +15,7 @@ N_SETS = 60
 def test_cells_are_calibrated_on_average(cell):
     gaps = []
     for seed in range(20):
-        y, proba = battery.sample(cell, 200, seed)
+        y, proba, *_ = battery.sample(cell, 200, seed)
         outcomes = y if proba.ndim == 1 else np.eye(proba.shape[1])[y]
         gaps.append(np.mean(outcomes - proba, axis=0))
     error = np.std(gaps, axis=0) / np.sqrt(20)

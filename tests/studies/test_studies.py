@@ -55,7 +55,8 @@ def test_the_page_shows_the_commands_of_the_run():
 
 def test_every_public_test_and_interval_is_in_the_battery():
     covered = {name.split()[0] for name in battery.public_tests()} | set(battery.NO_TEST)
-    assert covered == set(hypothesis_tests.__all__)
+    public = {name: getattr(hypothesis_tests, name) for name in hypothesis_tests.__all__}
+    assert covered == {name for name, thing in public.items() if not isinstance(thing, type)}
     intervals = " ".join(battery.intervals())
     for name in metrics.__all__:
         if name.endswith("_interval") and name not in battery.OTHER_STUDIES:
