@@ -53,6 +53,15 @@ LAYERS = [
     "cli",
     "__main__",
 ]
+#: Modules, and what of higher rooms they import when it is used.
+BACK_UP = {
+    ("skcal.metrics", "skcal.hypothesis_tests.error_interval"),
+    ("skcal.model_selection.search", "skcal.hypothesis_tests.error_interval"),
+    ("skcal.recalibration", "skcal.segment_recalibrator"),
+    ("skcal.recalibration.recalibrator", "skcal.hypothesis_tests.error_interval"),
+}
+PRINTING = ("report", "cli", "displays", "monitoring")
+N_PRIVATE = 168  # names that these rooms import of others and no package offers; it only falls
 MODULES = {
     ".".join(("skcal", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
         ".__init__"
@@ -132,6 +141,45 @@ def test_modules_import_each_other_without_cycles_also_when_they_are_used():
     assert set(imports_when_used("skcal.metrics")) == {"skcal.hypothesis_tests.error_interval"}
     order = list(TopologicalSorter(graph).static_order())  # raises CycleError
     assert {"skcal", "skcal.notions"} <= set(order)
+
+
+def test_imports_back_up_are_these_and_no_more():
+    """Imports of a higher room, when somebody asks; the package itself, above all rooms, may."""
+    found = {
+        (module, other)
+        for module in MODULES
+        for other in imports_when_used(module)
+        if LAYERS.index(layer(other)) > LAYERS.index(layer(module))
+    }
+    assert found == BACK_UP  # which may only lose entries
+
+
+@functools.cache
+def private_names():
+    """What rooms that print use of the rest and no package offers, and the modules that do."""
+    packages = [
+        importlib.import_module(name)
+        for name, path in MODULES.items()
+        if path.name == "__init__.py"
+    ]
+    offered = [getattr(each, name) for each in packages for name in getattr(each, "__all__", ())]
+    offered = {id(thing) for thing in offered}
+    users = {}
+    for module in MODULES:
+        room = layer(module)
+        for other, name in imports(module) if room in PRINTING else ():
+            within = other.split(".")[0] == "skcal" and layer(other) != room
+            if not within or name in (None, "__version__") or f"{other}.{name}" in MODULES:
+                continue
+            if id(getattr(importlib.import_module(other), name)) not in offered:
+                users.setdefault(f"{other}.{name}", []).append(module)
+    return users
+
+
+def test_rooms_that_print_use_few_private_names():
+    """They ask public functions; a change below need not be known above."""
+    assert len(private_names()) <= N_PRIVATE, private_names()
+    assert "skcal._show.wrapped" in private_names()
 
 
 def test_packages_only_re_export():

@@ -247,11 +247,6 @@ def sharpness(
     0.0625
     """
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    return sharpness_of(sample)
-
-
-def sharpness_of(sample: Sample) -> float:
-    """The variance of the predictions of a sample."""
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 

@@ -403,12 +403,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         check_is_fitted(self)
         if self._verdict is None:
             # Imported here, since metrics and tests use functions and maps.
-            test = import_module("skcal.hypothesis_tests.joint").verdict_of(self._sample)
-            error = None
-            if self.notion_.scalar:
-                limits = import_module("skcal.metrics.error_limits").ErrorLimits.of(self._sample)
-                error = limits.interval(test.pvalue)
-            self._verdict = test, error
+            tests = import_module("skcal.hypothesis_tests.error_interval")
+            interval = tests.calibration_error_interval if self.notion_.scalar else lambda _: None
+            self._verdict = tests.verdict_of(self._sample), interval(self._sample)
         return self._verdict
 
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:

@@ -23,7 +23,7 @@ from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
 from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn_of_few_events
 from skcal.metrics.curve_distances import CURVE_DISTANCES
-from skcal.metrics.decomposition import parts_of, sharpness_of
+from skcal.metrics.decomposition import parts_of, sharpness
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
 from skcal.metrics.validation import (
     Measure,
@@ -216,7 +216,7 @@ def measure(
         cutoff=cutoff,
         ece=ece,
         scores=[part for part in scores if part is not None],
-        sharpness=sharpness_of(sample._replace(notion=_all_classes(sample))),
+        sharpness=sharpness(sample._replace(notion=_all_classes(sample))),
         own=[metric for metric in own if metric is not None],
         ratio=ratio,
         validation=validation,
