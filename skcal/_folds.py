@@ -117,16 +117,12 @@ def absent_class(
         The column of each label, or the shares of the classes.
     weight : ndarray of shape (n_samples,)
     """
-    if happened.ndim == 1:
-        n_classes = int(happened.max(initial=0)) + 1
+    n_classes = int(happened.max(initial=0)) + 1
 
-        def mass(rows):
-            return np.bincount(happened[rows], weight[rows], n_classes)
-
-    else:
-
-        def mass(rows):
+    def mass(rows):
+        if happened.ndim > 1:
             return weight[rows] @ happened[rows]
+        return np.bincount(happened[rows], weight[rows], n_classes)
 
     occurs = mass(slice(None)) > 0
     for fold, rows in enumerate(trainings):

@@ -195,6 +195,15 @@ class Groups:
         of_cell, place = self.cells(cells, n_cells)
         return np.bincount(of_cell, np.bincount(place, terms) ** 2, minlength=n_cells)
 
+    def covariances(self, weight, residuals, chance, cells, n_cells: int) -> tuple:
+        """Covariances (n_cells, n_cells) of the sums of w δ: as seen, and by their dependence.
+
+        None of independent samples.
+        """
+        sums = self.sums_in_cells(weight * residuals, cells, n_cells)
+        seen = self.n_groups / (self.n_groups - 1) * sums.T @ sums
+        return seen, self.covariance_of_cells(weight, chance, cells, n_cells)
+
     def variance_of_sum(self, values: np.ndarray) -> Any:
         """Variance of Σ_i values_i of mean 0, G / (G - 1) Σ_g (Σ_{i∈g} values_i)²; one a column."""
         n = self.n_groups
@@ -299,6 +308,9 @@ class _Independent(Groups):
 
     def squares_of_cells(self, terms, cells, n_cells):
         return np.bincount(cells, terms**2, minlength=n_cells)
+
+    def covariances(self, weight, residuals, chance, cells, n_cells):
+        return ()
 
     def variance_of_sum(self, values):
         return np.vecdot(values.T, values.T)

@@ -16,29 +16,9 @@ from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, Texts, all_names, read_frame
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
-_LIKELY_LABELS = frozenset(
-    [
-        "label",
-        "labels",
-        "y",
-        "y_true",
-        "target",
-        "outcome",
-        "class",
-        "truth",
-        "true_label",
-        "true_class",
-        "actual",
-        "actual_class",
-        "obs",
-        "observed",
-        "gold",
-        "gold_label",
-        "ground_truth",
-        "reference",
-        "y_test",
-    ]
-)
+_LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome", "class", "truth"}
+_LIKELY_LABELS |= {"true_label", "true_class", "actual", "actual_class", "obs", "observed", "gold"}
+_LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
 _MODELS = frozenset(["model", "model_name", "model_id", "classifier", "system", "algorithm"])
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _FEW = 30  # different texts of a column that may hold labels
@@ -97,11 +77,9 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     frame = read_frame(path, options.max_bytes, dialect, options.frames)
     label, soft, max_bytes = options.label, options.soft, options.max_bytes
     named = {**dict.fromkeys(options.ignore, "--ignore"), **others}
-    if soft is None:
-        named[label] = "--label"
-    for option in ("score", "predicted"):
-        if getattr(options, option) is not None:
-            named[getattr(options, option)] = f"--{option}"
+    of_options = {label if soft is None else None: "--label"}
+    of_options |= {options.score: "--score", options.predicted: "--predicted"}
+    named |= {name: option for name, option in of_options.items() if name is not None}
     _check_header(frame, named, options, dialect)
     beside = {name: text_array(path, frame.texts(name), max_bytes) for name in others}
     aside = {*named, *spared, label}
@@ -322,18 +300,20 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
         return
     name = table.names[0]
     if likely:
-        mean, [other] = f"{known.mean():.3g}", likely[:1]
+        mean, other = f"{known.mean():.3g}", likely[0]
+        reading = "Other readings need a column for each class."
+        choices: list[dict] = [{"predicted": other}]
         if len(distinct) == 2:
+            happened = [(labels == label).sum() for label in distinct]
+            counts = ", ".join(
+                f"label {label} happened in {n:,} of {sum(happened):,}"
+                for label, n in zip(distinct, happened, strict=True)
+            )
             reading = (
                 f"If it is the probability of one event, pass --ignore {other!r}: its mean is "
-                f"{mean}, and {_counts(labels, distinct)}."
+                f"{mean}, and {counts}."
             )
-            choices = [{"predicted": other}, {"ignore": [other]}]
-        else:
-            reading, choices = (
-                "Other readings need a column for each class.",
-                [{"predicted": other}],
-            )
+            choices.append({"ignore": [other]})
         raise FileError(
             f"{table.path}: column {name!r} is never below {floor:.2g}, as is the probability of "
             f"the class that a model predicts, and column {other!r} names a class. If it is the "
@@ -347,14 +327,6 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
             "by --predicted.",
             stacklevel=2,
         )
-
-
-def _counts(labels: np.ndarray, distinct) -> str:
-    n = sum(int((labels == label).sum()) for label in distinct)
-    parts = [
-        f"label {label} happened in {(labels == label).sum():,} of {n:,}" for label in distinct
-    ]
-    return ", ".join(parts)
 
 
 def _event_of(frame: Frame, numbers, likely, distinct) -> str | None:
@@ -448,11 +420,8 @@ def _by_number(names: list[str]) -> list[str]:
 
 def unlabelled_table(path, classes, features, options, dialect) -> FileTable:
     """The table of a file of predictions of these classes, or of a single column (None)."""
-    frame, score, soft = (
-        read_frame(path, options.max_bytes, dialect, options.frames),
-        (options.score),
-        options.soft,
-    )
+    frame = read_frame(path, options.max_bytes, dialect, options.frames)
+    score, soft = options.score, options.soft
     named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
     _check_header(frame, named, options, dialect)
     aside = {options.label, *options.ignore, options.weight, options.groups, *features}

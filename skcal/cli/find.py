@@ -66,15 +66,12 @@ class Seeker:
         """The predictions of a file with outcomes."""
         if self.options.score is not None:
             return self._scored(self.options.score)
-        if self.options.labels or self.options.prefix is not None:
-            found = self._family()
-            if found is None and not self._vectors():
-                raise self._no_family()
-        else:
-            found = self._family()
+        found = self._family()
         if found is not None:
             return found
         vectors = self._vectors()
+        if not vectors and (self.options.labels or self.options.prefix is not None):
+            raise self._no_family()
         if len(vectors) == 1 and not self._candidates():
             return self._vector(vectors[0])
         return self.single()
@@ -167,16 +164,12 @@ class Seeker:
     def _complete(self, key, found, names) -> dict[str, str] | None:
         """The columns of a pattern, with those of classes without a label, if rows sum to 1."""
         start, end = key
-        same = {
+        others = [name for name in names if name not in found.values()]
+        wider = found | {
             name[len(start) : len(name) - len(end)]: name
-            for name in names
+            for name in others
             if name.startswith(start) and name.endswith(end) and len(name) > len(start + end)
         }
-        wider = {
-            **found,
-            **{part: name for part, name in same.items() if name not in found.values()},
-        }
-        wider = {part: name for part, name in wider.items() if name in same.values()}
         if self.options.labels:
             wider = found
         if self.options.logits:
@@ -221,14 +214,12 @@ class Seeker:
 
     def _of_fractions(self, families):
         """Without families of 0 and 1 beside others, which are what happened or was predicted."""
-        if len(families) < 2:
-            return families
-        hard = {
-            key
+        fractions = {
+            key: columns
             for key, columns in families.items()
-            if all(np.isin(self.numbers(name), (0, 1)).all() for name in columns.values())
+            if not all(np.isin(self.numbers(name), (0, 1)).all() for name in columns.values())
         }
-        return {key: columns for key, columns in families.items() if key not in hard} or families
+        return fractions or families
 
     def _incomplete(self, key, found, names, labels, outcomes) -> Found:
         """Columns of some of the classes, or of all with rows that do not sum to 1."""
@@ -331,7 +322,7 @@ class Seeker:
             order = [parts.index(label) for label in classes]
         names = [f"{name}[{parts[k]}]" for k in order]
         table = FileTable(self.path, numbers[:, order], names, frame=self.frame, vector=name)
-        shown = listed([f"{c}" for c in classes])
+        shown = listed(classes)
         notes.append(f"The entries of column {name!r} are the probabilities of {shown}.")
         return Found(table, classes, notes)
 
@@ -359,15 +350,10 @@ class Seeker:
                     choices=[{"labels": parts}, {"labels": sorted(parts)}] if few else [],
                 )
             return parts
-        if len(parts) >= len(known) and not all(label.isdecimal() for label in known):
-            shown = sorted(known)
-        else:
-            shown = sorted(known, key=lambda label: (len(label), label))
-        choices = []
-        if len(shown) == len(parts):
-            choices.append({"labels": shown})
-            if len(shown) == 2:
-                choices.append({"labels": shown[::-1]})
+        as_texts = len(parts) >= len(known) and not all(label.isdecimal() for label in known)
+        shown = sorted(known, key=lambda label: (0 if as_texts else len(label), label))
+        orders = [shown, shown[::-1]][: 2 if len(shown) == 2 else 1]
+        choices = [{"labels": order} for order in orders if len(order) == len(parts)]
         raise FileError(
             f"{self.path}: column {name!r} has {len(parts)} entries in each cell, and nothing says "
             f"which label each is of. Pass the labels in their order, such as --labels "
@@ -382,8 +368,8 @@ class Seeker:
         if self.frame.kind(name) == "vector":
             return self._vector(name)
         numbers = self.frame.numbers(name, self.dialect)[:, None]
-        notes = [*self.frame.notes]
-        return Found(FileTable(self.path, numbers, [name], frame=self.frame), None, notes)
+        table = FileTable(self.path, numbers, [name], frame=self.frame)
+        return Found(table, notes=self.frame.notes)
 
     def single(self) -> Found:
         """The only column that may be a prediction, or what to do where there are several."""
@@ -398,8 +384,7 @@ class Seeker:
 
     def _candidates(self) -> list[str]:
         """Columns of numbers that look like predictions, not like codes."""
-        names = [name for name in self.rest if self.frame.kind(name) == "number"]
-        return [name for name in names if self._is_score(name)]
+        return [n for n in self.rest if self.frame.kind(n) == "number" and self._is_score(n)]
 
     def _is_score(self, name: str) -> bool:
         values = self._first_numbers(name)

@@ -19,16 +19,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._show import cut_apart, listed
-from skcal.cli.bounds import (
-    STANDARD_INPUT,
-    FileError,
-    at_most_bytes,
-    check_size,
-    open_bytes,
-)
+from skcal.cli.bounds import STANDARD_INPUT, FileError, at_most_bytes, check_size, open_bytes
 from skcal.cli.cells import Dialect, is_likely_number, is_missing, parse_column, vector_of
 
-_PACKED: dict[str, Callable] = {".gz": gzip.GzipFile, ".bz2": bz2.BZ2File, ".xz": lzma.LZMAFile}
+_PACKED: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _KINDS = {
     **dict.fromkeys([".csv", ".tsv", ".txt", ".tab", ".dat"], "csv"),
     **dict.fromkeys([".jsonl", ".ndjson"], "jsonl"),
@@ -119,8 +113,7 @@ class Frame:
     def cells(self, name: str, most: int | None = None) -> np.ndarray:
         """The texts, or other values, of a column (n_rows,), or of the first rows."""
         series = self.series(name).iloc[:most]
-        cells = series.to_numpy(dtype=object, na_value="") if len(series) else np.empty(0, object)
-        return cells
+        return series.to_numpy(dtype=object, na_value="") if len(series) else np.empty(0, object)
 
     def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
         """The numbers of a column, or of its first rows; FileError names a cell that is none."""
@@ -129,7 +122,7 @@ class Frame:
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
         cells = self.cells(name, most)
         if not all(isinstance(cell, str) for cell in cells[:_FIRST]):
-            if getattr(series.dtype, "kind", "O") in "mM" or _kind_of(cells) == "other":
+            if self.kind(name) == "other":
                 raise FileError(
                     f"{self.path}: column {name!r} holds {series.dtype}, not numbers. Name the "
                     "column of probabilities by --score."
@@ -140,13 +133,8 @@ class Frame:
     def kind(self, name: str) -> str:
         """Return "number", "vector", "text", "empty" or "other", by the first rows of a column."""
         if name not in self._kinds:
-            known = self.series(name).head(_FIRST)
-            if self.is_numeric(name):
-                self._kinds[name] = "number"
-            elif getattr(known.dtype, "kind", "O") in "mM":
-                self._kinds[name] = "other"
-            else:
-                self._kinds[name] = _kind_of(known.to_numpy(dtype=object, na_value=""))
+            is_numeric = self.is_numeric(name)
+            self._kinds[name] = "number" if is_numeric else _kind_of(self.cells(name, _FIRST))
         return self._kinds[name]
 
     def texts(self, name: str) -> Texts:
@@ -261,13 +249,10 @@ def _content(path, max_bytes: float) -> bytes:
         if name.endswith(".zip"):
             return _content_of_zip(path, max_bytes, stack)
         file = at_most_bytes(open_bytes(path, stack), path, max_bytes)
-        start = file.peek(2)[:2]
         unpack = next((how for end, how in _PACKED.items() if name.endswith(end)), None)
-        if unpack is None and start == _GZIP:
-            unpack = gzip.GzipFile
-        if unpack is gzip.GzipFile:
-            file = at_most_bytes(stack.enter_context(gzip.GzipFile(fileobj=file)), path, max_bytes)
-        elif unpack is not None:
+        if unpack is None and file.peek(2)[:2] == _GZIP:
+            unpack = gzip.open
+        if unpack is not None:
             file = at_most_bytes(stack.enter_context(unpack(file)), path, max_bytes)
         parts, size, has_lines = [], 0, False
         while part := file.read(_BLOCK):
@@ -303,7 +288,7 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     text = str(content, encoding)
     sep = dialect.sep or ("\t" if re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower()) else ",")
     stream = io.StringIO(text, newline="")
-    n_skipped, sep = _skip_preamble(stream, sep, dialect.sep is None)
+    n_skipped = _skip_preamble(stream)
     start = stream.tell()
     rows = _rows(stream, sep)
     header = [name.strip() for name in next(rows, (0, []))[1]]
@@ -316,7 +301,8 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
     if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
         return Frame(path, header, empty, lambda row: row + 2, sep=sep)
-    notes, more = [], sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
+    notes = []
+    more = sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
     if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
         header.insert(0, "row names")
         notes.append("The first field of each row, which the header does not name, is not read.")
@@ -354,15 +340,15 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     return frame
 
 
-def _skip_preamble(stream, sep: str, may_change: bool) -> tuple[int, str]:
-    """Skip lines that Weka writes before the header; return their number and the separator."""
+def _skip_preamble(stream) -> int:
+    """Skip lines that Weka writes before the header; return their number."""
     n_lines, place = 0, stream.tell()
     while line := stream.readline():
         if not (line.startswith("=== ") or (n_lines and not line.strip())):
             break
         n_lines, place = n_lines + 1, stream.tell()
     stream.seek(place)
-    return n_lines, sep
+    return n_lines
 
 
 def _rows(stream, sep: str) -> Iterator[tuple[int, list[str]]]:
@@ -427,19 +413,17 @@ def _read_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
         raise FileError(f"{path}: is no JSON ({error}). {remedy}") from error
     if isinstance(whole, dict):
         lists = [v for v in whole.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
+        columns = [v.values() if isinstance(v, dict) else v for v in whole.values()]
         if "columns" in whole and isinstance(whole.get("data"), list):
             names = [str(name) for name in whole["columns"]]
             whole = [dict(zip(names, row, strict=False)) for row in whole["data"]]
-        elif whole and all(isinstance(column, list | dict) for column in whole.values()):
-            columns = {
-                name: list(column.values()) if isinstance(column, dict) else column
-                for name, column in whole.items()
-            }
-            if len(set(map(len, columns.values()))) == 1 and not lists:
-                rows = zip(*columns.values(), strict=True)
-                whole = [dict(zip(columns, row, strict=True)) for row in rows]
-        if isinstance(whole, dict) and lists:
+        elif lists:
             whole = max(lists, key=len)
+        elif (
+            all(isinstance(v, list | dict) for v in whole.values())
+            and len(set(map(len, columns))) == 1
+        ):
+            whole = [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
     if not (isinstance(whole, list) and whole and all(isinstance(row, dict) for row in whole)):
         raise FileError(f"{path}: holds no list of objects. {remedy}")
     return _frame_of_records(pandas, path, [dict(_flat(record)) for record in whole])
@@ -573,10 +557,11 @@ def _read_folder(pandas, path, max_bytes, dialect) -> Frame:
                 f"{path}: {frame.path.name} and {frames[0].path.name} have different columns; not "
                 f"in both: {listed(other)}. Pass files of the same columns."
             )
-    parts = []
-    for frame in frames:
-        columns = frame.columns.iloc[:, [frame.header.index(name) for name in header]]
-        parts.append(columns.set_axis(range(len(header)), axis=1))
+    places = [[frame.header.index(name) for name in header] for frame in frames]
+    parts = [
+        frame.columns.iloc[:, order].set_axis(range(len(header)), axis=1)
+        for frame, order in zip(frames, places, strict=True)
+    ]
     whole = pandas.concat(parts, ignore_index=True)
     note = f"The rows of {len(files)} files stand one after the other, by their names."
     return Frame(path, header, whole, notes=[note])

@@ -53,19 +53,18 @@ def errors_in_words_of(table: FileTable, options):
         yield
     except InputError as error:
         remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
-        numbers, is_of_proba = table.numbers, error.argument == "proba"
+        numbers = table.numbers
         if error.kind == "integers":
             remedy = f"{SWAPPED}{_REMEDIES['range']}"
+        of_row = error.argument == "proba" and error.row is not None
         if error.kind == "sum" and not misses_1(numbers[[error.row]]).any():
             remedy, more = "If it was rounded, pass --normalize.", {"normalize": True}
-        elif is_of_proba and error.row is not None and np.isnan(numbers[error.row]).any():
+        elif of_row and np.isnan(numbers[error.row]).any():
             remedy, more = LEAVE_OUT, {"drop_missing": True}
-        elif is_of_proba and error.row is not None and _are_percentages(numbers):
+        elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
-        elif error.kind == "logits":
-            more = {"logits": True}
-        elif error.kind == "rounded":
-            more = {"normalize": True}
+        elif error.kind in ("logits", "rounded"):
+            more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
         elif error.kind == "log-probabilities":
             remedy, more = _logs(numbers, options)
         row = None if error.row is None else table.words_for_row(error.row)
@@ -148,8 +147,8 @@ def _of_one_column(table, labels, options, known, event):
 
 def _class_of(name: str, labels: list[str]) -> str | None:
     """The one of two labels that the name of a column holds, as ``p_yes`` does."""
-    if len(labels) != 2 or sorted(labels) == ["0", "1"]:
-        return "0" if name == "0" and len(labels) == 2 else None
+    if len(labels) != 2 or (sorted(labels) == ["0", "1"] and name != "0"):
+        return None
     if name in labels:
         return name
     parts = {part for part in re.split(r"[^\w]+|_", name.lower()) if part}

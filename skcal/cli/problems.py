@@ -53,7 +53,7 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     raise Problems(problems, lines)
 
 
-def _commands(options, read, added, problems, chosen: bool = False):
+def _commands(options, read, added, problems):
     """Options with which the files are read, beside those that were given, and what is read.
 
     Problems are added to the list, after a choice only those of the first one that can be read.
@@ -83,8 +83,8 @@ def _repeats(name: str) -> bool:
 
 def _joined(added: dict, more: dict) -> dict:
     """Options after others; those that may be repeated are."""
-    repeated = {name: [*added[name], *more[name]] for name in added.keys() & more.keys()}
-    return {**added, **more, **{k: v for k, v in repeated.items() if _repeats(k)}}
+    repeated = filter(_repeats, added.keys() & more.keys())
+    return {**added, **more, **{name: [*added[name], *more[name]] for name in repeated}}
 
 
 def _ignores_a_class(added: dict, read: Any) -> bool:
@@ -116,9 +116,5 @@ def _command(options: Namespace, added: dict[str, Any]) -> str:
 
 def _without(arguments: list[str], option: str) -> list[str]:
     """Arguments without a value that another one replaces."""
-    kept, skip = [], False
-    for part in arguments:
-        if not skip and part != option and not part.startswith(f"{option}="):
-            kept.append(part)
-        skip = part == option
-    return kept
+    pairs = zip(["", *arguments], arguments, strict=False)
+    return [part for last, part in pairs if option not in (last, part, part.partition("=")[0])]

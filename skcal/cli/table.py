@@ -83,12 +83,11 @@ class FileTable(NamedTuple):
 def require_cells(path, names, rows) -> None:
     """Raise unless there are rows and columns of numbers."""
     if not len(names) or not len(rows):
-        missing = (
-            "rows of probabilities below the header" if len(names) else ("columns of probabilities")
+        what = (
+            "rows of probabilities below the header" if len(names) else "columns of probabilities"
         )
-        raise FileError(
-            f"{path}: no {missing}. Give a header, a column per class and a row per sample."
-        )
+        remedy = "Give a header, a column per class and a row per sample."
+        raise FileError(f"{path}: no {what}. {remedy}")
 
 
 def write_table(out, table: FileTable, numbers: np.ndarray, dialect: Dialect) -> None:

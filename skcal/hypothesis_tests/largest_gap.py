@@ -36,12 +36,8 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     wide = held >= min_share - 2 * merged / _CELLS - _ROUNDING
     first, end, held = first[wide], end[wide], held[wide]
     variances = np.maximum(seen[end] - seen[first], implied[end] - implied[first])
-    if not gaps.groups.independent:
-        n = gaps.groups.n_groups
-        sums = gaps.group_sums(cells)
-        known = gaps.groups.covariance_of_cells(gaps.weight, gaps.x, of_rows, len(mass) - 1)
-        for covariances in (n / (n - 1) * sums.T @ sums, known):
-            variances = np.maximum(variances, variances_of_ranges(covariances)[first, end])
+    for covariances in gaps.covariances(cells):
+        variances = np.maximum(variances, variances_of_ranges(covariances)[first, end])
     deviations = np.sqrt(np.maximum(variances, 0))
     unseen = np.log(1 / tail) * gaps.weight.max()
     limits = (np.abs(path[end] - path[first]) + z * deviations + unseen) / held

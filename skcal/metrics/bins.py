@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
@@ -233,34 +234,7 @@ class BinnedRows:
     def sums(self, names, weight: np.ndarray) -> dict[str, np.ndarray]:
         """Return the sums over the bins by name, (n_bins,) or (n_bins, m), for these weights."""
         size = self.partition.n_bins
-        return {name: bin_sums(self.bins, self._terms(name, weight), size) for name in names}
-
-    def _terms(self, name: str, weight: np.ndarray) -> np.ndarray:
-        """What each row adds to a sum, (n_rows,) or (n_rows, m)."""
-        column = weight[:, None]
-        match name:
-            case "weight":
-                return weight
-            case "count":
-                return weight > 0
-            case "squares":
-                return weight**2
-            case "residuals":
-                return column * self._residuals
-            case "outcomes":
-                return column * self._outcomes
-            case "shift":
-                return column * self._shift
-            case "errors":
-                return weight * self._errors
-            case "square_errors":
-                return weight**2 * self._errors
-            case "deviations":
-                return weight * (self._shift**2).sum(axis=1)
-            case "products":
-                return weight * (self._shift * self._outcomes).sum(axis=1)
-        codes, problem = observed_draw(self.problem)[0], self.problem
-        return weight * bounded_log_losses(problem.features, codes, problem.logits)
+        return {name: bin_sums(self.bins, _TERMS[name](self, weight), size) for name in names}
 
     @cached_property
     def _residuals(self) -> np.ndarray:
@@ -277,6 +251,26 @@ class BinnedRows:
     @cached_property
     def _shift(self) -> np.ndarray:
         return self.problem.features.astype(np.float64) - self.centres[self.bins]
+
+    def _log_losses(self) -> np.ndarray:
+        codes, problem = observed_draw(self.problem)[0], self.problem
+        return bounded_log_losses(problem.features, codes, problem.logits)
+
+
+#: What each row adds to a sum, (n_rows,) or (n_rows, m), for some weights.
+_TERMS: dict[str, Callable[[Any, np.ndarray], np.ndarray]] = {
+    "weight": lambda rows, w: w,
+    "count": lambda rows, w: w > 0,
+    "squares": lambda rows, w: w**2,
+    "residuals": lambda rows, w: w[:, None] * rows._residuals,
+    "outcomes": lambda rows, w: w[:, None] * rows._outcomes,
+    "shift": lambda rows, w: w[:, None] * rows._shift,
+    "errors": lambda rows, w: w * rows._errors,
+    "square_errors": lambda rows, w: w**2 * rows._errors,
+    "deviations": lambda rows, w: w * (rows._shift**2).sum(axis=1),
+    "products": lambda rows, w: w * (rows._shift * rows._outcomes).sum(axis=1),
+    "log_loss": lambda rows, w: w * rows._log_losses(),
+}
 
 
 class CompensatedSum:

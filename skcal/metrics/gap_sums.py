@@ -153,10 +153,10 @@ class GapSums:
         terms = self.weight * self.residuals
         return self.groups.squares_of_cells(terms, self.of_rows(cells), cells.max() + 1)
 
-    def group_sums(self, cells: np.ndarray) -> np.ndarray:
-        """Sums (n_groups, n_cells) of w δ over the rows of each group in cells of predictions."""
-        values = self.weight * self.residuals
-        return self.groups.sums_in_cells(values, self.of_rows(cells), cells.max() + 1)
+    def covariances(self, cells: np.ndarray) -> tuple:
+        """Those of :meth:`Groups.covariances`, of w δ in cells of distinct predictions."""
+        of_rows, n_cells = self.of_rows(cells), cells.max() + 1
+        return self.groups.covariances(self.weight, self.residuals, self.x, of_rows, n_cells)
 
     def of_rows(self, values: np.ndarray) -> np.ndarray:
         """What belongs to each distinct prediction, for each row."""
@@ -186,16 +186,13 @@ class GapSums:
             variances = np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
         elif seen > implied:
             variances = variances * (seen / implied)
-        if not self.groups.independent:
-            sums, n, m = self.group_sums(cells), self.groups.n_groups, len(variances)
-            covariance = n / (n - 1) * sums.T @ sums
-            known = self.groups.covariance_of_cells(self.weight, self.x, self.of_rows(cells), m)
+        covariances = self.covariances(cells)
+        if covariances:
             # A cell of predictions of 0 and 1 has no implied variance, but what was seen.
-            for matrix in (covariance, known):
-                variances = np.maximum(variances, np.diagonal(matrix))
+            variances = np.maximum.reduce([variances, *map(np.diagonal, covariances)])
             scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
             products = np.outer(scales, scales)
-            largest = [np.linalg.eigvalsh(matrix / products)[-1] for matrix in (covariance, known)]
+            largest = [np.linalg.eigvalsh(matrix / products)[-1] for matrix in covariances]
             variances = variances * max(1.0, *largest)
         return steps, variances
 
