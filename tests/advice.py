@@ -46,7 +46,8 @@ FOLLOWED = {
         ],
         "tests/cli/test_advice_of_files.py::test_advice_is_followed",
     ),
-    "--all-rows shows them": "tests/cli/test_max_error.py::test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",
+    # tests/cli/test_max_error.py
+    "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",
     "events of {}": "tests/cli/test_forms.py::test_two_labels_are_named_with_their_numbers",
     "pass --log-probabilities in place": "tests/cli/test_forms.py::test_log_probabilities",
