@@ -199,7 +199,7 @@ def test_the_command_line_warns_of_classes_and_refuses_marks(tmp_path, capsys):
     lines = [f"{y},{int(p > 0.5)}" for y, p in zip(Y, P, strict=True)]
     (tmp_path / "hard.csv").write_text("\n".join(["label,p", *lines]))
     assert main(["evaluate", str(tmp_path / "hard.csv")]) == 0
-    assert "All predictions in" in "".join(capsys.readouterr())
+    assert "All predictions are 0 or 1, as predicted classes are" in "".join(capsys.readouterr())
     lines = [f"{-100 if k % 9 == 4 else y},{p}" for k, (y, p) in enumerate(zip(Y, P, strict=True))]
     (tmp_path / "marks.csv").write_text("\n".join(["label,p", *lines]))
     assert main(["evaluate", str(tmp_path / "marks.csv")]) == 2

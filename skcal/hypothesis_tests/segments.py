@@ -90,7 +90,17 @@ class Segment(NamedTuple):
         return abs(self.observed - self.predicted) > abs(self.expected - self.predicted)
 
     def is_significant(self, confidence_level: float) -> bool:
-        """Whether the segment differs significantly, adjusted for all segments."""
+        """Whether the segment differs significantly, adjusted for all segments.
+
+        Parameters
+        ----------
+        confidence_level : float in (0, 1)
+            Of all segments together.
+
+        Returns
+        -------
+        significant : bool
+        """
         return is_significant(self.pvalue, confidence_level)
 
     def __str__(self):

@@ -68,10 +68,11 @@ def refinement_loss(
 
     Parameters
     ----------
-    y_true : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
         Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
-    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes)
+    y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
+        Left out beside a :class:`skcal.Sample`.
     score : {"log-loss", "brier"}, default="log-loss"
         "log-loss" is in nats. "brier" is (p - y)² for two classes, and the sum over the classes of
         (p_k - 1[y = k])² for more.
@@ -159,7 +160,8 @@ def refinement_loss(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    if isinstance(notion, str) and notion == "auto" and not sample.notion.of_given_classes:
+    is_auto = isinstance(notion, str) and notion == "auto"
+    if is_auto and not (sample.notion.of_given_classes or sample.notion.of_labels):
         sample = sample.asked("canonical")
     if not sample.notion.of_given_classes:
         raise InputError(

@@ -16,8 +16,9 @@ from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import bins, calibration_slope, decomposition, validation_measures
 from skcal.recalibration import features
 
-#: The level of these is exact whatever number a recalibration method takes for log 0.
-BY_FITS = {"risk_test"}
+#: What these tell of a recalibration is true whatever number its fit takes for log 0.
+BY_FITS = {"risk_test", "refinement_loss"}
+BY_ANY = {("refinement_loss", 0), ("refinement_loss", 4)}
 SAID = "The log loss is infinite|The calibration slope of all predictions is undefined"
 pytestmark = [
     pytest.mark.filterwarnings("ignore:n_resamples=19.* possible p-value:UserWarning"),
@@ -73,7 +74,7 @@ def test_no_number_is_decided_by_a_floor_unless_a_warning_says_so(monkeypatch):
             moved.add((name.partition(",")[0], n_against))
 
     for_each([(call, n) for call in (calls | TESTS).items() for n in (0, 4)], check)
-    assert moved == {("score_decomposition", 4), ("risk_test", 4)}
+    assert moved == {("score_decomposition", 4), ("risk_test", 4), *BY_ANY}
 
 
 @pytest.mark.parametrize("n_against", [1, 12])
