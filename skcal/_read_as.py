@@ -87,8 +87,8 @@ def _column(sample) -> str:
     if sample.proba.ndim == 1:
         return f" (column {one_line(columns[0], _NAME)})" if columns else ""
     place = 0 if sample.positive_first else 1
-    name = f", {one_line(columns[place], _NAME)}" if columns else ""
-    return f" (column {place + 1} of 2{name})"
+    name = one_line(columns[place], _NAME) if columns else f"{place + 1} of 2"
+    return f" (column {name})"
 
 
 def _scale(sample) -> str:

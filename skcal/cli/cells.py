@@ -195,6 +195,15 @@ def vector_of(cell: Any) -> dict[str, float] | None:
     return numbers if len(numbers) > 1 else None
 
 
+def names_in(cell: Any) -> list[str] | None:
+    """The names in a cell that holds a list of several texts; None of other cells."""
+    if isinstance(cell, str):
+        cell = _parsed(cell)
+    cell = cell.tolist() if hasattr(cell, "tolist") else cell
+    are_names = isinstance(cell, list | tuple) and all(isinstance(part, str) for part in cell)
+    return list(cell) if are_names and len(cell) > 1 else None
+
+
 def _parsed(text: str) -> Any:
     """What a text says that looks like a list or a dict."""
     text = text.strip()

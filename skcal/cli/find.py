@@ -10,7 +10,7 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, vectors_of, whole
+from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, names_in, vectors_of, whole
 from skcal.cli.frames import all_names
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import ROUNDING
@@ -336,6 +336,9 @@ class Seeker:
                     f"{len(parts)} entries. Name the class of each entry."
                 )
             return list(given)
+        beside = self._labels_beside(name, parts) if all(map(str.isdecimal, parts)) else None
+        if beside is not None and known <= set(beside):
+            return beside
         if known <= set(parts):
             if all(part.isdecimal() for part in parts) and sorted(parts) != parts:
                 few = len(parts) <= _MOST_LISTED
@@ -360,6 +363,25 @@ class Seeker:
             f"{','.join(shown)}.",
             choices=choices,
         )
+
+    def _labels_beside(self, name: str, parts: list[str]) -> list[str] | None:
+        """The label of each entry where another column lists them; they may not change places."""
+        for other in self.rest:
+            if other == name or self.frame.kind(other) == "number":
+                continue
+            lists = [names_in(cell) for cell in self.frame.cells(other, _FIRST)]
+            if not lists or any(names is None or len(names) != len(parts) for names in lists):
+                continue
+            for row, names in enumerate(lists):
+                if names != lists[0]:
+                    raise FileError(
+                        f"{self.frame.place_of(row)}, column {other!r} lists labels in another "
+                        f"order than the first row, so that entries of column {name!r} change "
+                        "places. Write a column of probabilities for each label, or cells of "
+                        '{"label": probability}.'
+                    )
+            return lists[0]
+        return None
 
     # A single column
 

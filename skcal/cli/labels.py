@@ -222,15 +222,24 @@ def _refuse_others(
         raise _two_spellings(table, [*known, *others])
     if is_missing(label):
         remedy, more = LEAVE_OUT, {"drop_missing": True}
-    elif not wrong.all() and len(others) <= 5:
+    elif _are_one_above([*known], {*labels.tolist()}):
+        remedy += " The labels are one above the names of the columns. If they are the same "
+        remedy += "classes, write the labels as the names of the columns."
+    elif len(set(labels[~wrong].tolist())) > 1 and len(others) <= 5:
         remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
         remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
-        left = set(labels[~wrong].tolist())
         are_marks = not any(text.lstrip("+-").isdecimal() for text in others)
-        if are_marks and wrong.mean() < _FEW and len(left) > 1:
+        if are_marks and wrong.mean() < _FEW:
             more = {"drop_label": others}
     place = f"{table.path}: label {table.words_for_row(row)}"
     raise FileError(f"{place} is {label!r}{what} {remedy}", **more)
+
+
+def _are_one_above(known: list[str], labels: set[str]) -> bool:
+    """Whether labels are 1, 2, … where columns are 0, 1, …."""
+    if not all(text.isdecimal() for text in (*known, *labels)):
+        return False
+    return {int(text) - 1 for text in labels} <= set(map(int, known)) == set(range(len(known)))
 
 
 def check_shares(proba, names, shares: FileTable, classes, options) -> str | None:

@@ -250,6 +250,7 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
 def _notes_of(options) -> list[str]:
     """What options did to the numbers of a file."""
     notes = [f"Predictions were divided by {options.scale:g}."] * (options.scale != 1)
+    notes += ["Predictions were read as logits."] * bool(options.logits)
     if options.predicted is not None:
         notes += [f"Column {options.predicted!r} names the class of each probability."]
     return notes + ["Predictions are the exponentials of the file's."] * options.log_probabilities

@@ -369,8 +369,10 @@ def _partitions(log_evidence, means, start, end) -> tuple[np.ndarray, np.ndarray
     part = np.zeros_like(evidence)
     part[..., start, end] = np.exp(evidence[..., start, end]) * means[:, None]
     # At each place the segments that start there begin to count, and those that end there cease.
-    covered = (part.sum(axis=-1) - part.sum(axis=-2)).cumsum(axis=-1)
-    return before[..., k], covered[..., :k]
+    covered = (part.sum(axis=-1) - part.sum(axis=-2)).cumsum(axis=-1)[..., :k]
+    # A mean is within its terms, but for rounding, which counts where weights are huge.
+    low, high = (of(means, axis=1)[:, None, None] for of in (np.min, np.max))
+    return before[..., k], np.clip(covered, low, high)
 
 
 def _log_sums(x):

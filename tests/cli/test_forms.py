@@ -62,7 +62,7 @@ def assert_event(found, p=P, y=Y):
     said = f"The event is label {found.classes[1]} ({(found.labels == found.classes[1]).sum()} of"
     assert said in found.read.read_as
     if found.proba.ndim == 2 and len(found.names):
-        assert f"(column 2 of 2, {found.names[1]})" in found.read.read_as
+        assert f"(column {found.names[1]})" in found.read.read_as
 
 
 @pytest.mark.parametrize("pos_label", [None, "0", "1"])
@@ -641,7 +641,7 @@ def test_a_label_in_two_spellings_is_named(names, tmp_path):
 
 
 def test_columns_of_other_names_that_sum_to_1_are_to_be_renamed(tmp_path):
-    rows = ([*row, "HDA"[k]] for row, k in zip(THREE, CLASS, strict=True))
+    rows = ([*row, ["H", "D", "A"][k]] for row, k in zip(THREE, CLASS, strict=True))
     text = write(tmp_path / "a.csv", "home,draw,away,label", rows).read_text()
     commands, told = offers(tmp_path / "a.csv")
     assert not commands
@@ -665,3 +665,45 @@ def test_a_class_without_a_label_that_is_nearly_always_impossible_keeps_its_colu
     found = read(path)
     assert found.classes.tolist() == ["no", "yes", "other"]
     np.testing.assert_allclose(found.proba[:, 2], third)
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_labels_one_above_the_columns_are_not_left_out(n_classes, tmp_path):
+    proba = THREE if n_classes == 3 else np.column_stack([1 - P, P])
+    labels = (CLASS if n_classes == 3 else Y) + 1
+    header = ",".join([*map(str, range(n_classes)), "label"])
+    rows = ([*row, label] for row, label in zip(proba, labels, strict=True))
+    commands, told = offers(write(tmp_path / "a.csv", header, rows))
+    assert not commands
+    assert "one above the names of the columns" in told
+    assert "--drop-label" not in told
+
+
+def test_no_class_of_two_is_left_out(tmp_path):
+    rows = ((a, b, "xy"[k]) for a, b, k in zip(1 - P, P, Y, strict=True))
+    commands, told = offers(write(tmp_path / "a.csv", "w,x,label", rows))
+    assert not commands
+    assert "--drop-label" not in told
+
+
+@pytest.mark.parametrize("changes", [False, True])
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_lists_of_labels_beside_their_probabilities_name_the_entries(kind, changes, tmp_path):
+    names, lines = np.array(["bill", "other", "tech"]), []
+    for k, (row, y) in enumerate(zip(THREE, CLASS, strict=True)):
+        order = np.roll([2, 0, 1], k % 3 * changes)
+        lines.append([names[order].tolist(), row[order].tolist(), str(names[y])])
+    if kind == "jsonl":
+        keys = "labels", "scores", "gold"
+        text = "\n".join(json.dumps(dict(zip(keys, line, strict=True))) for line in lines)
+    else:
+        text = "labels;scores;gold\n" + "\n".join(";".join(map(str, line)) for line in lines)
+    path = tmp_path / f"a.{kind}"
+    path.write_text(text)
+    given = ["--label", "gold", *(["--sep", ";"] if kind == "csv" else [])]
+    if changes:
+        commands, told = offers(path, *given)
+        assert not commands
+        assert "change places" in told
+    else:
+        assert_three(read(path, *given), names.tolist())

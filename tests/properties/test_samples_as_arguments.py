@@ -372,7 +372,7 @@ def test_names_of_columns_absent_labels_and_notes_are_said():
     frame = pd.DataFrame({"sick": P, "well": 1 - P})
     named = Sample(np.array(["well", "sick"])[Y], frame, pos_label="sick").read_as
     assert "label sick" in named
-    assert "(column 1 of 2, sick)" in named
+    assert "(column sick)" in named
     absent = Sample(np.where(LABELS == 2, 0, LABELS), ROWS, labels=[0, 1, 2]).read_as
     assert "(no sample has 2)" in absent
     many = Sample(LABELS, np.hstack([ROWS / 2, ROWS / 2]), labels=range(6)).read_as

@@ -1,5 +1,6 @@
 """The Bayesian average: its sums against brute force, its limits, its ranks and its warning."""
 
+import warnings
 from itertools import pairwise, product
 
 import numpy as np
@@ -229,3 +230,18 @@ def test_histogram_binning_answers_with_the_frequency_in_the_bin(strategy):
 def test_an_empty_bin_keeps_its_middle():
     fitted = HistogramBinning(n_bins=4, strategy="uniform").fit([0.1, 0.2, 0.9, 0.8], [0, 0, 1, 1])
     assert fitted.predict_proba([0.3, 0.7])[:, 1] == pytest.approx([2 / 5, 3 / 5])
+
+
+@pytest.mark.filterwarnings("ignore:The frequency of events clearly falls")
+@pytest.mark.parametrize("scale", [1e6, 1e10])
+@pytest.mark.parametrize("seed", [8, 9, 11, 16])
+def test_probabilities_are_such_whatever_the_sum_of_the_weights(seed, scale):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.98, 1500)
+    y = rng.random(1500) < expit(0.6 * logit(p) + 0.5)
+    weight = scale * rng.lognormal(0, 1, 1500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        fitted = BayesianCalibration().fit(p, y, sample_weight=weight)
+    mapped = fitted.predict_proba(np.linspace(0.001, 0.999, 400))
+    assert ((mapped > 0) & (mapped < 1)).all()
