@@ -139,7 +139,7 @@ def _is_over(monitor) -> str:
     is_back = np.abs(leanings) <= _OFF
     if is_back.all():
         return " The drift seems to be over."
-    back = f"the {'mean' if is_back[0] else 'slope'} is right again, but "
+    back = f"the {'mean' if is_back[0] else 'slope'} is right, but "
     said = back * bool(is_back.any()) + _leaning_words(monitor, *leanings)
     return f" It is not over: {said} since about sample {period.first_sample:,}."
 

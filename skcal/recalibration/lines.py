@@ -16,6 +16,7 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 
 _SLOPES = (1 / 8, 4.0)  # of log-odds that maps take as they are
 _WIDE = 12.0  # half the width of most scores, up to which any small slope is likely
+_LEAST_SLOPE = 0.1  # of a line, per spread
 _CLEARLY = 4.0  # log-likelihood
 _SMOOTHING = 0.01
 _BENDS = (1.0, 3.0, 10.0)  # spreads beyond which a score counts by 0.01 of its logarithm
@@ -109,7 +110,7 @@ def line_of(
     if z.shape[1] > 1 and not outlying and 1 <= spread <= _WIDE and _is_balanced(z, outcomes):
         return None, np.nan
     bends = _BENDS if outlying else _BENDS[-1:]
-    fits = [(*_fit(_compressed(t, bend), outcomes), bend) for bend in bends]
+    fits = [(*_fit_either_way(_compressed(t, bend), outcomes), bend) for bend in bends]
     loss, slope, offset, bend = min(fits, key=lambda fit: fit[0])
     if not outlying:
         slopes = (_SLOPES[0] if spread > _WIDE else None, _SLOPES[1])
@@ -147,7 +148,18 @@ def _smoothed(z):
     return np.log(softmax(z, axis=1) + _SMOOTHING)
 
 
-def _fit(u, outcomes, slopes=(0.1, None), most_offset=np.inf) -> tuple[float, float, np.ndarray]:
+def _fit_either_way(u, outcomes) -> tuple[float, float, np.ndarray]:
+    """The best line, or minus the best falling one, which a map with a free slope turns round."""
+    rising = _fit(u, outcomes)
+    if rising[1] > _LEAST_SLOPE:
+        return rising
+    loss, slope, offset = _fit(u, outcomes, (None, -_LEAST_SLOPE))
+    return (loss, -slope, -offset) if loss < rising[0] else rising
+
+
+def _fit(
+    u, outcomes, slopes=(_LEAST_SLOPE, None), most_offset=np.inf
+) -> tuple[float, float, np.ndarray]:
     """Mean log loss, slope and offsets of the best line, or of the best within limits.
 
     Outcomes (n, C) are smoothed as by Platt, so that slopes stay finite where they are separable.

@@ -326,13 +326,13 @@ def test_a_notion_with_a_problem_for_each_class_has_no_periods():
 
 CALIBRATED = (6000, 0.0, 1.0)
 LATER = {  # what follows a shift of 0.9 over 3,000 samples, and what is right and wrong then
-    "slope": ([(5400, 0.0, 0.5)], "the mean is right again, but predictions are too extreme"),
+    "slope": ([(5400, 0.0, 0.5)], "the mean is right, but predictions are too extreme"),
     "steep": (
         [(5400, 0.0, 2.0)],
-        "the mean is right again, but predictions are not extreme enough",
+        "the mean is right, but predictions are not extreme enough",
     ),
-    "shift": ([(5400, 0.4, 1.0)], "the slope is right again, but the event happens more often"),
-    "opposite": ([(5400, -0.4, 1.0)], "the slope is right again, but the event happens less often"),
+    "shift": ([(5400, 0.4, 1.0)], "the slope is right, but the event happens more often"),
+    "opposite": ([(5400, -0.4, 1.0)], "the slope is right, but the event happens less often"),
     "both": ([(5400, 0.5, 0.5)], "the event happens more often than predicted and predictions are"),
     "two": ([(3000, 0.0, 0.5), (5400, 0.0, 1.0)], None),
     "nothing": ([(5400, 0.0, 1.0)], None),

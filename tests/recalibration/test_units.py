@@ -12,6 +12,7 @@ from sklearn.metrics import log_loss, roc_auc_score
 from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, recalibration
 from skcal.recalibration import (
     BayesianCalibration,
+    BetaCalibration,
     HistogramBinning,
     InterceptCalibration,
     MatrixScaling,
@@ -213,3 +214,15 @@ def test_probabilities_next_to_0_and_1_keep_their_order(method):
         return
     lost = roc_auc_score(y, d) - roc_auc_score(y, proba)
     assert lost < (0.02 if isinstance(method, recalibration.VennAbers) else 2e-3)
+
+
+@pytest.mark.parametrize("unit", [-1e-3, -0.01, -0.1, -1.0, -10.0])
+@pytest.mark.parametrize("centre", [600, 3000])
+@pytest.mark.parametrize("method", [PlattScaling, BetaCalibration])
+def test_scores_that_fall_with_the_frequency_of_events_are_turned_round(method, centre, unit):
+    rng = np.random.default_rng(0)
+    points = rng.normal(centre, 100, 2000)
+    truth = expit(1.5 * (points - centre) / 100)
+    y = (rng.random(2000) < truth).astype(int)
+    mapped = method(from_logits=True).fit(unit * points, y).predict_proba(unit * points)[:, 1]
+    assert log_loss(y, mapped) < log_loss(y, truth) + 0.002
