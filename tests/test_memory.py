@@ -12,7 +12,7 @@ from skcal import Sample, metrics
 from skcal.functions import BilinearFunction
 from skcal.recalibration.base import RecalibrationMap
 
-N_SAMPLES = 2000
+N_SAMPLES = 5000  # an array of it is larger than what older versions of scipy keep
 SCALAR_ONLY = {
     "BayesianCalibration",
     "BetaCalibration",

@@ -168,8 +168,10 @@ def _fit(
     targets = (np.diag(counts) + 1) / (counts + len(counts))[:, None]
     outcomes = outcomes @ targets / outcomes.sum()
     mass = outcomes.sum(axis=1)
+    data = [u, outcomes, mass]
 
     def loss(parameters):
+        u, outcomes, mass = data
         logits = np.zeros_like(outcomes)
         logits[:, -n_free:] = parameters[0] * u + parameters[1:]
         total = logsumexp(logits, axis=1, keepdims=True)
@@ -180,4 +182,5 @@ def _fit(
     bounds = [slopes] + n_free * [(-most_offset, most_offset)]
     start = np.append(1.0, np.zeros(n_free))
     found = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    data.clear()  # older versions of scipy keep the function in a cycle
     return float(found.fun), float(found.x[0]), found.x[1:]
