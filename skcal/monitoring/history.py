@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import takewhile
 from typing import NamedTuple
 
 import numpy as np
@@ -45,6 +46,15 @@ class Period(NamedTuple):
     ratio: float | None
     chance_low: float | None
     chance_high: float | None
+
+
+def are_said(leanings: np.ndarray) -> np.ndarray:
+    """Which of mean and slope are said to be off: one is not beside another twice as large.
+
+    A shift that is not small has a slope of the second order.
+    """
+    sizes = np.abs(leanings)
+    return sizes >= sizes.max() / 2
 
 
 class History:
@@ -122,7 +132,7 @@ class History:
         are the most likely ones of those that were plausible at the alarm. Until its end, and
         since then, log-odds have one shift and one slope each; the likelihood is that of a Newton
         step, as of a learned tilt. The end is the last row unless an earlier one fits clearly
-        better, and so is the last change the end.
+        better, and so is the last change the end. A drift that only grows has not ended.
         """
         n = self.ends()[:, 0]
         last = len(n) - 1
@@ -136,16 +146,19 @@ class History:
         if total.max() < until_now.max() + _CLEARLY:
             return int(starts[np.argmax(until_now)]), last, last
         start, place = map(int, np.unravel_index(np.argmax(total), total.shape))
-        changed = end = int(ends[place])
-        while changed < last - 1:
+        rows = [int(starts[start]), int(ends[place])]
+        while (changed := rows[-1]) < last - 1:
             later = np.arange(changed + 1, last)
             total = self._gains(changed, later) + self._gains(later, last)
             # Events that are more frequent than predicted vary more, too.
             noise = max(1.0, self.between(changed).ratio or 1.0)
             if total.max() < self._gains(changed, last) + _CHANGED * noise:
                 break
-            changed = int(later[np.argmax(total)])
-        return int(starts[start]), end, changed
+            rows.append(int(later[np.argmax(total)]))
+        rows.append(last)
+        grown = (self._grows(*rows[k : k + 3]) for k in range(len(rows) - 2))
+        end = rows[1 + sum(takewhile(bool, grown))]
+        return rows[0], end, max(end, rows[-2])
 
     def variance_since(self, start: int) -> float:
         """Return the variance of the events after a row."""
@@ -170,6 +183,16 @@ class History:
         of_slope, of_mean = of_slope + PRECISION[0, 0], of_mean + PRECISION[1, 1]
         gains = of_mean * slope**2 - 2 * shared * slope * residual + of_slope * residual**2
         return gains / (of_slope * of_mean - shared**2)
+
+    def _grows(self, start: int, change: int, end: int) -> bool:
+        """Whether predictions are off in the same directions since a change, and no less."""
+        before, since = (
+            np.array(self.leanings(*rows)) / np.sqrt(np.diff(self.ends()[list(rows), -1]))
+            for rows in ((start, change), (change, end))
+        )
+        said = are_said(before)
+        no_less = since * np.sign(before) >= np.abs(before)
+        return bool((are_said(since) == said).all() and no_less[said].all())
 
     def leanings(self, start: int, end: int = -1) -> tuple[float, float]:
         """Standardised deviations between two rows of the mean, and of the slope beside it.

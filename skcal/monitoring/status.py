@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._show import percent, printable, share
-from skcal.monitoring.history import RECENT, Period
+from skcal.monitoring.history import RECENT, Period, are_said
 
 #: What to do after an alarm.
 NEXT = (
@@ -191,21 +191,21 @@ def cause(monitor) -> dict[str, Any]:
 def _impossible(monitor) -> str:
     """Say how many outcomes since the last acknowledgement had the probability 0, if any."""
     n = max(evidence.totals[4] for evidence in monitor._evidence)
-    return f"{n:,.0f} outcomes happened whose predicted probability was 0" if n else ""
+    outcomes = f"{n:,.0f} outcome{'s' * bool(n != 1)}"
+    return f"{outcomes} happened whose predicted probability was 0" if n else ""
 
 
 def _leaning_words(monitor, of_mean: float, of_slope: float) -> str:
-    """Which way predictions are off by a mean and a slope; less than half of the other is not said.
-
-    A shift that is not small has a slope of the second order.
-    """
-    notion, said, least = monitor._layout.notion, [], max(abs(of_mean), abs(of_slope)) / 2
+    """Which way predictions are off by a mean and a slope, or by the larger of both."""
+    notion, said = monitor._layout.notion, []
+    mean_is_off, slope_is_off = are_said(np.array([of_mean, of_slope]))
     of_events = notion.of_positive_class or notion.of_labels
-    if abs(of_mean) >= least:
+    if mean_is_off:
         event = "the event happens" if of_events else "the predicted class is right"
         said.append(f"{event} {'more' if of_mean > 0 else 'less'} often than predicted")
-    if abs(of_slope) >= least:
-        said.append(f"predictions are {'too extreme' if of_slope < 0 else 'not extreme enough'}")
+    if slope_is_off:
+        subject = "predictions" if notion.scalar else "the probabilities of all classes together"
+        said.append(f"{subject} are {'too extreme' if of_slope < 0 else 'not extreme enough'}")
     return " and ".join(said)
 
 

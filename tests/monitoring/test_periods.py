@@ -403,3 +403,51 @@ def test_an_alarm_keeps_what_it_was_raised_for(drifts, said, then, run_length, s
     assert then in monitor.to_dict()["direction"]
     assert f"until about sample {drift.last_sample:,}. It is not over: " in first
     assert CalibrationMonitor.from_json(monitor.to_json()).journal_ == monitor.journal_
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_drift_that_grows_lasts_and_ends_once(seed):
+    """Log-odds that are off by more in each batch, up to 0.7; afterwards predictions are right.
+
+    Of 20 such streams none is taken to have ended before, and the end is off by at most 400.
+    """
+    rng, monitor = np.random.default_rng(seed), CalibrationMonitor(labels=[0, 1])
+    for day in range(100):
+        monitor.update(*credit(rng, 100, 0.01 * max(0, day - 30)))
+    first = str(monitor).splitlines()[0]
+    assert "until now): the event happens more often than predicted" in first
+    assert list(monitor.periods_) == ["all", "recent", "drift"]
+    for _ in range(50):
+        monitor.update(*credit(rng, 100))
+    first = str(monitor).splitlines()[0]
+    drift = monitor.periods_["drift"]
+    assert abs(drift.last_sample - 10_000) <= 1000
+    assert "the event happened more often than predicted" in first
+    assert f" until about sample {drift.last_sample:,}. " in first
+    assert "the event happens" not in first
+
+
+def test_a_slope_of_several_classes_is_said_of_all_probabilities():
+    """The classes after the first are less alike than predicted, and the first is as likely.
+
+    So confidences are right, and "predictions are not extreme enough" would be read of them.
+    """
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(4), 4000)
+    chance, rows = proba**3, np.arange(4000)
+    first = proba.argmax(axis=1)
+    chance[rows, first] = 0
+    chance *= ((1 - proba[rows, first]) / chance.sum(axis=1))[:, None]
+    chance[rows, first] = proba[rows, first]
+    y = (rng.random((4000, 1)) > chance.cumsum(axis=1)).sum(axis=1)
+    monitor = CalibrationMonitor("canonical")
+    for part in np.split(rows, 20):
+        monitor.update(proba[part], y[part])
+    [raised] = monitor.journal_
+    assert raised.note == "the probabilities of all classes together are not extreme enough"
+    assert CalibrationMonitor("confidence").update(proba, y).alarm_ is None
+
+
+def test_one_impossible_outcome_is_one():
+    certain = watched([(np.r_[0.0, np.full(300, 0.5)], np.r_[1, np.arange(300) % 2])])
+    assert "1 outcome happened whose predicted probability was 0." in str(certain)
