@@ -288,7 +288,8 @@ def shifted_calibration_error(
                 f"{pvalue:.2g}), so shift={shift!r} does not describe what changed. Try the other "
                 "shift, or collect labels in the target."
             )
-    limits = _ShiftedLimits(sample._replace(weight=weight), weights.source[1:])
+    occurs = np.flatnonzero(weight)  # a class may be absent from the target
+    limits = _ShiftedLimits(sample.take(occurs, weight[occurs]), weights.source[1:, occurs])
     tail = 1 - confidence_level
     low, high = limits.low(tail), max(limits.high(tail)[0], limits.estimate)
     return ShiftedCalibrationError(
@@ -506,8 +507,9 @@ class _ShiftedLimits(ErrorLimits):
 
         It is enlarged as the variance of Student's distribution, since resamples are few.
         """
-        n, means = len(self.resampled), np.zeros(len(self.resampled))
+        n, total = len(self.resampled), self.resampled.sum(axis=1)
+        means = np.zeros(n)
         for part, share, sign in zip(self.parts, self.shares, signs, strict=True):
-            weight = self.resampled[:, part.rows]
-            means += share * (weight @ (part.residuals * sign)) / weight.sum(axis=1)
+            signed = self.resampled[:, part.rows] @ (part.residuals * sign)
+            means += signed / total * (1.0 if self.divided else share)
         return float(means.var(ddof=1)) * (n - 1) / (n - 3)

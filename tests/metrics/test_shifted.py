@@ -327,3 +327,18 @@ def test_variances_over_resamples_are_those_of_reweighted_means():
     assert_allclose(limits._variance([sign], [0.0]), np.var(means, ddof=1) * 29 / 27)
     means = [np.average(part.residuals, weights=one[part.rows]) for one in resampled]
     assert_allclose(limits.bias[1], np.std(means, ddof=1) * np.sqrt(29 / 27))
+
+
+@pytest.mark.filterwarnings("ignore:After weighting")
+@pytest.mark.parametrize("notion", ["confidence", "classwise", "top-label"])
+def test_classes_may_be_absent_from_the_target(notion):
+    """Only source samples of the classes of the target count then, and limits are numbers."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 5, 1000)
+    P = 0.02 / 5 + 0.98 * np.eye(5)[y]  # tells the classes apart
+    for k in (0, 1):
+        result = of_few(y, P, target_proba=P[y == k], notion=notion)
+        assert_allclose(result.prevalences, np.eye(5)[k], atol=1e-9)
+        error = calibration_error(y[y == k], P[y == k], notion=notion, labels=range(5))
+        assert_allclose(result.estimate, error, atol=1e-9)
+        assert result.low <= result.estimate <= result.high <= 1
