@@ -68,6 +68,7 @@ def read_outcomes(
     pos_label=None,
     of_labels: bool = False,
     counted: bool = False,
+    of_logits: bool = False,
     **of_single: Any,
 ) -> Happened:
     """Read labels, shares or votes of the classes, sets of labels, or :class:`Outcomes`.
@@ -84,6 +85,8 @@ def read_outcomes(
         Whether each column is a label of its own, so that several may hold.
     counted : bool, default=False
         Whether to warn of labels without names that seem to be counted from 1.
+    of_logits : bool, default=False
+        Whether ``proba`` was computed from logits.
     **of_single
         Options of :func:`check_labels`.
     """
@@ -104,8 +107,10 @@ def read_outcomes(
             raise InputError("pos_label", reason, "Leave it out.")
         classes = classes_of_shares(y_true, proba, labels, columns, *names)
         codes = outcomes.argmax(axis=1)
-        if votes is not None and (votes == 1).all():  # a label each, which the codes tell
-            return Happened(codes, classes)
+        if votes is not None:
+            _warn_if_hard(proba, names[1], of_logits)
+            if (votes == 1).all():  # a label each, which the codes tell
+                return Happened(codes, classes)
         return Happened(codes, classes, outcomes, votes)
     if np.ndim(pos_label):
         raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
@@ -114,6 +119,7 @@ def read_outcomes(
         given = _labels_of_positive(y_true, labels, pos_label, names[0])
     options = {"columns": columns, "name": names[0], "proba_name": names[1]}
     codes, classes = check_labels(y_true, proba, given, **options, **of_single)
+    _warn_if_hard(proba, names[1], of_logits)
     if counted and labels is None and columns is None:
         _warn_if_counted_from_1(codes, proba, *names)
     if pos_label is not None:
@@ -195,7 +201,6 @@ def check_labels(
         raise InputError(proba_name, f"has {len(proba)} rows, {name} {len(y)}.", lead=lead)
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
-        warn_if_hard(proba, proba_name)
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
     present, inverse = _distinct(y, name)
     if labels is None and columns is not None and proba.ndim == 2:
@@ -219,18 +224,24 @@ def check_labels(
         reason = f"is {label!r}, which is not one of the classes {shortened(classes)}."
         remedy = f"{PASS_LABELS} {_to_drop(label, name, proba_name)}"
         raise InputError(name, reason, remedy, row=row, kind="classes")
-    warn_if_hard(proba, proba_name)
     return codes, classes
 
 
-def warn_if_hard(proba: np.ndarray, name: str) -> None:
-    """Warn of predictions that are all 0 or 1, as those of ``predict`` are."""
-    if len(proba) >= _FEWEST_HARD and _are_hard(proba):
-        warnings.warn(
-            f"All predictions in {name} are 0 or 1, as the classes from predict are. Pass the "
-            "probabilities from predict_proba; if these are, the classifier gives none in between.",
-            stacklevel=2,
+def _warn_if_hard(proba: np.ndarray, name: str, of_logits: bool) -> None:
+    """Warn of predictions that are all 0 or 1, as the classes from ``predict`` are."""
+    if len(proba) < _FEWEST_HARD or not _are_hard(proba):
+        return
+    text = (
+        f"All predictions in {name} are 0 or 1, as the classes from predict are. Pass the "
+        "probabilities from predict_proba; if these are, the classifier gives none in between."
+    )
+    if of_logits:
+        text = (
+            f"All logits in {name} are so large that their probabilities are 0 or 1. If they are "
+            "points, such as a credit score, fit skcal.recalibration.PlattScaling("
+            "from_logits=True) to other samples of them, and pass its probabilities."
         )
+    warnings.warn(text, stacklevel=2)
 
 
 def _are_hard(proba: np.ndarray) -> bool:
@@ -283,7 +294,6 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
     if not whole and np.array_equal(array, proba):
         reason = f"holds the predictions of {proba_name} themselves."
         raise InputError(name, reason, "Pass labels, or shares of the classes that happened.")
-    warn_if_hard(proba, proba_name)
     if (np.abs(total - 1) <= SUM_TOLERANCE).all():
         return array / total[:, None], np.where(whole, 1.0, np.nan) * np.ones(len(array))
     if whole and array.max() <= 1 < total.max():
@@ -314,7 +324,11 @@ def _several_labels(array: np.ndarray, name: str, proba_name: str) -> InputError
 
 
 def refuse_several_labels(y_true, y_proba, names: tuple[str, str]) -> None:
-    """Raise for labels (n, K) of 0 and 1 of which several hold, and rows that do not sum to 1."""
+    """Raise if ``y_true`` and ``y_proba`` are those of several labels of each sample.
+
+    Labels (n, K) are 0 or 1 with more than one 1 in a row, and rows of predictions (n, K) do not
+    sum to 1.
+    """
     refuse_list_of_labels(y_proba, names[1], names[0])
     if not (is_table(y_true) and is_table(y_proba)):
         return
@@ -451,7 +465,7 @@ def _warn_of_order(y_true, classes, name, proba_name) -> None:
 
 
 def _warn_of_digits(classes, name: str, proba_name: str) -> None:
-    """Warn where labels are digits as texts, of which "10" is sorted before "2"."""
+    """Warn if labels are numbers as texts, which sort "10" before "2", as columns may not be."""
     texts = classes.tolist()
     if _are_integers(texts) and texts != sorted(texts, key=int):
         warnings.warn(
@@ -605,11 +619,18 @@ def _binary_classes(present: np.ndarray, name: str, single: str, any_two: bool) 
         return present
     swapped = " (are the arguments swapped?)" if fractions else ""
     takes = f"takes values in {shortened(present)}{swapped}"
+    reason = f"{takes}, so the positive class of a {single} is unknown."
+    of_shares = ""
+    if fractions and 0 <= present[0] <= present[-1] <= 1:
+        of_shares = (
+            " If these are shares of the positive class, as of raters, pass "
+            f"numpy.column_stack([1 - numpy.asarray({name}), {name}])."
+        )
     raise InputError(
         name,
-        f"{takes}, so the positive class of a {single} is unknown.",
+        reason,
         f"Pass labels=[negative class, positive class]{_example(present)}{_where(name)}, or labels "
-        "in {0, 1} or {-1, 1}.",
+        "in {0, 1} or {-1, 1}." + of_shares,
         kind="positive class",
     )
 

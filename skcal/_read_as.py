@@ -15,7 +15,7 @@ _KINDS = {
     "top-label": "each class where it is the most probable one",
     "classwise": "the probability of each class by itself",
     "canonical": "all probabilities of a row together",
-    "multi-label": "each of several labels, of which any may hold",
+    "multi-label": "each of several labels of a sample",
 }
 
 
@@ -30,7 +30,7 @@ def _samples(sample) -> str:
     """How many samples of what there are, in how many groups."""
     n, zeros = len(sample), sample.source.left_out
     n_classes = len(sample.classes)
-    kind = "labels, of which any may hold" if sample.notion.of_labels else "classes"
+    kind = "labels, any of which may hold" if sample.notion.of_labels else "classes"
     text = f"{n:,} sample{'s' * (n != 1)} of {_counted(n_classes)} {kind}"
     if sample.source.grouped:
         text += f", in {len(np.unique(sample.groups.codes)):,} groups"
@@ -44,7 +44,7 @@ def _counted(number: int) -> str:
 
 
 def _question(sample) -> str:
-    """What the event is and how often it happened, and what the predictions are."""
+    """Name the event, its frequency and the column of predictions, or the classes of columns."""
     notion = sample.notion
     if notion.of_positive_class:
         event = f"the event is {_label(sample.classes[1])}{_how_often(sample, 1)}"

@@ -271,7 +271,7 @@ class Notion(str):
     of_largest : bool, default=False
         Features are the largest probability alone, so that errors are over- and underconfidence.
     of_labels : bool, default=False
-        Columns are labels of which any may hold, not classes of which one does.
+        Columns are labels, any of which may hold, not classes, one of which does.
     of_shares : bool, default=False
         Outcomes are shares whose law is not known, given the predictions.
     of_answers : bool, default=False
@@ -490,7 +490,7 @@ NOTIONS: dict[str, Notion] = {
     "top-label": _TopLabel("top-label"),  # condition on (max p, arg max p)
     "classwise": _Classwise("classwise"),  # each p_k by itself, summed
     "binary": _Binary("binary"),  # P(positive class)
-    "multi-label": _MultiLabel("multi-label"),  # each of several labels, of which any may hold
+    "multi-label": _MultiLabel("multi-label"),  # each of several labels, any of which may hold
 }
 
 

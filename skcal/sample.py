@@ -95,6 +95,7 @@ class Sample:
         The class of each column; for 1-D predictions (negative class, positive class).
     pos_label : label, default=None
         The positive class of 1-D predictions, or of two columns for "binary"; an error otherwise.
+        It overrules the order of ``labels``.
     from_logits : bool, default=False
         Whether ``y_proba`` holds logits; probabilities keep full precision.
     resolution : float in (0, 1], "auto" or None, default="auto"
@@ -566,6 +567,7 @@ def _read(
     if pos_label is not None and proba.ndim == 2 and not of_labels:
         _require_positive_class(pos_label, proba.shape[1], notion)
     options = {"pos_label": pos_label, "of_labels": of_labels, "counted": True}
+    options["of_logits"] = logits is not None
     codes, classes, outcomes, votes = read_outcomes(
         y_true, y_proba, proba, labels, names, **options
     )
@@ -660,7 +662,7 @@ def refuse_beside_sample(given: dict[str, Any]) -> None:
 
 
 def is_of_labels(notion: Any) -> bool:
-    """Whether columns are labels of which any may hold, by the notion as users pass it."""
+    """Whether columns are labels, any of which may hold, by the notion as users pass it."""
     if isinstance(notion, Notion):
         return notion.of_labels
     return isinstance(notion, str) and notion.startswith(("multi-label", "precision-at-"))

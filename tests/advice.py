@@ -63,6 +63,8 @@ FOLLOWED = {
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",
     "pass the labels as integers": "test_digits_as_texts_warn_where_numbers_have_another_order",
     "of log-probabilities pass numpy.exp": "test_log_probabilities_are_read_as_the_message_says",
+    "If these are shares of the positive class": "test_shares_are_read_as_the_message_says",
+    "fit skcal.recalibration.PlattScaling(": "test_points_are_recalibrated_as_the_message_says",
     "pass numpy.exp({}) without from_logits": "test_log_probabilities_are_read_as_the_message_says",
 }
 _HELP = {"help", "description", "epilog", "metavar"}
