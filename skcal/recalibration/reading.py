@@ -53,6 +53,28 @@ class LabelledPredictions(NamedTuple):
         """The number of rows that the weights stand for."""
         return n_rows(self.weight)
 
+    def with_counts_together(self, n_folds: int) -> LabelledPredictions:
+        """Return the same with groups of equal predictions, if this is a table of counts.
+
+        A table of counts has one row for each prediction and label, whose weight counts its cases.
+        If folds parted these rows, training and test rows would have other frequencies of events.
+        The rows of a prediction are votes of one sample instead, if folds have two predictions.
+        """
+        if self.of_shares or not self.groups.independent:
+            return self
+        rows = np.flatnonzero(self.weight)
+        counts = self.weight[rows]
+        if counts.max() <= 1 or (counts % 1).any():
+            return self
+        predictions, codes = np.unique(self.X, axis=0, return_inverse=True)
+        pairs = np.unique(np.column_stack([codes[rows], self.happened[rows]]), axis=0)
+        n_parted = np.count_nonzero(np.bincount(pairs[:, 0]) > 1)
+        is_table = len(pairs) == len(rows) and n_parted > len(predictions) / 2
+        if not is_table or len(predictions) < 2 * n_folds:
+            return self
+        alone = np.bincount(codes, self.weight)[codes] == 1
+        return self._replace(groups=Groups(codes, alone, len(predictions), of_shares=True))
+
     def as_labels(self) -> LabelledPredictions:
         """Return a row for each class of a sample that has a share, instead of the shares."""
         if not self.of_shares:

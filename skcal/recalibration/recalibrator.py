@@ -219,7 +219,9 @@ class Recalibrator(
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
-            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1.
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1. If there is one row
+            for each prediction and label, whose weight counts its cases, an int ``cv`` keeps the
+            rows of a prediction in one fold.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
             compared by the sums over groups. See :doc:`/guide/dependent_samples`.
@@ -235,6 +237,8 @@ class Recalibrator(
             nothing to fit to.
         """
         data = read_labelled(self, X, y, sample_weight, self.labels, groups, counted=True)
+        if isinstance(self.cv, Integral):
+            data = data.with_counts_together(int(self.cv))
         self._n_rows = len(data.X)
         self._errors: dict = {}
         with one_blas_thread() if data.X.size < _MANY_PROBABILITIES else nullcontext():

@@ -588,3 +588,35 @@ def test_what_does_not_lower_the_calibration_error_is_no_gain():
         assert shifted.best_name_ == "BayesianCalibration"
     assert kept > 0
     assert np.mean(with_choice) < np.mean(without)
+
+
+@pytest.mark.parametrize("order", ["labels", "predictions", "shuffled"])
+def test_a_table_of_counts_is_recalibrated_like_the_votes_that_it_holds(order):
+    rng = np.random.default_rng(0)
+    p = np.exp(rng.normal(np.log(0.005), 1, 200))
+    clicks = rng.binomial(100_000, p / 1.61)
+    counts = np.column_stack([100_000 - clicks, clicks])
+    rows = {"labels": np.arange(400), "predictions": np.arange(400).reshape(2, 200).T.ravel()}
+    rows = rows.get(order, rng.permutation(400))
+    y, weight = np.repeat([0, 1], 200)[rows], counts.T.ravel()[rows]
+    fitted = Recalibrator(random_state=0).fit(np.tile(p, 2)[rows], y, sample_weight=weight)
+    votes = Recalibrator(random_state=0).fit(p, counts)
+    assert fitted.best_name_ == votes.best_name_ == "BayesianCalibration"
+    assert_allclose(fitted.predict_proba(p), votes.predict_proba(p), rtol=1e-9)
+    assert_allclose(fitted.predict_proba(p)[:, 1], p / 1.61, rtol=0.1)
+    for name, judged in fitted.comparison_.items():
+        assert_allclose(judged.difference, votes.comparison_[name].difference, rtol=1e-3)
+
+
+@pytest.mark.parametrize(
+    "weight", [np.tile([1, 7], 30), np.tile([1.5, 7], 30), np.r_[np.zeros(2), np.ones(58)]]
+)
+def test_weights_that_are_no_table_of_counts_make_no_groups(weight):
+    p, y = np.repeat(np.linspace(0.1, 0.9, 12), 5), np.tile([0, 1, 1, 0, 1], 12)
+    fitted = Recalibrator(random_state=0).fit(p, y, sample_weight=weight)
+    assert fitted.out_of_fold_.groups.independent
+
+
+def test_a_table_of_fewer_predictions_than_two_a_fold_is_fitted():
+    p = np.tile(np.linspace(0.1, 0.9, 9), 2)
+    Recalibrator(random_state=0).fit(p, np.repeat([0, 1], 9), sample_weight=np.arange(2, 20))
