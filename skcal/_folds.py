@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skcal._groups import Groups
 from skcal._validation import InputError
@@ -23,11 +24,15 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
     everyone = np.arange(len(y))  # turns masks into numbers, and refuses what is neither
     if not groups.independent:
         params["groups"] = groups.codes
+    elif get_routing_for_object(cv).consumes("split", ["groups"]):
+        reason = f"is a {type(cv).__name__}, which splits by groups."
+        raise InputError(name, reason, "Pass groups to fit, too.")
     try:
         pairs = list(cv.split(X, y, **params))
     except Exception as error:
         if type(error) in (ValueError, TypeError) and type(cv).__module__.startswith("sklearn."):
-            remedy = f"Pass fewer folds or more samples. ({error})"
+            finer = "more samples" if groups.independent else "finer groups"
+            remedy = f"Pass fewer folds or {finer}. ({error})"
             raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
         error.add_note(f"{name} was to split {len(y)} samples.")
         raise

@@ -437,11 +437,13 @@ class GroupBlocks:
         codes = np.unique(groups, return_inverse=True)[1]
         sizes = np.bincount(codes)
         if len(sizes) < 2 * self.n_splits:
+            most = len(sizes) // 2
+            fewer = f"at most {most} folds, or " if most > 1 else ""
             raise InputError(
                 "groups",
                 f"makes {len(sizes)} groups of {len(codes)} samples, and {self.n_splits} blocks "
                 f"need {2 * self.n_splits}.",
-                "Pass fewer folds or finer groups.",
+                f"Pass {fewer}finer groups.",
             )
         largest = int(sizes.max())
         if largest * self.n_splits > len(codes):

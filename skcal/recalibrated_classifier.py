@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from contextlib import contextmanager
 from inspect import signature
+from multiprocessing import parent_process
 from numbers import Integral
 from typing import Self
 
@@ -45,6 +47,8 @@ from skcal._validation import (
 )
 from skcal.recalibration.recalibrator import Recalibrator
 
+_OUTSIDE = 0.01  # of [0, 1], which no rounding makes
+
 
 class RecalibratedClassifierCV(
     CallbackSupportMixin, Summarized, ClassifierMixin, MetaEstimatorMixin, BaseEstimator
@@ -70,8 +74,8 @@ class RecalibratedClassifierCV(
         The folds, stratified where it is an int; their test sets may not overlap.
     ensemble : bool or "auto", default="auto"
         Whether predictions are the mean over the classifiers of the folds, each recalibrated; else
-        those of one classifier that is fitted to all samples. "auto": True. A frozen classifier is
-        one.
+        those of one classifier that is fitted to all samples. "auto": True. A frozen classifier
+        stays one, and ``ensemble`` changes nothing.
     n_jobs : int, default=None
         Jobs that fit the classifiers in parallel.
     random_state : int, RandomState instance or None, default=None
@@ -218,7 +222,9 @@ class RecalibratedClassifierCV(
         estimator = self._estimator()
         frozen = isinstance(estimator, FrozenEstimator)
         if frozen:
-            check_is_fitted(estimator)
+            kind = type(estimator.estimator).__name__
+            remedy = f"Fit it before FrozenEstimator({kind}) is made, which does not fit it."
+            check_is_fitted(estimator, msg=f"{kind} is not fitted. {remedy}")
         present, codes = sorted_labels(y, "y")
         if len(present) < 2:
             raise ValueError(
@@ -480,8 +486,20 @@ def noting(classifier, what):
     try:
         yield
     except Exception as error:
-        error.add_note(f"RecalibratedClassifierCV called {type(classifier).__name__}.{what}.")
+        note = f"RecalibratedClassifierCV called {type(classifier).__name__}.{what}."
+        error.add_note(note)
+        if parent_process() is not None and not _returns_from_a_worker(error):
+            raise RuntimeError(f"{error!r} {note}") from None
         raise
+
+
+def _returns_from_a_worker(error) -> bool:
+    """Whether an exception can be pickled and read; else joblib says that its pool is broken."""
+    try:
+        pickle.loads(pickle.dumps(error))
+    except Exception:
+        return False
+    return True
 
 
 def _fit_fold(classifier, X, y, fold, train, test, params, classes):
@@ -489,10 +507,11 @@ def _fit_fold(classifier, X, y, fold, train, test, params, classes):
     params = _check_method_params(X, params, indices=train)
     with noting(classifier, f"fit with the training part of fold {fold}"):
         classifier.fit(_safe_indexing(X, train), _safe_indexing(y, train), **params)
-    return classifier, _aligned_predictions(classifier, _safe_indexing(X, test), classes)
+    held_out = _safe_indexing(X, test)
+    return classifier, _aligned_predictions(classifier, held_out, classes, f" of fold {fold}")
 
 
-def _aligned_predictions(classifier, X, classes):
+def _aligned_predictions(classifier, X, classes, of_fold=""):
     """Probabilities or, of classifiers without, logits; columns are in the order of classes."""
     name, fitted = type(classifier).__name__, decoded(classifier.classes_)
     place = _columns_of(classes, fitted)
@@ -502,16 +521,38 @@ def _aligned_predictions(classifier, X, classes):
             f"{shortened(fitted)}. Pass a classifier that keeps all classes."
         )
     method = "predict_proba" if hasattr(classifier, "predict_proba") else "decision_function"
-    with noting(classifier, method):
+    with noting(classifier, f"{method} with the test part{of_fold}" if of_fold else method):
         values = np.asarray(decoded(getattr(classifier, method)(X)))
+    _refuse_no_predictions(values, f"{name}.{method}", _num_samples(X), len(classes))
     if values.ndim == 1:
         return values if place[0] == 0 else -values
-    if values.ndim == 2 and values.shape[1] != len(classes):
-        raise ValueError(
-            f"{name}.{method} has {values.shape[1]} columns for {len(classes)} classes. Pass a "
-            "classifier with a column per class, such as SVC(decision_function_shape='ovr')."
-        )
     return values if (np.diff(place) == 1).all() else values[:, place]
+
+
+def _refuse_no_predictions(values, method, n_samples, n_classes):
+    """Raise for what a classifier returns that are no predictions, which X does not explain."""
+    if values.shape != (n_samples, n_classes) and (n_classes > 2 or values.shape != (n_samples,)):
+        reason = f"returned shape {values.shape} for {n_samples} samples of {n_classes} classes."
+        remedy = f"Return shape {n_samples, n_classes}, a column for each class."
+        if values.ndim == 2 and len(values) == n_samples:
+            reason = f"has {values.shape[1]} columns for {n_classes} classes."
+            if method.endswith("decision_function"):
+                remedy = "Pass a classifier with a column per class, such as "
+                remedy += "SVC(decision_function_shape='ovr')."
+        raise InputError(method, reason, remedy)
+    if values.dtype.kind not in "fiub":
+        reason = f"returned an array of dtype {values.dtype}, not numbers."
+        raise InputError(method, reason, "Return probabilities.")
+    wrong = np.isnan(values)
+    if wrong.any():
+        raise InputError(method, "is NaN.", "Correct the classifier.", **first_of(wrong))
+    if method.endswith("predict_proba"):
+        outside = (values < -_OUTSIDE) | (values > 1 + _OUTSIDE)
+        if outside.any():
+            where = first_of(outside)
+            value = values[tuple(where.values())]
+            remedy = "Name the method decision_function if these are logits."
+            raise InputError(method, f"is {value:.6g}, not a probability.", remedy, **where)
 
 
 def _columns_of(labels, classes) -> np.ndarray:

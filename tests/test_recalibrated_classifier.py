@@ -269,7 +269,8 @@ def test_errors_of_the_classifier_come_through_with_a_note(name, where, n_jobs):
     assert type(caught.value) is type(error)
     assert str(caught.value) == str(error)
     assert vars(caught.value).get("code") == vars(error).get("code")
-    note = "fit with the training part of fold [01]" if where == "fit" else "predict_proba"
+    part = "training" if where == "fit" else "test"
+    note = f"{where} with the {part} part of fold [01]"
     [note_of] = caught.value.__notes__
     assert re.match(f"RecalibratedClassifierCV called Broken.{note}", note_of)
 
@@ -604,3 +605,105 @@ def test_a_class_of_as_many_samples_as_folds_is_enough():
     assert mended.predict_proba(X).shape == (30, 2)
     with pytest.raises(ValueError, match="has 3 samples, less than cv=4 folds"):
         RecalibratedClassifierCV(GaussianNB(), TemperatureScaling(), cv=4).fit(X, y)
+
+
+class Returns(GaussianNB):
+    """A classifier whose probabilities are made by a function of the right ones."""
+
+    def __init__(self, change=None):
+        super().__init__()
+        self.change = change
+
+    def predict_proba(self, X):
+        return self.change(super().predict_proba(X))
+
+
+NO_PREDICTIONS = {
+    "is NaN. Correct the classifier": lambda p: np.where(p == p[0, 0], np.nan, p),
+    r"returned shape \(\)": lambda p: None,
+    r"returned shape \(45, 3\) for 46 samples": lambda p: p[1:],
+    "has 1 columns for 3 classes. Return": lambda p: p[:, :1],
+    "returned an array of dtype <U32": lambda p: p.astype(str),
+    "not a probability. Name the method decision_function": lambda p: np.log(p) - 1,
+}
+
+
+@pytest.mark.parametrize("message", NO_PREDICTIONS)
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_a_classifier_returns_is_not_blamed_on_the_features(message, frozen):
+    X, y = made(138)
+    classifier = Returns(NO_PREDICTIONS[message])
+    if frozen:
+        classifier, message = FrozenEstimator(classifier.fit(X, y)), message.replace("45", "137")
+        message = message.replace("46", "138")
+    model = RecalibratedClassifierCV(classifier, ONE, cv=3)
+    with pytest.raises(ValueError, match=r"^(Returns|FrozenEstimator)\.predict_proba .*" + message):
+        model.fit(X, y)
+    fitted = RecalibratedClassifierCV(Returns(np.abs), ONE, cv=3).fit(X, y)
+    for member in fitted.classifiers_:
+        member.change = NO_PREDICTIONS["is NaN. Correct the classifier"]
+    with pytest.raises(ValueError, match=r"^Returns\.predict_proba row 0, column 0 is NaN"):
+        fitted.predict_proba(X)
+
+
+def test_logits_are_taken_by_the_name_that_the_message_advises():
+    class Logits(GaussianNB):
+        predict_proba = property()
+
+        def decision_function(self, X):
+            return super().predict_log_proba(X) + 3
+
+        def predict_log_proba(self, X):
+            return GaussianNB.predict_log_proba(self, X)
+
+    X, y = made(150)
+    proba = [
+        RecalibratedClassifierCV(classifier, TemperatureScaling(), 3).fit(X, y).predict_proba(X)
+        for classifier in (Logits(), GaussianNB())
+    ]
+    assert_allclose(*proba, rtol=1e-4)  # logs of probabilities near 0 are cut
+
+
+def test_an_exception_of_two_arguments_comes_from_a_worker_by_its_name():
+    model = RecalibratedClassifierCV(Broken("own"), TemperatureScaling(), cv=2, n_jobs=2)
+    with pytest.raises(RuntimeError, match=r"BrokenError\('code 7.* training part of fold [01]"):
+        model.fit(X, Y)
+
+
+def test_a_frozen_classifier_is_fitted_first():
+    model = RecalibratedClassifierCV(FrozenEstimator(GaussianNB()), ONE, cv=3)
+    with pytest.raises(NotFittedError, match=r"GaussianNB is not fitted. Fit it before Frozen"):
+        model.fit(X, Y)
+    fitted = model.set_params(estimator=FrozenEstimator(GaussianNB().fit(X, Y))).fit(X, Y)
+    assert len(fitted.classifiers_) == 1
+
+
+@pytest.mark.parametrize("cv", [GroupKFold(3), LeaveOneGroupOut()])
+def test_a_splitter_of_groups_without_groups_asks_for_them(cv):
+    proba = GaussianNB().fit(X, Y).predict_proba(X)
+    models = {
+        RecalibratedClassifierCV(GaussianNB(), ONE, cv): X,
+        Recalibrator([TemperatureScaling()], cv): proba,
+    }
+    for model, features in models.items():
+        with pytest.raises(ValueError, match=r"^cv is a .*, which splits by groups\. Pass groups"):
+            model.fit(features, Y)
+        with pytest.warns(UserWarning, match="groups holds 8 groups"):
+            model.fit(features, Y, groups=np.arange(len(Y)) % 8)
+
+
+@pytest.mark.filterwarnings("ignore:groups holds:UserWarning")
+@pytest.mark.parametrize("n_groups", [3, 4, 7])
+def test_folds_of_few_groups_are_refused_with_a_number_that_works(n_groups):
+    p, groups = GaussianNB().fit(X, Y).predict_proba(X), np.arange(len(Y)) % n_groups
+    model = Recalibrator([TemperatureScaling()], cv=5)
+    with pytest.raises(ValueError, match="5 blocks need 10") as caught:
+        model.fit(p, Y, groups=groups)
+    most = re.findall(r"Pass at most (\d) folds, or finer groups\.$", str(caught.value))
+    assert bool(most) == (n_groups > 3)
+    for number in most:
+        model.set_params(cv=int(number)).fit(p, Y, groups=groups)
+    classifier = RecalibratedClassifierCV(GaussianNB(), ONE, cv=8)
+    with pytest.raises(ValueError, match=r"Pass fewer folds or finer groups\. \(Cannot have"):
+        classifier.fit(X, Y, groups=groups)
+    classifier.set_params(cv=n_groups).fit(X, Y, groups=groups)
