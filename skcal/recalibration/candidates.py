@@ -76,6 +76,9 @@ def make_map_candidates(
     candidates, n_classes: int, from_logits=False, monotone=True, preserve_classes=False
 ) -> list[MapCandidate]:
     """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
+    if not monotone and candidates is None and (n_classes > 2 or preserve_classes):
+        reason = "belongs to the default map of two classes, which may change their order."
+        raise InputError("monotone=False", reason, "Leave it out.")
     if candidates is None:
         candidates = default_candidates(n_classes, monotone, preserve_classes)
     elif not monotone:

@@ -411,6 +411,12 @@ def test_classes_are_kept_if_asked_for():
         Recalibrator(FEW, preserve_classes=True).fit(P, y)
     with pytest.raises(ValueError, match="monotone=False belongs to the default candidates"):
         Recalibrator(FEW, monotone=False).fit(P, y)
+    for model, columns in [
+        (Recalibrator(monotone=False), P),
+        (Recalibrator(monotone=False, preserve_classes=True), P[:, 1]),
+    ]:
+        with pytest.raises(ValueError, match="monotone=False belongs to the default map of two"):
+            model.fit(columns, np.minimum(y, np.ndim(columns)))
 
 
 # The error that is left
