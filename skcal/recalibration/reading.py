@@ -54,26 +54,37 @@ class LabelledPredictions(NamedTuple):
         return n_rows(self.weight)
 
     def with_counts_together(self, n_folds: int) -> LabelledPredictions:
-        """Return the same with groups of equal predictions, if this is a table of counts.
+        """Return the same with the rows of each prediction as one group, if this counts cases.
 
-        A table of counts has one row for each prediction and label, whose weight counts its cases.
-        If folds parted these rows, training and test rows would have other frequencies of events.
-        The rows of a prediction are votes of one sample instead, if folds have two predictions.
+        A table of counts has a row for each unit and label, whose weight counts its cases: one row
+        for each prediction and label, or as many of each label for each prediction. If folds parted
+        the rows of a unit, training and test rows would have other frequencies of events. They are
+        votes of one sample instead, if folds have two units. The k-th rows of equal predictions and
+        different labels are a unit.
         """
         if self.of_shares or not self.groups.independent:
             return self
-        rows = np.flatnonzero(self.weight)
-        counts = self.weight[rows]
-        if counts.max() <= 1 or (counts % 1).any():
+        if self.weight.max() <= 1 or (self.weight % 1).any():
             return self
-        predictions, codes = np.unique(self.X, axis=0, return_inverse=True)
-        pairs = np.unique(np.column_stack([codes[rows], self.happened[rows]]), axis=0)
-        n_parted = np.count_nonzero(np.bincount(pairs[:, 0]) > 1)
-        is_table = len(pairs) == len(rows) and n_parted > len(predictions) / 2
-        if not is_table or len(predictions) < 2 * n_folds:
+        codes = np.unique(self.X, axis=0, return_inverse=True)[1].reshape(-1)
+        pairs, n_pairs = codes * self.n_classes + self.happened, (codes.max() + 1) * self.n_classes
+        rows, counted = (
+            np.bincount(pairs, of, n_pairs).reshape(-1, self.n_classes)
+            for of in (np.ones(len(pairs)), self.weight > 0)
+        )
+        if not (is_single := counted.max() == 1) and (rows != rows[:, :1]).any():
+            return self
+        if not is_single:
+            order = np.argsort(pairs, kind="stable")
+            first = rows.cumsum() - rows.ravel()
+            place = np.empty(len(pairs), dtype=int)
+            place[order] = np.arange(len(pairs)) - first[pairs[order]]
+            codes = np.unique(codes * len(pairs) + place, return_inverse=True)[1].reshape(-1)
+        n_units = int(codes.max()) + 1
+        if n_units == len(codes) or n_units < 2 * n_folds:
             return self
         alone = np.bincount(codes, self.weight)[codes] == 1
-        return self._replace(groups=Groups(codes, alone, len(predictions), of_shares=True))
+        return self._replace(groups=Groups(codes, alone, n_units, of_shares=True))
 
     def as_labels(self) -> LabelledPredictions:
         """Return a row for each class of a sample that has a share, instead of the shares."""

@@ -42,12 +42,12 @@ _LOSSES = {score: loss for loss, score in SCORES.items()}
 class Recalibrator(
     CallbackSupportMixin, Summarized, ClassifierMixin, TransformerMixin, BaseEstimator
 ):
-    """Choose a recalibration map by its cross-validated loss, and apply it unless it does harm.
+    """Choose a recalibration map by its cross-validated loss, and apply it if that helps.
 
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
     classifier was not trained on. The predictions stay as they are unless the best map gains more
     than chance would if they were calibrated. With two classes one map averages over simple and
-    flexible ones, including the identity. It is applied unless it does harm.
+    flexible ones, including the identity. It is applied if cross-validation shows a clear gain.
 
     Parameters
     ----------
@@ -219,9 +219,9 @@ class Recalibrator(
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples; a weight of 2 counts as a repeated row. A sum below the
-            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1. If there is one row
-            for each prediction and label, whose weight counts its cases, an int ``cv`` keeps the
-            rows of a prediction in one fold.
+            effective sample size (Σ w)² / Σ w² is raised to it. None: all 1. If there is a row for
+            each label of a prediction, whose weight counts its cases, an int ``cv`` keeps these
+            rows in one fold.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
             compared by the sums over groups. See :doc:`/guide/dependent_samples`.

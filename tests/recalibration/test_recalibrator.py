@@ -623,6 +623,27 @@ def test_weights_that_are_no_table_of_counts_make_no_groups(weight):
     assert fitted.out_of_fold_.groups.independent
 
 
+@pytest.mark.parametrize("rows_without_cases", ["kept", "dropped"])
+@pytest.mark.parametrize("table", ["one row each", "three devices", "rounded predictions"])
+def test_units_of_a_table_of_counts_stay_in_one_fold(table, rows_without_cases):
+    rng = np.random.default_rng(1)
+    p = np.exp(rng.normal(np.log(0.004), 1, 200))
+    p = np.exp(np.round(np.log(p) * 4) / 4) if table == "rounded predictions" else p
+    p = np.repeat(p, 3) if table == "three devices" else p
+    clicks = rng.binomial(500, p / 2)
+    y, weight = np.repeat([0, 1], len(p)), np.r_[500 - clicks, clicks]
+    kept = (weight > 0) | (rows_without_cases == "kept")
+    assert 0.2 < np.mean(weight[len(p) :] == 0) < 0.7
+    fitted = Recalibrator(random_state=0).fit(np.tile(p, 2)[kept], y[kept], weight[kept])
+    if table == "one row each" or rows_without_cases == "kept":
+        assert fitted.out_of_fold_.groups.n_groups == len(p)
+        votes = Recalibrator(random_state=0).fit(p, np.column_stack([500 - clicks, clicks]))
+        assert_allclose(fitted.predict_proba(p), votes.predict_proba(p), rtol=1e-9)
+        assert fitted.best_name_ == "BayesianCalibration"
+    else:  # which rows belong together is not known
+        assert fitted.out_of_fold_.groups.independent
+
+
 def test_a_table_of_fewer_predictions_than_two_a_fold_is_fitted():
     p = np.tile(np.linspace(0.1, 0.9, 9), 2)
     Recalibrator(random_state=0).fit(p, np.repeat([0, 1], 9), sample_weight=np.arange(2, 20))
