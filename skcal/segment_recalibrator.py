@@ -286,7 +286,9 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         X : array-like of shape (n_samples,) or (n_samples, 2)
             Predictions of the kind that the recalibrator was fitted to.
         segments : data frame, arrow table, dict of columns, or array-like
-            The features as in ``fit``, a row for each sample.
+            The features as in ``fit``, a row for each sample. A category that ``fit`` has not seen,
+            or a missing value, is in no segment of its column. If it is in no segment at all, its
+            log-odds change by ``offset_`` alone.
 
         Returns
         -------

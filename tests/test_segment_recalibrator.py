@@ -154,3 +154,11 @@ def test_folds_without_a_class_are_refused_by_name():
     for seed in range(6):  # two samples of a class are in every training part
         y[0] = 1
         SegmentRecalibrator(random_state=seed, max_segments=0).fit(p, y, segments=segments)
+
+
+def test_a_new_category_and_a_missing_value_are_in_no_segment_of_their_column(fitted):
+    proba = np.full(2, 0.4)
+    features = {"age": np.array([40, np.nan]), "sex": ["F", "F"], "site": ["new", "A"]}
+    after = fitted.predict_proba(proba, segments=features)[:, 1]
+    plain = fitted.recalibrator_.predict_proba(proba)[:, 1]
+    assert_allclose(after, expit(logit(plain) + fitted.offset_))

@@ -182,6 +182,7 @@ OTHERS = {
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",
         "monitoring.state._MOST",
+        "recalibration.losses._FEW_EVENTS",  # tests/recalibration/test_losses.py
     },
     "threads or processes": {
         "model_selection.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py

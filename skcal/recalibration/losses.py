@@ -12,6 +12,8 @@ from skcal._matrices import rowwise_dot
 from skcal._scores import of_outcomes
 from skcal._show import ShownRounded, number, pvalue_text
 
+_FEW_EVENTS = 10  # below which the spread of losses says little of their variance
+
 
 @dataclass(frozen=True, eq=False)
 class LossComparison(ShownRounded):
@@ -89,8 +91,10 @@ class LossComparison(ShownRounded):
     ) -> LossComparison:
         """Compare two predictions (n, C) by a table of ``LOSSES``.
 
-        ``outcomes`` are those of each; of the same ones the standard error is no less than what the
-        dependence in groups implies.
+        ``outcomes`` are those of each. If they are the same, the standard error is no less than
+        what the dependence in groups implies and, if fewer than 10 outcomes were not the most
+        probable class, than that of outcomes that follow the mean of both predictions. So few
+        events say little of their own variance.
 
         Parameters
         ----------
@@ -107,11 +111,12 @@ class LossComparison(ShownRounded):
         """
         tables, law = [losses(p) for p in proba], 0.0
         before, after = map(of_outcomes, tables, outcomes)
-        if not groups.independent and np.array_equal(outcomes[0], outcomes[1]):
+        if np.array_equal(outcomes[0], outcomes[1]):
             chance, share = (proba[0] + proba[1]) / 2, weight / weight.sum()
-            with np.errstate(invalid="ignore"):
-                gain = tables[0] - tables[1]
-            law = _variance_by_dependence(gain, chance, outcomes[0], share, groups)
+            if not groups.independent or _are_rare(outcomes[0], chance, weight):
+                with np.errstate(invalid="ignore"):
+                    gain = tables[0] - tables[1]
+                law = _variance_by_dependence(gain, chance, outcomes[0], share, groups)
         return cls.of(before, after, weight, groups, law)
 
     def __str__(self):
@@ -131,6 +136,12 @@ class LossComparison(ShownRounded):
             f"{number(abs(self.difference))} ± {number(self.standard_error)} (s.e.), "
             f"{pvalue_text(self.pvalue, 0)}"
         )
+
+
+def _are_rare(codes, chance, weight) -> bool:
+    """Whether fewer than 10 labels are another than the class of the largest chance."""
+    other = (weight > 0) & (codes != chance.argmax(axis=1))
+    return int(np.count_nonzero(other)) < _FEW_EVENTS
 
 
 def _variance_by_dependence(gain, chance, happened, share, groups: Groups) -> float:

@@ -26,7 +26,7 @@ class TemperatureScaling(RecalibrationMap):
     max_temperature : float > 1, default=100.0
         T is sought from 1 / max_temperature to max_temperature; separable outcomes have no
         finite optimum. Both bounds move with the unit of the logits: where half of the rows have a
-        largest logit that is more than 10, or less than 0.01, above their mean.
+        largest logit that is more than 10, or less than 0.1, above their mean.
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities.
 
@@ -250,12 +250,12 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
 
 
 def _unit(logits, top) -> float:
-    """1, or the factor by which typical logits are above 10 or below 0.01."""
+    """1, or the factor by which typical logits are above 10 or below 0.1."""
     if top is None:
         typical = np.median(np.abs(logits[:, 1] - logits[:, 0])) / 2
     else:
         typical = np.median(top[:, 0] - logits.mean(axis=1))
-    return float(typical / np.clip(typical, 0.01, 10)) or 1.0
+    return float(typical / np.clip(typical, 0.1, 10)) or 1.0
 
 
 def _slope(log_scale, *sample):

@@ -63,3 +63,42 @@ def test_infinite_losses_are_said_in_words(before, after, difference, text):
     assert found.difference == difference or np.isnan(found.difference) == np.isnan(difference)
     assert np.isnan(found.pvalue)
     assert str(found).startswith(text)
+
+
+@pytest.mark.parametrize("score", LOSSES)
+def test_few_events_do_not_show_a_difference_of_equal_expected_losses(score):
+    rng = np.random.default_rng(0)
+    odds = rng.beta(0.5, 10, 500)
+    odds /= odds.sum()
+    proba = [np.column_stack([1 - n * odds, n * odds]) for n in (8, 2)]  # events expected
+    gain = np.subtract(*(LOSSES[score](p) for p in proba))
+    n_events = -gain[:, 0].sum() / (odds @ (gain[:, 1] - gain[:, 0]))  # of equal expected losses
+    draws = (rng.random((400, 500)) < n_events * odds).astype(int)
+    judged = [
+        LossComparison.of_predictions(LOSSES[score], proba, (y, y), np.ones(500)) for y in draws
+    ]
+    rejections = np.count_nonzero([result.pvalue <= 0.05 for result in judged])
+    assert (
+        rejections <= 33
+    )  # more have probability 3e-3 at level 5 %; by the spread of losses 30 to 56
+
+
+def test_one_event_where_eight_were_expected_is_no_proof_of_another_loss():
+    y, proba = (np.arange(1000) == 3).astype(int), [np.full(1000, p) for p in (0.0078, 0.001)]
+    proba = [np.column_stack([1 - p, p]) for p in proba]
+    judged = LossComparison.of_predictions(LOSSES["neg_log_loss"], proba, (y, y), np.ones(1000))
+    gain = np.log(0.0078 / 0.001) + np.log((1 - 0.001) / (1 - 0.0078))
+    deviation = gain * np.sqrt(0.0044 * (1 - 0.0044) / 1000)  # of events of the mean probability
+    assert judged.standard_error == pytest.approx(deviation, rel=1e-9)
+    assert judged.pvalue > 0.05
+
+
+@pytest.mark.parametrize(("n_events", "by_law"), [(1, True), (9, True), (10, False), (30, False)])
+def test_ten_events_show_the_variance_of_losses_by_themselves(n_events, by_law):
+    y, proba = (np.arange(1000) < n_events).astype(int), [np.full(1000, p) for p in (0.1, 0.05)]
+    proba = [np.column_stack([1 - p, p]) for p in proba]
+    judged = LossComparison.of_predictions(LOSSES["neg_log_loss"], proba, (y, y), np.ones(1000))
+    gain = np.subtract(*(LOSSES["neg_log_loss"](p)[0] for p in proba))
+    share = 0.075 if by_law else n_events / 1000
+    deviation = (gain[1] - gain[0]) * np.sqrt(share * (1 - share) / 1000)
+    assert judged.standard_error == pytest.approx(abs(deviation), rel=1e-3)

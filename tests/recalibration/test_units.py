@@ -226,3 +226,15 @@ def test_scores_that_fall_with_the_frequency_of_events_are_turned_round(method, 
     y = (rng.random(2000) < truth).astype(int)
     mapped = method(from_logits=True).fit(unit * points, y).predict_proba(unit * points)[:, 1]
     assert log_loss(y, mapped) < log_loss(y, truth) + 0.002
+
+
+@pytest.mark.parametrize("unit", [1e-4, 0.003, 0.005, 0.02, 0.1, 10, 1000])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_the_temperature_has_the_unit_of_the_logits(unit, n_classes):
+    rng = np.random.default_rng(0)
+    z = rng.normal(scale=2, size=(N, n_classes))
+    y = (softmax(z, axis=1).cumsum(axis=1) > rng.random((N, 1))).argmax(axis=1)
+    expected = TemperatureScaling(from_logits=True).fit(z, y).temperature_
+    assert 0.8 < expected < 1.25
+    fitted = TemperatureScaling(from_logits=True).fit(unit * z, y)  # warnings are errors
+    assert fitted.temperature_ / unit == pytest.approx(expected, rel=1e-6)
