@@ -106,4 +106,5 @@ def _worth(sample):
         yield "outcomes are shares of the classes"
     weight = sample.weight_of_samples
     if weight is not None:
-        yield f"weights are worth {weight.sum() ** 2 / (weight @ weight):,.0f} samples"
+        worth = f"{weight.sum() ** 2 / (weight @ weight):,.0f}"
+        yield f"weights are worth {worth} sample{'s' * (worth != '1')}"

@@ -60,13 +60,18 @@ def plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
+_TINY, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
+
+
 def plain_number(value: float) -> str:
-    """Three decimals, or two digits of what is smaller, without an exponent: 0.138, 0.0042."""
-    return f"{value:.3f}" if value == 0 or abs(value) >= 0.01 else significant(value)
+    """Three decimals, or two digits of what is below 0.01 or huge: 0.138, 0.0042, 1.7e-98."""
+    return f"{value:.3f}" if value == 0 or 0.01 <= abs(value) < _HUGE else significant(value)
 
 
 def significant(value: float, digits: int = 2) -> str:
-    """So many digits, without an exponent."""
+    """So many digits, with an exponent only where there would be long rows of zeros."""
+    if 0 < abs(value) < _TINY or _HUGE <= abs(value) < math.inf:
+        return f"{value:.{digits - 1}e}"
     text = np.format_float_positional(value, digits, unique=False, fractional=False)
     return text.rstrip(".") if math.isfinite(value) else str(value)
 
@@ -224,24 +229,26 @@ def style_sheet(path: Path) -> dict[str, str]:
     return dict(re.findall(r"^/\* (\w+) \*/\n(.*?)(?=^/\* \w+ \*/\n|\Z)", text, re.S | re.M))
 
 
-_CSS = style_sheet(Path(__file__).with_suffix(".css"))
+_PATH = Path(__file__).with_suffix(".css")
+_CSS = style_sheet(_PATH)
 
 
-def style(name: str, rules: str, of_page: bool = False) -> str:
-    """A style element of the rules of a kind of output, in which & stands for its elements.
+def style(name: str, path: Path, of_page: bool = False) -> str:
+    """A style element of the rules of a kind of output in a file; & stands for its elements.
 
     Hosts have sizes of their own: of a page of ours alone the reader's size of text is the unit.
     """
     themes = {theme: _CSS[theme].rstrip() for theme in ("LIGHT", "DARK")}
     common = re.sub("LIGHT|DARK", lambda theme: themes[theme[0]], _CSS["rules"])
     text = _CSS["reset"].replace("&", 3 * ".skcal") + common.replace("&", 4 * ".skcal")
+    rules = style_sheet(path)[name.removeprefix("skcal-")]
     text += rules.replace("&", 4 * ".skcal" + "." + name)
     if not of_page:
         text = re.sub(r"([\d.]+)rem", lambda found: f"{16 * float(found[1]):g}px", text)
     return f"<style>{text}</style>\n"
 
 
-_STYLE = style("skcal-result", _CSS["result"])
+_STYLE = style("skcal-result", _PATH)
 
 
 def html_text(text) -> str:

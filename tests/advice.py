@@ -59,6 +59,7 @@ FOLLOWED = {
     "Pass groups to fit, too": "test_a_splitter_of_groups_without_groups_asks_for_them",
     "Pass fewer folds or {}. (": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "Pass {}finer groups": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
+    "--outer-cv is for --search": "tests/cli/test_main.py::test_outer_folds_need_the_search",
     # tests/metrics/test_refinement.py
     "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
     "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",

@@ -16,7 +16,8 @@ CANDIDATES = [
     (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2, 1e-1]}),
     (PlugIn(TemperatureScaling()), {}),
 ]
-OPTIONS = {"candidates": CANDIDATES, "n_resamples": 99, "random_state": 0}
+OPTIONS = {"n_resamples": 99, "random_state": 0}
+SEARCHED = OPTIONS | {"search": True, "candidates": CANDIDATES}
 
 
 def draw_few(monkeypatch):
@@ -56,7 +57,7 @@ def binary(n_samples=400):
     return (rng.random(n_samples) < proba**1.5).astype(int), proba
 
 
-FEW = {"candidates": CANDIDATES[:1], "cv": 2, "n_resamples": 19, "random_state": 0}
+FEW = {"n_resamples": 19, "random_state": 0}
 
 
 @functools.cache
@@ -79,12 +80,11 @@ def full_report():
         names[labels],
         proba,
         labels=names,
-        search=True,
         by=np.where(np.arange(len(labels)) % 3 == 0, HOSTILE, "plain"),
         compare=predictions(power=1.0)[1],
         name=HOSTILE,
         compare_name=f"second {HOSTILE}",
-        **OPTIONS,
+        **SEARCHED,
     )
 
 

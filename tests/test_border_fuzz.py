@@ -58,7 +58,7 @@ def search(y, p, w=None, labels=None):
 
 
 def report(y, p, w=None, labels=None):
-    options = {"candidates": [(Zero(), {})], "n_resamples": 19, "random_state": 0, "cv": 2}
+    options = {"n_resamples": 19, "random_state": 0}
     made = calibration_report(y, p, labels=labels, **options)
     return [made.overall.ece.estimate, made.overall.overview.n_samples]
 

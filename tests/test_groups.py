@@ -169,8 +169,7 @@ def recalibrated_display(y, proba, groups):
 
 
 def reported(y, proba, groups):
-    options = {"candidates": [skcal.Zero()], "cv": 3, "n_resamples": 19}
-    return skcal.calibration_report(y, proba, groups=groups, **options).to_dict()
+    return skcal.calibration_report(y, proba, groups=groups, n_resamples=19).to_dict()
 
 
 def searched(y, proba, groups):
@@ -692,7 +691,6 @@ def test_cells_are_the_groups_in_each_bin(n_bins):
 def test_a_comparison_in_a_report_knows_groups():
     y, p, groups = clustered(40, 6)
     options = {"groups": groups, "compare": p**2, "n_resamples": 19}
-    options |= {"candidates": [skcal.Zero()], "cv": 3}
     comparison = skcal.calibration_report(y, p, **options).comparison
     paired = hypothesis_tests.compare_calibration(y, p, p**2, groups=groups)
     assert [test.measure for test in comparison.tests] == ["squared error"]

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from report_cases import CANDIDATES, binary
+from report_cases import binary
 
 from skcal import calibration_report
 from skcal._show import cut_apart, one_line
@@ -44,7 +44,7 @@ def test_names_that_differ_never_look_alike(width, seed):
 def test_every_table_of_a_report_and_every_title_tells_names_apart():
     y, p = binary()
     by = np.array(STATUS)[np.arange(len(y)) % 3]
-    options = {"n_resamples": 19, "candidates": CANDIDATES[:1], "cv": 2}
+    options = {"n_resamples": 19}
     report = calibration_report(y, p, by={"the_status_of_this_loan": by}, **options)
     lines = [
         line for line in str(report).splitlines() if line.count("  ") > 3 and "erified " in line

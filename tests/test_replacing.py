@@ -7,7 +7,6 @@ from unittest import mock
 
 import pytest
 
-from skcal import Zero
 from skcal._files import replacing
 from skcal.cli.commands import main
 from skcal.displays.files import save_figure
@@ -108,7 +107,7 @@ def test_everything_that_is_saved_leaves_the_old_file_whole(tmp_path, monkeypatc
     pytest.importorskip("matplotlib")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "predictions.csv").write_text("0,1,label\n" + "0.25,0.75,1\n0.5,0.5,0\n" * 20)
-    options = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0}
+    options = {"n_resamples": 19, "random_state": 0}
     report = calibration_report([1, 0] * 20, [0.75, 0.5] * 20, **options)
     figure = draw(reliability([report.overall], report.notion, report.settings))
     saves = dict.fromkeys(["report.html", "report.json"], report.save)

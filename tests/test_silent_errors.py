@@ -47,7 +47,7 @@ FUNCTIONS = {
     "test": lambda y, p: calibration_test(y, p, n_resamples=19, random_state=0),
     "cox": cox_test,
     "equivalence": lambda y, p: equivalence_test(y, p, limit=0.1),
-    "report": lambda y, p: calibration_report(y, p, candidates=FEW, cv=3, n_resamples=19),
+    "report": lambda y, p: calibration_report(y, p, n_resamples=19),
     "display": lambda y, p: ReliabilityDisplay.from_predictions(y, p, plot=False),
     "chunks": lambda y, p: CalibrationAccumulator().partial_fit(y, p),
 }
@@ -117,7 +117,7 @@ def test_one_dimensional_confidences_are_binary():
     for call in (
         lambda: expected_calibration_error(Y, P, notion="confidence"),
         lambda: calibration_test(Y, P, notion="confidence", n_resamples=19, random_state=0),
-        lambda: calibration_report(Y, P, notion="confidence", candidates=FEW, cv=2),
+        lambda: calibration_report(Y, P, notion="confidence"),
         lambda: ReliabilityDisplay.from_predictions(Y, P, notion="confidence", plot=False),
         lambda: CalibrationErrorSearchCV(FEW, notion="confidence").fit(P, Y),
         lambda: CalibrationAccumulator(notion="confidence").partial_fit(Y, P),

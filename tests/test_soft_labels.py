@@ -12,7 +12,6 @@ from skcal import (
     CalibrationErrorEstimator,
     Recalibrator,
     TemperatureScaling,
-    Zero,
     calibration_report,
 )
 from skcal.functions import Binning, DirichletKernelDensity, PlugIn
@@ -247,7 +246,7 @@ def test_an_accumulator_debiases_votes_as_the_metric_does():
 
 @pytest.mark.usefixtures("few_draws")
 def test_a_report_of_votes_says_what_the_functions_say():
-    options = {"candidates": [Zero()], "cv": 3, "n_resamples": 19, "n_bins": 5}
+    options = {"n_resamples": 19, "n_bins": 5}
     report = calibration_report(VOTES, PROBA, **options)
     assert report.overall.ece.estimate == expected_calibration_error(VOTES, PROBA, n_bins=5)
     assert report.overall.test.pvalue == verdict_test(VOTES, PROBA).pvalue

@@ -161,7 +161,7 @@ def results(P, y):
         "confidence_interval": estimators[1].one_step(P, y).confidence_interval(),
         "CalibrationAccumulator": metrics.CalibrationAccumulator().partial_fit(y, P),
         "get_scorer": metrics.get_scorer("neg_expected_calibration_error"),
-        "report": calibration_report(y, P, candidates=[Zero()], cv=2, n_resamples=19),
+        "report": calibration_report(y, P, n_resamples=19),
     }
 
 
@@ -221,7 +221,7 @@ def searched(n_jobs, P, y):
 
 
 def reported(n_jobs, P, y):
-    options = {"candidates": CANDIDATES, "cv": 2, "n_resamples": 39, "random_state": 0}
+    options = {"n_resamples": 39, "random_state": 0}
     report = calibration_report(y, P, n_jobs=n_jobs, **options)
     assert report.settings.pop("n_jobs") == n_jobs
     return [report.to_json()]

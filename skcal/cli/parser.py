@@ -50,6 +50,8 @@ def parse(arguments=None) -> argparse.Namespace:
                 )
     if options.command in ("evaluate", "report", "compare"):
         _check_limit(options, parser)
+    if options.command in ("report", "compare") and options.outer_cv and not options.search:
+        parser.error("--outer-cv is for --search: pass both")
     options.arguments = [str(argument) for argument in arguments]
     if options.command == "compare" and options.alpha is not None and not options.fail_if_worse:
         parser.error("--alpha is the level of --fail-if-worse: pass that, too")

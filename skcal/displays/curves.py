@@ -21,8 +21,9 @@ from skcal.displays.reliability_panel import (
     wide_gaps,
     within,
 )
-from skcal.metrics.curve import CURVES, CalibrationCurve, curve_of
+from skcal.metrics.curve import CalibrationCurve, curve_of
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
+from skcal.metrics.smoothers import CURVES
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
 from skcal.sample import Sample, read_sample
 

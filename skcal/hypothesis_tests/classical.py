@@ -415,7 +415,9 @@ def _cox(problem, hypothesis):
         result = _wald(fit, tested, groups.effective_number(weight) - 1, argument)
     warn_if_few_events(line.events, FEWEST_EVENTS, "the limit", "Use monte_carlo_test.")
     if line.n_against and hypothesis != "intercept":  # what happened was excluded at slope 1
-        return replace(result, statistic=np.inf, pvalue=positive(0.0))
+        many = f"{line.n_against:,} outcome{'s' * (line.n_against > 1)}"
+        how = f"{many} against predictions of exactly 0 or 1, impossible at slope 1"
+        return replace(result, statistic=np.inf, pvalue=positive(0.0), method=how)
     if hypothesis == "calibrated" or (hypothesis == "slope" and line.events < FEWEST_EVENTS):
         return result
     estimate, error = fit.coefficients[tested][0], fit.standard_errors[tested][0]

@@ -145,7 +145,7 @@ def compare_calibration(
     ------
     ValueError
         If the input is not valid, the two have different shapes, or the difference is the same for
-        every sample.
+        every sample, but not 0. Equal predictions of equal outcomes differ by 0 (p = 1).
 
     Notes
     -----

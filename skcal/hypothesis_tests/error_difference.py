@@ -29,7 +29,7 @@ class ErrorDifference(ShownRounded):
         In units of probability; negative where the first model has the smaller error.
     low, high : float
         The interval. It holds 0 unless the paired test rejects. Where the test alone shows that one
-        model is better calibrated, the interval ends at 0.
+        model is better calibrated, the interval ends at 0. Of equal predictions both ends are 0.
     confidence_level : float
     pvalue : float
         That of the paired test of :func:`compare_calibration`, which decides what is significant.
@@ -68,6 +68,8 @@ class ErrorDifference(ShownRounded):
         size, low, high = map(plain_number, (abs(self.estimate), *ends))
         level, p = percent(self.confidence_level), pvalue_text(self.pvalue, 0.0)
         limits = f"at most {high}, {level} interval; {p}"
+        if self.low == self.high == 0:
+            return f"the calibration errors of {first} and {second} are equal"
         if not self.is_significant:
             return (
                 f"the calibration errors of {first} and {second} do not differ significantly "
@@ -115,6 +117,9 @@ def difference_of_errors(
     confidence_level : float
         The confidence level of the limits.
     """
+    same = np.array_equal(first.proba, second.proba)
+    if same and np.array_equal(first.happened, second.happened):
+        return ErrorDifference(0.0, 0.0, 0.0, confidence_level, test.pvalue, test.estimate)
     limits = [ErrorLimits.of(sample) for sample in (first, second)]
     (first_terms, first_sum), (second_terms, second_sum) = map(_signed_terms, limits)
     terms = first_terms - second_terms

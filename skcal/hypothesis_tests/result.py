@@ -245,11 +245,11 @@ def of_each_problem(
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     results = [_test_class(test, problems[k], titles[k]) for k in filled]
     pvalues = adjust_pvalues([result.pvalue for result in results])
-    statistics = [result.statistic for result in results]
+    statistics, smallest = [result.statistic for result in results], int(pvalues.argmin())
     return CalibrationTestResult(
         statistic=float(sum(statistics)),
         pvalue=float(pvalues.min()),
-        method=f"{results[0].method}, Holm over {len(results)} classes",
+        method=f"{results[smallest].method}, Holm over {len(results)} classes",
         notion=str(sample.notion),
         **of_classes(sample, filled, statistics, pvalues),
     )

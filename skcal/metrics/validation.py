@@ -62,7 +62,7 @@ class Measure(NamedTuple):
 
     def _in_words(self, decimals: int = 2) -> str:
         """``0.66 (0.55 to 0.77)``."""
-        if math.isnan(self.estimate):
+        if not math.isfinite(self.estimate):
             return "not estimated"
         estimate, low, high = (f"{value:.{decimals}f}" for value in self)
         return estimate if self.low != self.low else f"{estimate} ({low} to {high})"
@@ -97,7 +97,7 @@ class ValidationMeasures:
     c_statistic : Measure
         Area under the ROC curve, with DeLong's interval on the logit scale.
     brier_score : Measure
-        Mean (y - p)², with its normal interval.
+        Mean (y - p)², with its normal interval inside 0 to 1.
     scaled_brier_score : Measure
         1 - Brier score / (prevalence (1 - prevalence)), the index of prediction accuracy.
     method : str
@@ -182,7 +182,9 @@ class ValidationMeasures:
         """Notes for the reader: that events are few, that distances are noisy."""
         notes = []
         if self.slope_note.startswith("undefined"):
-            notes = [f"The calibration slope of all is {self.slope_note}. That of others is shown."]
+            notes = [f"The calibration slope of all is {self.slope_note}."]
+            if math.isfinite(self.slope.estimate):
+                notes = [f"{notes[0]} That of others is shown."]
         if math.isnan(self.c_statistic.estimate):
             return [
                 *notes,
@@ -219,7 +221,11 @@ class ValidationMeasures:
 
     def _table(self) -> Table:
         """The measures in four digits."""
-        rows = [(MEASURE_NAMES[name], *measure) for name, measure in self.measures.items()]
+        unknown = Measure(math.nan, math.nan, math.nan)
+        rows = [
+            (MEASURE_NAMES[name], *(measure if math.isfinite(measure.estimate) else unknown))
+            for name, measure in self.measures.items()
+        ]
         return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), self._notes())
 
     def _title(self) -> str:
@@ -234,7 +240,7 @@ class ValidationMeasures:
 
 
 def _cells(measure: Measure) -> tuple[str, str]:
-    if math.isnan(measure.estimate):
+    if not math.isfinite(measure.estimate):
         return "–", ""
     if math.isnan(measure.low):
         return f"{measure.estimate:.3f}", ""
@@ -477,8 +483,12 @@ def _brier_measures(x, outcome, weight, groups, level, few) -> dict[str, Measure
     )
     scaled = 1 - score / variance
     return {
-        "brier_score": Measure(float(score), float(score - half), float(score + half)),
-        "scaled_brier_score": Measure(float(scaled), float(scaled - wide), float(scaled + wide)),
+        "brier_score": Measure(
+            float(score), max(float(score - half), 0.0), min(float(score + half), 1.0)
+        ),
+        "scaled_brier_score": Measure(
+            float(scaled), float(scaled - wide), min(float(scaled + wide), 1.0)
+        ),
     }
 
 

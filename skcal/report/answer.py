@@ -171,12 +171,12 @@ def _place(one, view) -> str:
     from_first, to_last = one.low <= view.smallest, one.high >= view.largest
     if from_first and to_last:
         return "all predictions"
+    if share(one.low) == share(one.high):
+        return f"predictions of {share(one.low)}"
     if from_first:
         return f"predictions up to {share(one.high)}"
     if to_last:
         return f"predictions of {share(one.low)} or more"
-    if share(one.low) == share(one.high):
-        return f"predictions of {share(one.low)}"
     return f"predictions from {share(one.low)} to {share(one.high)}"
 
 

@@ -320,11 +320,11 @@ def _gain(sample, whole, error) -> Gain:
     recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
     rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
     blocks = (rank if sample.groups.independent else sample.groups.codes) % _FOLDS
-    recalibrated = np.empty(rows.shape)
+    recalibrated, weight = np.empty(rows.shape), sample.effective.weight
     for block in np.unique(blocks):
         fitted, held_out = blocks != block, blocks == block
         method = clone(recalibration).fit(
-            rows[fitted], sample.happened[fitted], sample_weight=sample.weight[fitted]
+            rows[fitted], sample.happened[fitted], sample_weight=weight[fitted]
         )
         recalibrated[held_out] = method.predict_proba(rows[held_out])
     proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated

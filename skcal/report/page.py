@@ -6,7 +6,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 
-from skcal._show import html_list, html_text, percent, style, style_sheet
+from skcal._show import html_list, html_text, percent, style
 from skcal.displays.reliability_panel import SMOOTH
 from skcal.report import rows, words
 from skcal.report.figure import (
@@ -39,7 +39,7 @@ _DECISION_READING = (
     " Net benefit: events found by treating where the prediction is at least the threshold t, less "
     "t / (1 − t) for each needless treatment."
 )
-_CSS = style_sheet(Path(__file__).with_suffix(".css"))["report"]
+_CSS = Path(__file__).with_suffix(".css")
 _PAGE_STYLE = style("skcal-report", _CSS, of_page=True)
 _PART_STYLE = style("skcal-report", _CSS)
 

@@ -20,6 +20,7 @@ from skcal._matrices import two_columns
 from skcal._rounding import RESOLUTION
 from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
+from skcal._unused import is_given, used_with
 from skcal._validation import BIN_COUNT, InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.result import default_resamples
@@ -99,12 +100,10 @@ class CalibrationReport:
 
     Examples
     --------
-    >>> from skcal import PlugIn, TemperatureScaling
     >>> from skcal.datasets import make_tempered
     >>> from skcal.report import CalibrationReport, calibration_report
     >>> data = make_tempered(400, temperature=2.0, n_truth_draws=0, random_state=0)
-    >>> few = {"candidates": [PlugIn(TemperatureScaling())], "n_resamples": 99}
-    >>> report = calibration_report(data.labels, data.proba, random_state=0, **few)
+    >>> report = calibration_report(data.labels, data.proba, n_resamples=99, random_state=0)
     >>> report.answer.title
     'Overconfident: large'
     >>> report.to_dict()["overall"]["ece"]["n_bins"]
@@ -265,6 +264,14 @@ class CalibrationReport:
             file.write(text.encode("utf-8", "backslashreplace"))
 
 
+@used_with(
+    candidates={"search": (True,)},
+    cv={"search": (True,)},
+    outer_cv={"search": (True,)},
+    max_search_samples={"search": (True,)},
+    compare_name={"compare": is_given},
+    second_y_true={"compare": is_given},
+)
 @validate_params(
     {
         "notion": [str],
@@ -396,9 +403,9 @@ or Sample
         The number of resamples of intervals, null bands and tests; None is 999, above 100,000
         samples 199.
     candidates : list of (function, param_grid), str or None, default=None
-        The candidates of :class:`skcal.CalibrationErrorSearchCV`.
+        The candidates of :class:`skcal.CalibrationErrorSearchCV`, with ``search=True``.
     cv, outer_cv : int, cross-validation generator or iterable, default=5 and None
-        The inner and the outer splits of that search.
+        The inner and the outer splits of that search, with ``search=True``.
     max_search_samples : int, default=100_000
         The largest number of samples for tuned errors and their paired test; of more, they use this
         many, drawn by
@@ -412,7 +419,7 @@ or Sample
         Whether ``y_proba`` and ``compare`` hold logits; probabilities are computed from them
         without loss of precision.
     name, compare_name : str, default="classifier" and "second classifier"
-        The names of the models, for titles.
+        The names of the models, for titles; the second one with ``compare``.
     description : str, default=""
         A line about data, model and date, which the report shows below its title.
     random_state : int, RandomState instance or None, default=0
@@ -525,8 +532,6 @@ or Sample
     if compare is not None:
         own = None if second_y_true is None else (second_y_true, sample.given_classes)
         second = read_second(y_true, y_proba, compare, strategy, options, own)
-    elif second_y_true is not None:
-        raise InputError("second_y_true", "is given without compare.", "Pass both.")
     n_samples = len(sample.codes)
     parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
     settings = Settings(

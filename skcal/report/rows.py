@@ -48,6 +48,10 @@ _PHRASES = {
 }
 _NOISE = "by chance above the calibration error here"
 _BELOW = "by chance below the calibration error here"
+_INFINITE = {
+    "observed_expected_ratio": "undefined: all predictions are 0",
+    "intercept_in_the_large": "undefined: predictions of exactly 0 or 1 have no finite logit",
+}
 _IDEAL = {"observed_expected_ratio": 1.0, "intercept_in_the_large": 0.0, "slope": 1.0}
 
 
@@ -180,10 +184,22 @@ def _first_rows(measures, settings):
     if measures.validation is not None:
         for name in ("observed_expected_ratio", "slope"):
             yield _validation_row(name, measures, _PHRASES[MEASURE_NAMES[name]], settings)
+    elif measures.ratio is not None:
+        name = "observed_expected_ratio"
+        phrase = _PHRASES[MEASURE_NAMES[name]]
+        yield _measure_row(name, measures.ratio, phrase, measures, settings)
+        yield Row(MEASURE_NAMES["slope"], None, _why_no_slope(measures))
     else:
         view = measures.overview
         for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence)):
             yield Row(name, value, _PHRASES[name], notion)
+
+
+def _why_no_slope(measures) -> str:
+    """Why the slope and the other measures of medicine are missing, which is a warning, too."""
+    start = "validation: "
+    [why] = (text for text in measures.warnings if text.startswith(f"{start}not estimated."))
+    return why.removeprefix(start).rstrip(".")
 
 
 def _error_row(error) -> Row:
@@ -302,10 +318,17 @@ def _validation_rows(measures, settings) -> Iterator[Row]:
 def _validation_row(name, measures, meaning, settings) -> Row:
     measure, note = getattr(measures.validation, name), measures.validation.slope_note
     if name == "slope" and note:
-        of_others = "; this is the slope of the others" * math.isfinite(measure.estimate)
-        meaning = f"{note}{of_others}, {meaning}"
+        of_others = f"; this is the slope of the others, {meaning}"
+        meaning = f"{note}{of_others * math.isfinite(measure.estimate)}"
+    return _measure_row(name, measure, meaning, measures, settings)
+
+
+def _measure_row(name, measure, meaning, measures, settings) -> Row:
+    """A number of medicine with its interval; what is infinite is not shown, but why."""
     value, low, high = (x if math.isfinite(x) else None for x in measure)
-    if not math.isnan(measure.low):
+    if value is None and name in _INFINITE:
+        meaning = _INFINITE[name]
+    if value is not None and not math.isnan(measure.low):
         meaning += f"; {percent(settings['confidence_level'])} interval"
         holds = measure.low <= _IDEAL.get(name, measure.low) <= measure.high
         if not holds and not measures.is_significant:
@@ -424,11 +447,12 @@ def comparison_table(report, full: bool = True) -> Table:
     """Two models side by side, with a phrase about each quantity."""
     level = percent(report.settings["confidence_level"])
     first, second = words.models_of(report)
-    larger = any(map(_cutoff_is_larger, (first, second)))
+    larger = [_cutoff_is_larger(model) for model in (first, second)]
+    whose = "" if all(larger) else f"{'first' if larger[0] else 'second'} model: "
     phrases = {
         **_PHRASES,
         "calibration error": f"each limit {level}",
-        "cutoff error": _NOISE * larger,
+        "cutoff error": f"{whose}{_NOISE}" * any(larger),
     }
     both = headline_rows(first, report.settings), headline_rows(second, report.settings)
     rows = [

@@ -66,7 +66,7 @@ def title_of(report, width: int | None = None) -> str:
 def _framed(report, title, parts, full) -> str:
     """The parts between what every report begins and ends with."""
     caveats = [wrapped(text, "* ", "  ") for text in words.all_warnings(report, full=full)]
-    begin = [title, "=" * len(title), *words.headings(report), ""]
+    begin = [title, "=" * len(title), *map(wrapped, words.headings(report)), ""]
     end = ["", "Caveats:", *caveats, "", wrapped(words.how_made(report))]
     return printable("\n".join([*begin, *parts, *end]))
 

@@ -27,6 +27,7 @@ _ALL_RIGHT = (
 )
 _FEW_SAMPLES = 300
 _FEW_OUTCOMES = 100
+_ONE_DOMINATES = 2.0  # the effective size below which Σ w² / (Σ w)² and so a share are above 1/2
 _LIKE = 2.58  # standard deviations of neighbouring rows, beyond which a report says so
 _FEWEST_NEIGHBOURS, _CLASSES_OF_NEIGHBOURS = 30, 10  # rows, and most frequent classes
 _FEW_OF_A_CLASS = 10
@@ -421,8 +422,9 @@ def _undefined(test, sample, validation) -> list[str]:
     """What outcomes against predictions of exactly 0 or 1 leave undefined, and a likely step."""
     if validation is None or not validation.slope_note.startswith("undefined"):
         return []
-    text = f"Slope {validation.slope_note}. The slope of the others is "
-    text += "shown. O/E, Brier score and calibration error use all predictions as they are."
+    text = f"Slope {validation.slope_note}. "
+    text += "The slope of the others is shown. " * math.isfinite(validation.slope.estimate)
+    text += "O/E, Brier score and calibration error use all predictions as they are."
     steps = None if test is None or test.resolution else likely_steps(sample.problems())
     if steps:
         text += f" All predictions are multiples of 1/{steps}. Pass resolution=1/{steps} if they "
@@ -432,9 +434,15 @@ def _undefined(test, sample, validation) -> list[str]:
 
 def _few_samples(overview):
     n, rarest = overview.n_samples, min(overview.counts)
+    if overview.effective_size is not None and overview.effective_size < _ONE_DOMINATES:
+        yield (
+            "One sample has more than half of the weight, so every number here is mostly about "
+            "that sample. Check sample_weight."
+        )
     uncertain = "every number here is uncertain, so read its limits."
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
-        few = f"Only {rarest:.0f} of {n:,} samples have the rarer outcome"
+        have = "has" if round(rarest) == 1 else "have"
+        few = f"Only {rarest:.0f} of {n:,} samples {have} the rarer outcome"
         yield f"{few if round(rarest) else f'All {n:,} samples have the same outcome'}: {uncertain}"
     elif n < _FEW_SAMPLES:
         yield f"{n:,} samples are few: {uncertain}"

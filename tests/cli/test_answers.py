@@ -186,5 +186,5 @@ def test_a_second_model_has_outcomes_of_its_own_in_a_report():
     assert report.comparison.second.error.estimate == calibration_error(z, q)
     brier = next(one for one in report.comparison.score_tests if one.measure == "Brier score")
     assert brier.estimate == pytest.approx(np.mean((y - p) ** 2) - np.mean((z - q) ** 2))
-    with pytest.raises(ValueError, match="second_y_true is given without compare"):
+    with pytest.raises(ValueError, match="second_y_true is not used with compare=None"):
         calibration_report(y, p, second_y_true=z)

@@ -284,6 +284,8 @@ def test_bad_requests_are_one_line_and_status_2(run, npz, tmp_path, arguments, m
         ("report a.csv --notion classwise", "is not an option of report"),
         ("plot a.csv --out a.png --json", "unrecognized arguments: --json"),
         ("compare - -", "the standard input can be one file, not both"),
+        ("report p.csv --outer-cv 3", "--outer-cv is for --search: pass both"),
+        ("compare a.csv b.csv --outer-cv 3", "--outer-cv is for --search: pass both"),
         ("compare a.csv b.csv --alpha 0.05", "--alpha is the level of --fail-if-worse"),
         ("evaluate p.csv --max-error 0.1 --error l1", "--error l1: without assumptions this"),
         ("evaluate p.csv --max-error 0.1 --error ece --error log", "--error log: without"),

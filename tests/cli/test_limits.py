@@ -10,7 +10,6 @@ import pytest
 from read_files import read_predictions
 from report_cases import predictions
 
-from skcal import Zero
 from skcal.cli import commands
 from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
@@ -155,7 +154,7 @@ def test_control_characters_of_messages_are_escaped(tmp_path, capsys):
 
 
 def test_json_of_reports_escapes_and_keeps_names():
-    options = {"candidates": [Zero()], "n_resamples": 19, "random_state": 0}
+    options = {"n_resamples": 19, "random_state": 0}
     name = f"é {CONTROLS}\n\ud800"
     report = calibration_report(*predictions(), name=name, **options)
     assert_clean(report.to_json())

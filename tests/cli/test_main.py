@@ -101,6 +101,16 @@ def test_blocks_and_outer_folds_test_on_every_sample(report, options, three_cand
     assert [error["kind"] for error in result["searches"][0]["errors"]] == ["rms"]
 
 
+def test_outer_folds_need_the_search(npz, capsys):
+    outer = ["report", str(npz), "--outer-cv", "2", "--resamples", "19", "--json"]
+    with pytest.raises(SystemExit):
+        main(outer)
+    assert "--outer-cv is for --search: pass both" in capsys.readouterr().err
+    assert main([*outer, "--search"]) == 0
+    facts = json.loads(capsys.readouterr().out)["overall"]["tuned"][0]
+    assert facts["n_test_samples"] == 400
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -294,3 +294,17 @@ def test_asymptotic_levels_are_near_nominal_at_500_samples(test):
     rejections = sum(test(*binary(500, seed)).pvalue <= 0.05 for seed in range(200))
     # Levels between 4 and 6.5 % leave this range with probability below 1e-4 on either side.
     assert binom.ppf(1e-4, 200, 0.04) <= rejections <= binom.isf(1e-4, 200, 0.065)
+
+
+def test_cox_test_says_how_many_outcomes_are_impossible_at_slope_1():
+    y, p = binary()
+    p[:5], y[:5] = 0.0, [1, 1, 0, 0, 0]
+    result = cox_test(y, p)
+    assert result.method.startswith("2 outcomes against predictions of exactly 0 or 1")
+    assert np.isinf(result.statistic)
+    assert "impossible" in str(result)
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(np.ones(3), 300)
+    proba[0], y = [0.5, 0.5, 0.0], rng.integers(3, size=300)
+    y[0] = 2
+    assert cox_test(y, proba, notion="classwise").method.startswith("1 outcome against")

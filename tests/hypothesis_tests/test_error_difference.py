@@ -116,6 +116,16 @@ def test_sentence_interval_and_p_value_of_a_comparison_agree():
     assert len(seen) == 4
 
 
+def test_equal_predictions_of_equal_outcomes_differ_by_exactly_0():
+    y, a, _ = drawn(300, "slope", "bias", 0)
+    result = compare_calibration(y, a, a.copy())
+    found = result.error_difference
+    assert (found.estimate, found.low, found.high, found.pvalue) == (0, 0, 0, 1)
+    assert found.sentence("A", "B") == "the calibration errors of A and B are equal"
+    other = compare_calibration(y, a, a, second_y_true=1 - y).error_difference
+    assert other.estimate < 0
+
+
 def test_vectors_have_no_difference():
     rng = np.random.default_rng(0)
     p, q = rng.dirichlet(np.ones(3), (2, 100))

@@ -11,7 +11,7 @@ from scipy.special import expit, logit
 from scipy.stats import rankdata
 from used import used
 
-from skcal import Zero, calibration_report, hypothesis_tests, metrics
+from skcal import calibration_report, hypothesis_tests, metrics
 from skcal.hypothesis_tests.joint import JointStatistics
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import LargestOfWidths, null_squares
@@ -254,7 +254,6 @@ def test_c_statistic_of_weights_meets_its_definition():
 def test_a_report_of_weights_is_that_of_its_parts(n_classes):
     y, proba, weight = weighted_sample(n=160, n_classes=n_classes)
     options = {"n_resamples": 39, "by": np.arange(160) % 2, "segments": {"half": np.arange(160)}}
-    options |= {"candidates": [Zero()], "cv": 3}
     second = proba**2 if n_classes is None else proba[:, ::-1]
     report = calibration_report(y, proba, sample_weight=weight, compare=second, **options)
     assert all(" not estimated" not in text for text in report.warnings)

@@ -27,7 +27,6 @@ SHARES = VOTES / VOTES.sum(axis=1, keepdims=True)
 LABELS = VOTES.argmax(axis=1)
 QUICK = {"n_resamples": 19, "random_state": 0}
 SECOND = PROBA[:, [1, 2, 0]]
-CANDIDATES = [skcal.Zero(), (skcal.DirichletKernelDensity(), {"bandwidth": [0.05, 0.2, "loo"]})]
 
 
 class Predictions(DummyClassifier):
@@ -67,7 +66,7 @@ MORE = {
     "bootstrap_interval": ((), QUICK),
     "shifted_calibration_error": ((), {"target_proba": PROBA, "n_resamples": 20}),
     "validation_measures": ((), QUICK),
-    "calibration_report": ((), {"n_resamples": 19, "candidates": CANDIDATES, "cv": 3}),
+    "calibration_report": ((), {"n_resamples": 19}),
     "ReliabilityDisplay": ((), {"n_resamples": 19}),
     "BinCountDisplay": ((), {"n_bins": [3], **QUICK}),
     "RecalibrationDisplay": ((SECOND,), {"n_resamples": 19}),

@@ -5,8 +5,10 @@ import pytest
 from report_cases import findings_of
 
 from skcal._matrices import two_columns
+from skcal._show import plain_number
 from skcal.datasets import make_tempered
 from skcal.notions import resolve_notion
+from skcal.report import calibration_report
 from skcal.report.answer import answer_of
 from skcal.report.measure import BinnedEce
 from skcal.report.order import _other_order
@@ -81,3 +83,34 @@ def test_the_row_of_a_binned_ece_says_where_it_is_above_its_interval(high):
     assert ("ECE, which is above it" in repr(_ece_rows(ece, {"confidence_level": 0.95})[0])) == (
         high == 0.02
     )
+
+
+def test_a_sample_with_most_of_the_weight_is_named_and_no_number_is_long():
+    rng = np.random.default_rng(0)
+    p = np.append(1 - 1e-4, rng.uniform(0.05, 0.95, 299))
+    y, weight = np.append(0, (rng.random(299) < p[1:]).astype(int)), np.append(1e9, np.ones(299))
+    report = calibration_report(y, p, sample_weight=weight, n_resamples=19)
+    assert "One sample has more than half of the weight" in " ".join(str(report).split())
+    assert "worth 1 sample." in str(report)
+    # A column of sentences has at least 40 columns, whatever stands before it.
+    assert max(map(len, report.summary("full").splitlines())) <= 110
+    brier = report.overall.validation.brier_score
+    assert 0 <= brier.low <= brier.high <= 1
+    weight[0] = 299.0
+    assert "has more than half" not in str(calibration_report(y, p, sample_weight=weight / 2))
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        (0.0, "0.000"),
+        (0.0042, "0.0042"),
+        (1.7e-6, "0.0000017"),
+        (1.7e-98, "1.7e-98"),
+        (-5.8e97, "-5.8e+97"),
+        (62225.3, "62225.300"),
+        (np.inf, "inf"),
+    ],
+)
+def test_numbers_are_short(value, text):
+    assert plain_number(value) == text

@@ -8,7 +8,7 @@ import subprocess
 import numpy as np
 import pytest
 
-from skcal import Zero, calibration_report
+from skcal import calibration_report
 
 pytestmark = pytest.mark.integrations
 BROWSER = shutil.which("chromium") or shutil.which("google-chrome")
@@ -40,7 +40,7 @@ def page(tmp_path_factory):
     proba = rng.beta(0.6, 0.6, 600)
     y = rng.random(600) < proba**2
     side = rng.choice(["left", "right"], 600)
-    options = {"candidates": [Zero()], "n_resamples": 99, "random_state": 0, "name": "risk score"}
+    options = {"n_resamples": 99, "random_state": 0, "name": "risk score"}
     report = calibration_report(y, proba, by={"side": side}, segments={"side": side}, **options)
     path = tmp_path_factory.mktemp("report") / "report.html"
     report.save(path)

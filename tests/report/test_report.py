@@ -13,6 +13,7 @@ from report_cases import (
     HOSTILE,
     OPTIONS,
     REPORTS,
+    SEARCHED,
     binary,
     binary_report,
     full_report,
@@ -24,7 +25,7 @@ from scipy.special import expit
 from scipy.stats import norm, sem, ttest_1samp
 from sklearn.metrics import log_loss
 
-from skcal import CalibrationErrorSearchCV, Zero
+from skcal import CalibrationErrorSearchCV
 from skcal.datasets import make_tempered
 from skcal.hypothesis_tests import compare_calibration, monte_carlo_test
 from skcal.metrics import (
@@ -138,16 +139,16 @@ def test_the_figure_shows_the_numbers_of_the_table():
 
 def test_verbose_tells_of_the_parts_and_changes_nothing(capsys):
     labels, proba = predictions(100)
-    options = OPTIONS | {"n_resamples": 19}
-    report = calibration_report(labels, proba, verbose=1, search=True, **options)
+    options = SEARCHED | {"n_resamples": 19}
+    report = calibration_report(labels, proba, verbose=1, **options)
     told = capsys.readouterr().out.splitlines()
     assert told[0] == "[calibration_report] classifier: test"
     assert any(line.startswith("[CalibrationErrorSearchCV] ") for line in told)
     assert "[calibration_report] classifier: binned ECE" in told
-    again = calibration_report(labels, proba, search=True, **options)
+    again = calibration_report(labels, proba, **options)
     assert capsys.readouterr().out == ""
     assert again.to_json() == report.to_json()
-    calibration_report(labels == 1, proba[:, 1], verbose=1, **options)
+    calibration_report(labels == 1, proba[:, 1], verbose=1, **OPTIONS | {"n_resamples": 19})
     assert capsys.readouterr().out.count(" decision curve\n") == 1
 
 
@@ -219,8 +220,8 @@ def test_paired_brier_scores_of_two_columns_are_those_of_the_notion():
 
 def test_of_many_samples_some_are_searched_with_bounds_at_the_level_of_the_report():
     labels, proba = predictions()
-    asked = {"max_search_samples": 200, "search": True, "confidence_level": 0.8}
-    report = calibration_report(labels, proba, **asked, **OPTIONS)
+    asked = {"max_search_samples": 200, "confidence_level": 0.8}
+    report = calibration_report(labels, proba, **asked, **SEARCHED)
     rows = np.sort(np.random.default_rng(0).choice(500, size=200, replace=False))
     search = CalibrationErrorSearchCV(CANDIDATES, "confidence", random_state=0)
     search.fit(proba[rows], labels[rows])
@@ -349,7 +350,7 @@ def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
 
 def test_a_line_of_data_model_and_date_stands_below_the_title():
     labels, proba = predictions()
-    few = {"candidates": [Zero()], "n_resamples": 19}
+    few = {"n_resamples": 19}
     report = calibration_report(labels, proba, description="hold-out 7, <v3>,\n2026-05-01", **few)
     assert str(report).splitlines()[3] == "hold-out 7, <v3>, 2026-05-01"
     assert "<p>hold-out 7, &lt;v3&gt;, 2026-05-01</p>" in report._repr_html_()
@@ -357,7 +358,7 @@ def test_a_line_of_data_model_and_date_stands_below_the_title():
 
 
 def test_parts_that_the_samples_do_not_allow_are_left_out_and_said():
-    report = calibration_report([0, 1, 1], [0.2, 0.7, 0.9], search=True, **OPTIONS)
+    report = calibration_report([0, 1, 1], [0.2, 0.7, 0.9], **SEARCHED)
     assert report.overall.tuned == []
     said = " ".join(report.warnings)
     assert "RMS binary error: not estimated" in said
@@ -399,8 +400,13 @@ def test_cautions_are_given_where_they_are_due(labels, proba, message):
         ({"by": ["a"] * 499}, "by has 499 entries, y_proba 500 rows"),
         ({"by": ["a"] * 499 + [None]}, "by row 499 is missing"),
         ({"n_bins": 0}, "n_bins"),
-        ({"candidates": "nonsense"}, "candidates"),
-        ({"candidates": [("Binning", {})]}, r"candidates\[0\] is"),
+        ({"candidates": "nonsense", "search": True}, "candidates"),
+        ({"candidates": [("Binning", {})], "search": True}, r"candidates\[0\] is"),
+        ({"candidates": CANDIDATES}, "candidates is not used with search=False"),
+        ({"cv": 3}, "cv is not used with search=False"),
+        ({"outer_cv": 3}, "outer_cv is not used with search=False"),
+        ({"max_search_samples": 100}, "max_search_samples is not used with search=False"),
+        ({"compare_name": "b"}, "compare_name is not used with compare=None"),
         ({"notion": "canonical"}, "notion"),
         ({"confidence_level": 95}, "confidence_level"),
     ],
@@ -446,7 +452,7 @@ def test_a_metric_of_the_user_is_a_row_with_its_interval():
     def errors(y_true, y_proba):
         return float((y_proba.argmax(axis=1) != y_true).mean())
 
-    few = {"n_resamples": 19, "candidates": [Zero()]}
+    few = {"n_resamples": 19}
     options = {"metrics": {"errors": errors}, "by": np.arange(200) % 2, **few}
     report = calibration_report(data.labels, data.proba, **options)
     alone = bootstrap_interval(errors, data.labels, data.proba, n_resamples=19)

@@ -13,6 +13,7 @@ from skcal.metrics import (
     validation_measures,
 )
 from skcal.report import calibration_report
+from skcal.report.rows import headline_rows
 
 OPTIONS = FEW | {"n_resamples": 39}
 
@@ -75,3 +76,51 @@ def test_one_outcome_alone_leaves_the_decision_curve_out():
     report = calibration_report(np.ones(100, dtype=int), p[:100], labels=[0, 1], **OPTIONS)
     assert report.overall.decision is None
     assert "decision curve" not in str(report)
+
+
+def rows_of(report):
+    return {row.quantity: row for row in headline_rows(report.overall, report.settings)}
+
+
+@pytest.mark.filterwarnings("ignore:All predictions in")
+def test_votes_and_samples_without_events_have_their_ratio_and_the_reason_for_no_slope():
+    _, p = binary()
+    votes = np.random.default_rng(0).integers(1, 5, (len(p), 2))
+    found = rows_of(calibration_report(votes, p, **OPTIONS))
+    expected = votes[:, 1].sum() / (votes.sum(axis=1) @ p)
+    assert found["O/E ratio"].value == pytest.approx(expected, rel=1e-9)
+    assert "Pass a row for each vote" in found["calibration slope"].detail
+    none = np.zeros(len(p), dtype=int)
+    found = rows_of(calibration_report(none, p, labels=[0, 1], **OPTIONS))
+    assert found["O/E ratio"].value == 0 < found["O/E ratio"].high
+    assert found["calibration slope"].detail.endswith("one outcome only (0); both are needed")
+    assert "accuracy" not in found
+    found = rows_of(calibration_report(none, 1e-9 * none, labels=[0, 1], **OPTIONS))
+    assert found["O/E ratio"].value is None
+    assert found["O/E ratio"].detail == "undefined: all predictions are 0"
+
+
+def test_a_row_for_each_vote_has_the_ratio_of_the_votes_and_slope():
+    _, p = binary()
+    votes = np.random.default_rng(0).integers(1, 5, (len(p), 2))
+    counts = votes.sum(axis=1)
+    y = np.concatenate([np.repeat([0, 1], row) for row in votes])
+    rows = np.repeat(np.arange(len(p)), counts)
+    of_votes = rows_of(calibration_report(votes, p, **OPTIONS))["O/E ratio"]
+    found = rows_of(calibration_report(y, p[rows], groups=rows, **OPTIONS))
+    assert found["O/E ratio"].value == pytest.approx(of_votes.value, rel=1e-9)
+    assert found["calibration slope"].value is not None
+
+
+@pytest.mark.filterwarnings("ignore:All predictions in")
+def test_no_slope_and_no_intercept_are_shown_of_predictions_of_0_and_1_alone():
+    rng = np.random.default_rng(0)
+    p = rng.integers(2, size=600).astype(float)
+    y = np.where(rng.random(600) < 0.1, 1 - p, p).astype(int)
+    report = calibration_report(y, p, **OPTIONS)
+    text = " ".join(report.summary("full").split())
+    assert "undefined: predictions of exactly 0 or 1 have no finite logit" in text
+    assert "of the others" not in text
+    summary = str(report.overall.validation) + report.overall.validation.summary("paragraph")
+    assert "inf" not in summary
+    assert "of others is shown" not in summary

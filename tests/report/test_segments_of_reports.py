@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import binom
 
-from skcal import Binning, calibration_report
+from skcal import calibration_report
 from skcal._show import share
 from skcal.hypothesis_tests import segment_test
 from skcal.report import words
@@ -20,7 +20,7 @@ def audited():
     y = (rng.uniform(size=600) < np.where(group == "young", p**2, p)).astype(int)
     features = {"age": group, "score": rng.normal(size=600)}
     options = {"n_resamples": 99, "random_state": 0}
-    report = calibration_report(y, p, segments=features, candidates=[Binning()], **options)
+    report = calibration_report(y, p, segments=features, **options)
     return report, segment_test(y, p, features, relative=True, **options)
 
 
@@ -32,7 +32,7 @@ def off_by_sex(seed, kind, n=1500, off=0.5):
     y = (rng.random(n) < expit(logit(p) + np.where(sex == "F", off, -off))).astype(int)
     notion = {"notion": kind}
     proba = p if kind == "binary" else np.column_stack([1 - p, p])
-    options = {"segments": {"sex": sex, "age": age}, "n_resamples": 199, "candidates": [Binning()]}
+    options = {"segments": {"sex": sex, "age": age}, "n_resamples": 199}
     return calibration_report(y, proba, **options, **notion)
 
 
@@ -64,7 +64,7 @@ def test_segments_and_subgroups_that_differ_are_both_in_the_headline():
     n = 1500
     site, p = rng.choice(["north", "south"], n), rng.beta(2, 3, n)
     y = rng.random(n) < expit(logit(p) + np.where(site == "north", 0.6, -0.6))
-    options = {"n_resamples": 19, "candidates": [Binning()]}
+    options = {"n_resamples": 19}
     both = calibration_report(y, p, by=site, **options)
     both = replace(both, segments=report.segments)
     assert "Subgroups and segments differ, so one" in both.verdict
@@ -78,9 +78,7 @@ def test_a_segment_that_is_less_wrong_than_elsewhere_is_not_called_wrong():
     n = 1500
     group, p = rng.choice(["u", "v", "w"], n, p=[0.46, 0.46, 0.08]), rng.uniform(0.05, 0.7, n)
     y = rng.random(n) < np.where(group == "w", p, np.minimum(p**0.6, 1))
-    report = calibration_report(
-        y, p, segments={"g": group}, n_resamples=199, candidates=[Binning()]
-    )
+    report = calibration_report(y, p, segments={"g": group}, n_resamples=199)
     [only] = words.segments_that_differ(report)
     assert (only.name, only.is_worse) == ("g = w", False)
     assert report.answer.title.startswith("g = w: fewer events than elsewhere, ")
@@ -108,7 +106,7 @@ def named(report, seed, n=400):
 def named_of(n_sets):
     rng = np.random.default_rng(0)
     p = rng.uniform(size=300)
-    options = {"n_resamples": 19, "candidates": [Binning()]}
+    options = {"n_resamples": 19}
     report = calibration_report(rng.random(300) < p, p, **options)
     return sum(named(report, seed) for seed in range(n_sets))
 
@@ -150,7 +148,7 @@ def test_every_view_shows_the_worst_segment(audited):
 
 def test_without_features_there_are_no_segments():
     y, p = np.tile([0, 1], 20), np.full(40, 0.5)
-    report = calibration_report(y, p, candidates=[Binning()], n_resamples=19, random_state=0)
+    report = calibration_report(y, p, n_resamples=19, random_state=0)
     assert report.segments is None
     assert "segment" not in str(report)
 
@@ -159,7 +157,7 @@ def test_a_model_that_is_off_everywhere_is_off_in_no_segment_beyond_that():
     rng = np.random.default_rng(1)
     p, site = rng.uniform(size=600), rng.choice(["a", "b", "c"], 600)
     y = rng.uniform(size=600) < p**2
-    options = {"candidates": [Binning()], "n_resamples": 99, "random_state": 0}
+    options = {"n_resamples": 99, "random_state": 0}
     report = calibration_report(y, p, segments={"site": site}, **options)
     assert report.overall.test.pvalue == 0.005
     assert "segment" not in report.verdict
@@ -169,4 +167,4 @@ def test_a_model_that_is_off_everywhere_is_off_in_no_segment_beyond_that():
 def test_segments_that_are_too_small_are_told_by_the_name_of_the_argument():
     y, p = np.tile([0, 1], 30), np.full(60, 0.5)
     with pytest.raises(ValueError, match=r"^segments make no segment of at least 20 samples"):
-        calibration_report(y, p, segments={"age": np.arange(60.0)}, candidates=[Binning()], cv=2)
+        calibration_report(y, p, segments={"age": np.arange(60.0)})

@@ -38,11 +38,17 @@ from skcal.report import calibration_report, page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure
-from skcal.report.rows import headline_rows, measure_rows, records_table, subgroups_table
-from skcal.report.words import UNADJUSTED, all_warnings, answer_of_subgroups, by_kind
+from skcal.report.rows import (
+    comparison_table,
+    headline_rows,
+    measure_rows,
+    records_table,
+    subgroups_table,
+)
+from skcal.report.words import UNADJUSTED, all_warnings, answer_of_subgroups, by_kind, models_of
 from skcal.sample import read_sample
 
-FAST = {"candidates": [Zero()], "cv": 2, "n_resamples": 19}
+FAST = {"n_resamples": 19}
 IDEALS = {"O/E ratio": 1, "calibration in the large": 0, "calibration slope": 1}
 
 
@@ -394,6 +400,40 @@ def test_a_range_of_one_prediction_is_said_by_it():
     y = (rng.random(900) < np.where(p == 0.5, 0.75, p)).astype(int)
     said = what_is_wrong(findings_of(y, p))
     assert said.startswith("Predictions of 50 % average 50 %, but the event happened in ")
+
+
+@pytest.mark.parametrize("end", [0.0, 1.0])
+def test_predictions_at_an_end_are_not_said_to_reach_beyond_it(end):
+    rng = np.random.default_rng(0)
+    p = rng.choice([end, 0.3, 0.5, 0.7], 900)
+    y = (rng.random(900) < np.where(p == end, 0.4 * end + 0.3, p)).astype(int)
+    said = what_is_wrong(findings_of(y, p))
+    assert f"redictions of {100 * end:g} % average {100 * end:g} %, but the event" in said
+
+
+@pytest.mark.parametrize("larger", [(True, False), (False, True), (True, True)])
+def test_two_models_are_told_whose_cutoff_error_is_above_its_calibration_error(larger):
+    report, models = full_report(), []
+    for measures, is_larger in zip(models_of(report), larger, strict=True):
+        estimate = measures.cutoff.estimate + (-0.002 if is_larger else 0.002)
+        models.append(replace(measures, error=replace(measures.error, estimate=estimate)))
+    comparison = replace(report.comparison, second=models[1])
+    rows = comparison_table(replace(report, overall=models[0], comparison=comparison)).rows
+    [note] = [row[-1] for row in rows if row[0] == "cutoff error"]
+    whose = {(True, False): "first model: ", (False, True): "second model: "}.get(larger, "")
+    assert note == f"{whose}by chance above the calibration error here"
+
+
+def test_scales_of_weights_do_not_change_what_recalibration_is_expected_to_leave():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 900)
+    y, weight = (rng.random(900) < p**2).astype(int), rng.uniform(0.2, 3, 900)
+    first, *others = (
+        findings_of(y, p, sample_weight=scale * weight).gain for scale in (1.0, 1e-6, 1e6)
+    )
+    for other in others:
+        assert other.error == pytest.approx(first.error, rel=1e-6)
+        assert other.high == pytest.approx(first.high, rel=1e-6)
 
 
 def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_large_it_may_be():
