@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from typing import Any, NamedTuple, TypeAlias
 
@@ -21,7 +21,7 @@ from sklearn.metrics.pairwise import (
 from skcal._cholesky import IndefiniteError, pivoted_cholesky
 from skcal._running import over_jobs
 from skcal._sklearn_compat import _euclidean_distances
-from skcal._validation import row_blocks
+from skcal._validation import InputError, row_blocks
 
 _KernelLike: TypeAlias = str | Callable[..., np.ndarray]
 _Parameters: TypeAlias = dict[str, Any]
@@ -30,7 +30,10 @@ KERNEL_NAMES = frozenset(PAIRWISE_KERNEL_FUNCTIONS)
 
 _UNIT_DIAGONAL = ("rbf", "laplacian")  # k(x, x) = 1
 _DIAGONAL_BLOCK = 32
+_TRIED_ROWS = 16  # of a callable kernel, by which its shape and its symmetry are checked
+_ASYMMETRY = 1e-6  # of the largest value
 _CACHE_BYTES = 2**23  # blocks of a kernel matrix
+_TILE_BYTES = 2**26  # of blocks of matrices
 _FORM_ROWS = 64  # of a block of forms
 _FORGOTTEN = 745.2  # exp of its negative is 0
 _SEGMENT = 500.0  # exp of it and of its negative are finite with room for sums
@@ -45,9 +48,13 @@ _OF_PAIRS = (
 
 
 def kernel_matrix(
-    X: np.ndarray, Z: np.ndarray, kernel: _KernelLike, parameters: _Parameters
+    X: np.ndarray,
+    Z: np.ndarray,
+    kernel: _KernelLike,
+    parameters: _Parameters,
+    m: int | None = None,
 ) -> np.ndarray:
-    """Kernel values of all pairs of rows, shape (n, k), checked to be finite.
+    """Kernel values of all pairs of rows, shape (n, k) or (n, k, m, m), checked to be finite.
 
     Parameters
     ----------
@@ -58,6 +65,8 @@ def kernel_matrix(
         ``kernel(X, Z)`` that returns the matrix.
     parameters : dict
         ``gamma``, ``degree``, ``coef0``: those that a named kernel takes are passed on.
+    m : int, default=None
+        The size of the matrices that a matrix-valued kernel returns; None: numbers.
     """
     # scikit-learn's kernels of float32 are float32, too coarse for a factor.
     X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
@@ -69,16 +78,15 @@ def kernel_matrix(
                 f"The kernel fails for X of shape {X.shape} and Z of shape {Z.shape} ({error}). "
                 f"{_OF_PAIRS}"
             ) from error
-        if values.shape != (len(X), len(Z)):
-            raise ValueError(
-                f"The kernel returned shape {values.shape}, not {(len(X), len(Z))}. {_OF_PAIRS}"
-            )
+        shape = (len(X), len(Z)) if m is None else (len(X), len(Z), m, m)
+        if values.shape != shape:
+            raise ValueError(f"The kernel returned shape {values.shape}, not {shape}. {_OF_PAIRS}")
     else:
         values = _named_kernel(X, Z, kernel, parameters)
     if not np.isfinite(values).all():
-        row, column = (int(i) for i in np.argwhere(~np.isfinite(values))[0])
+        row, column, *entry = np.argwhere(~np.isfinite(values))[0].tolist()
         raise ValueError(
-            f"The kernel returned {values[row, column]} for X row {X[row].tolist()} and "
+            f"The kernel returned {values[row, column, *entry]} for X row {X[row].tolist()} and "
             f"{Z[column].tolist()}. Its values must be finite."
         )
     return values
@@ -105,7 +113,43 @@ def kernel_diagonal(X: np.ndarray, kernel: _KernelLike, parameters: _Parameters)
 
 def _diagonal(matrix: Callable[..., np.ndarray], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
     blocks = (slice(i, i + _DIAGONAL_BLOCK) for i in range(0, len(X), _DIAGONAL_BLOCK))
-    return np.concatenate([np.diagonal(matrix(X[rows], Z[rows])) for rows in blocks])
+    each = np.arange(_DIAGONAL_BLOCK)
+    return np.concatenate(
+        [matrix(X[rows], Z[rows])[(each[: len(X[rows])],) * 2] for rows in blocks]
+    )
+
+
+def _size_of_matrices(kernel: Callable[..., Any], X: np.ndarray) -> int | None:
+    """Return m of (m, m) matrices, None of numbers; raise unless K(x, z) = K(z, x)ᵀ."""
+    few = X[_evenly(len(X), _TRIED_ROWS)].astype(np.float64)
+    other = few[: max(len(few) - 1, 1)]  # of all pairs, not of two points with as many classes
+    try:
+        shape = np.shape(kernel(few, other))
+    except (TypeError, ValueError):
+        shape = ()
+    m = X.shape[1] if len(shape) == 4 else None
+    if m is not None and shape[2:] != (m, m):
+        reason = f"returns matrices of shape {shape[2:]} for residuals of {m} entries."
+        remedy = f"Return ({m}, {m}) matrices, or pass notion='canonical': an entry for each class."
+        raise InputError("kernel", reason, remedy)
+    kernel_matrix(few, other, kernel, {}, m)
+    values = kernel_matrix(few, few, kernel, {}, m)
+    gap = values - (values.T if m is None else values.transpose(1, 0, 3, 2))
+    if np.abs(gap).max(initial=0) > _ASYMMETRY * np.abs(values).max(initial=0):
+        i, j, *entry = (int(k) for k in np.unravel_index(np.abs(gap).argmax(), gap.shape))
+        value, other_value = values[i, j, *entry], values[j, i, *entry[::-1]]
+        reason = (
+            f"is not symmetric: k(x, z) = {value:.6g} and k(z, x) = {other_value:.6g} for "
+            f"x = {few[i].tolist()} and z = {few[j].tolist()}{f', entry {entry}' * bool(entry)}."
+        )
+        remedy = "Return k(x, z) = k(z, x); for matrices the transpose of k(z, x)."
+        raise InputError("kernel", reason, remedy)
+    return m
+
+
+def _only_entry(kernel: Callable[..., Any], X: np.ndarray, Z: np.ndarray) -> np.ndarray:
+    """A kernel of 1 × 1 matrices as one of numbers."""
+    return np.asarray(kernel(X, Z))[:, :, 0, 0]
 
 
 class Kernel(NamedTuple):
@@ -120,27 +164,41 @@ class Kernel(NamedTuple):
         A callable ``kernel(X, Z)`` returns the matrix and has no width here.
     bandwidth, gamma : float
         ν and scikit-learn's parameter; NaN for a callable.
+    m : int or None
+        The size of the matrices K(x, z) of a matrix-valued kernel ([W19]_, Definition 1); None
+        of a kernel of numbers, k(x, z) times the identity.
+
+    References
+    ----------
+    .. [W19] Widmann, Lindsten & Zachariah, Calibration tests in multi-class classification: a
+       unifying framework, NeurIPS 2019.
     """
 
     name: _KernelLike
     bandwidth: float = np.nan
     gamma: float = np.nan
+    m: int | None = None
 
     @classmethod
-    def of(cls, name: _KernelLike, bandwidth: float | str, X: np.ndarray) -> Kernel:
+    def of(
+        cls, name: _KernelLike, bandwidth: float | str, X: np.ndarray, matrices: bool = False
+    ) -> Kernel:
         """Resolve the width for features X (n, d); "median" by :func:`median_distance`.
 
         Parameters
         ----------
-        name : str
-            Name of the kernel.
+        name : str or callable
+            Name of the kernel, or a symmetric callable.
         bandwidth : float or "median"
             Width of the kernel, in units of the features.
         X : ndarray of shape (n, d)
             Points, a row each.
+        matrices : bool, default=False
+            Whether a callable may return (d, d) matrices K(x, z); then its symmetry is checked.
         """
         if callable(name):
-            return cls(name)
+            m = _size_of_matrices(name, X) if matrices else None
+            return cls(partial(_only_entry, name)) if m == 1 else cls(name, m=m)
         metric = "cityblock" if name == "laplacian" else "euclidean"
         halves = 2.0 if metric == "cityblock" and X.shape[1] > 1 else 1.0
         if bandwidth == "median":  # differences of probabilities below the least do not matter
@@ -151,7 +209,7 @@ class Kernel(NamedTuple):
         return cls(name, width, gamma)
 
     def matrix(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """k(x, z) for all pairs of rows.
+        """k(x, z) for all pairs of rows, (n, k), or K(x, z), (n, k, m, m).
 
         Parameters
         ----------
@@ -163,10 +221,10 @@ class Kernel(NamedTuple):
         if self.name == "rbf":  # scikit-learn's expands the square, which loses small distances
             X, Z = X.astype(np.float64, copy=False), Z.astype(np.float64, copy=False)
             return np.exp(-self.gamma * cdist(X, Z, "sqeuclidean"))
-        return kernel_matrix(X, Z, self.name, {"gamma": self.gamma})
+        return kernel_matrix(X, Z, self.name, {"gamma": self.gamma}, self.m)
 
     def paired(self, X: np.ndarray, Z: np.ndarray) -> np.ndarray:
-        """k(x_i, z_i) for each row.
+        """k(x_i, z_i) for each row, (n,), or K(x_i, z_i), (n, m, m).
 
         Parameters
         ----------
@@ -181,6 +239,79 @@ class Kernel(NamedTuple):
         if self.name == "rbf":
             return np.exp(-self.gamma * paired_euclidean_distances(X, Z) ** 2)
         return _diagonal(self.matrix, X, Z)
+
+    def blocks(self, n: int, n_others: int = _DIAGONAL_BLOCK) -> Iterator[slice]:
+        """Slices of n rows whose values with ``n_others`` rows fit ``working_memory``.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        n_others : int, default=32
+            Number of other rows.
+        """
+        return row_blocks(n, 24 * (self.m or 1) ** 2 * n_others, most=_TILE_BYTES)
+
+    def tiles(self, n: int) -> Iterator[tuple[slice, slice]]:
+        """Rows and columns of blocks of n × n values that fit ``working_memory``.
+
+        Parameters
+        ----------
+        n : int
+            Number of rows.
+        """
+        return (
+            (rows, columns)
+            for columns in self.blocks(n)
+            for rows in self.blocks(n, columns.stop - columns.start)
+        )
+
+    def products(self, X: np.ndarray, V: np.ndarray, Z: np.ndarray, W: np.ndarray) -> np.ndarray:
+        """k(x_i, z_j) ⟨v_i, w_j⟩ or v_iᵀ K(x_i, z_j) w_j for all pairs of rows, (n, k).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        V : ndarray of shape (n, m)
+            Vectors, a row for each point.
+        Z : ndarray of shape (k, d)
+            Points, a row each.
+        W : ndarray of shape (k, m)
+            Vectors, a row for each point.
+        """
+        if self.m is None:
+            return self.matrix(X, Z) * (V @ W.T)
+        values = np.empty((len(X), len(Z)))
+        for rows in self.blocks(len(X)):
+            for columns in self.blocks(len(Z), rows.stop - rows.start):
+                images = np.einsum("ijab,jb->ija", self.matrix(X[rows], Z[columns]), W[columns])
+                values[rows, columns] = np.einsum("ia,ija->ij", V[rows], images)
+        return values
+
+    def paired_products(
+        self, X: np.ndarray, V: np.ndarray, Z: np.ndarray, W: np.ndarray
+    ) -> np.ndarray:
+        """The same of x_i and z_i, for each row, (n,).
+
+        Parameters
+        ----------
+        X : ndarray of shape (n, d)
+            Points, a row each.
+        V : ndarray of shape (n, m)
+            Vectors, a row for each point.
+        Z : ndarray of shape (n, d)
+            Points, a row each.
+        W : ndarray of shape (n, m)
+            Vectors, a row for each point.
+        """
+        if self.m is None:
+            return self.paired(X, Z) * np.einsum("ij,ij->i", V, W)
+        each = [
+            np.einsum("ia,iab,ib->i", V[rows], self.paired(X[rows], Z[rows]), W[rows])
+            for rows in self.blocks(len(X))
+        ]
+        return np.concatenate(each)
 
     def times(self, X: np.ndarray, V: np.ndarray) -> np.ndarray:
         """K V for K = k(X, X) and V (n, m), without the n×n matrix.
@@ -200,7 +331,7 @@ class Kernel(NamedTuple):
         return self.matrix(X[rows], X) @ V
 
     def quadratic_form(self, X: np.ndarray, V: np.ndarray) -> float:
-        """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩; blocks of half the pairs.
+        """Σ_ij k(x_i, x_j) ⟨v_i, v_j⟩, of half the pairs, or Σ_ij v_iᵀ K(x_i, x_j) v_j.
 
         Parameters
         ----------
@@ -216,6 +347,8 @@ class Kernel(NamedTuple):
         return float(sum(_over_blocks(self._rows_form, X, V)))
 
     def _rows_form(self, rows: slice, X: np.ndarray, V: np.ndarray) -> float:
+        if self.m is not None:
+            return self.products(X[rows], V[rows], X, V).sum()
         product = self.matrix(X[rows], X[rows.start :]) @ V[rows.start :]
         n_rows = rows.stop - rows.start
         inner = self.matrix(X[rows], X[rows]) @ V[rows] if n_rows < len(X) else product

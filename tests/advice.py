@@ -63,6 +63,9 @@ FOLLOWED = {
     # tests/metrics/test_refinement.py
     "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
     "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",
+    # tests/metrics/test_matrix_kernels.py
+    "or pass notion='canonical': an": "test_matrices_of_another_size_are_refused_as_followed",
+    "Of a kernel k of two points pass": "test_a_kernel_of_two_points_is_passed_as_the_message_says",
     # tests/test_advice.py
     "Pass notion='multi-label' and": "test_several_labels_are_read_as_the_message_says",
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",

@@ -118,6 +118,8 @@ default="monte-carlo"
     estimator : {"unbiased", "biased", "block"}, default="unbiased"
         The estimator of the statistic, for "monte-carlo" (not "block") and "distribution-free".
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
+        As in :func:`skcal.metrics.squared_kernel_calibration_error`; a callable may be
+        matrix-valued, for every method.
     bandwidth : float > 0, "auto", "median" or array-like of floats, default="auto"
         The width of the kernel, as in :func:`skcal.metrics.squared_kernel_calibration_error`.
         Several widths, for "monte-carlo": the statistic is the largest SKCE over the widths, each
@@ -131,9 +133,10 @@ default="monte-carlo"
         that of the blocks against a normal limit [1]_. The latter fails if most blocks agree; the
         interval then uses only this variance.
     class_kernel : array-like of shape (m, m), default=None
-        A, positive semidefinite; not for "monte-carlo".
+        A, positive semidefinite; not for "monte-carlo" or matrix-valued kernels.
     kernel_bound : float, default=None
-        Upper bound of k, for "distribution-free" with a callable; named kernels have 1.
+        Upper bound of k, or of the spectral norm of matrices, for "distribution-free" with a
+        callable; named kernels have 1.
     n_resamples : int, default=999
         The number of resamples, for "monte-carlo", "asymptotic" and "spectral".
     random_state : int, RandomState instance or None, default=0
@@ -231,8 +234,8 @@ default="monte-carlo"
     problem = only_problem(sample, method)
     refuse_weights(sample, f"method={method!r}", "Use method='monte-carlo'.")
     problem = problem._replace(weight=np.ones(len(problem.weight)))
-    width = Kernel.of(kernel, single, problem.features)
-    root = class_root(class_kernel, problem.residuals.shape[1])
+    width = Kernel.of(kernel, single, problem.features, True)
+    root = class_root(class_kernel, problem.residuals.shape[1], width)
     size = block_size or max(2, int(np.sqrt(len(problem.weight))))
     if method == "block":
         result = _block(problem, root, width, size, variance)
@@ -350,13 +353,11 @@ def _block(problem, root, kernel, size, variance):
 
 
 def _h_blocks(problem, root, kernel):
-    """Blocks of rows of H, h_ij = k(x_i, x_j) ⟨δ_i, δ_j⟩."""
+    """Blocks of rows of H, h_ij = k(x_i, x_j) ⟨δ_i, δ_j⟩ or δ_iᵀ K(x_i, x_j) δ_j."""
     residuals = class_residuals(problem, root)
     X, n = problem.features, len(residuals)
     for rows in row_blocks(n, 24 * n, most=_BLOCK_BYTES):
-        block = residuals[rows] @ residuals.T
-        block *= kernel.matrix(X[rows], X)
-        yield rows, block
+        yield rows, kernel.products(X[rows], residuals[rows], X, residuals)
 
 
 def _bootstrap(problem, root, kernel, n_resamples, rng):
@@ -390,7 +391,7 @@ def _spectral(problem, root, kernel, n_resamples, rng):
     estimate = quadratic(problem, root, kernel, biased=False)
     rows = np.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).round().astype(np.intp)
     residuals, X = class_residuals(problem, root)[rows], problem.features[rows]
-    H = kernel.matrix(X, X) * (residuals @ residuals.T)
+    H = kernel.products(X, residuals, X, residuals)
     eigenvalues = np.maximum(eigvalsh(H), 0) / len(rows)
     eigenvalues = eigenvalues[eigenvalues > 1e-12 * eigenvalues.max(initial=0)]
     null = (rng.standard_normal((n_resamples, len(eigenvalues))) ** 2 - 1) @ eigenvalues
@@ -430,22 +431,40 @@ def row_by_row(X, Z):
     return np.einsum("ij,ij->i", X, Z)
 
 
+def null_terms(X: np.ndarray, Z: np.ndarray, kernel: Kernel, A, inner) -> np.ndarray:
+    """E h² under H0: k² tr(A Σ A Σ'), or tr(K Σ' Kᵀ Σ) of a matrix-valued kernel."""
+    paired = inner is row_by_row
+    K = kernel.paired(X, Z) if paired else kernel.matrix(X, Z)
+    if kernel.m is None:
+        return K**2 * covariance_products(X, Z, A, inner)
+    x, z, k = ("ia", "ib", "iab") if paired else ("ia", "jb", "ijab")
+    left, right = np.einsum(f"{x},{k}->{k[:-2]}b", X, K), np.einsum(f"{k},{z}->{k[:-1]}", K, Z)
+    products = np.einsum(f"{x},{k[:-1]}->{k[:-2]}", X, np.einsum(f"{k},{z}->{k[:-1]}", K**2, Z))
+    products -= np.einsum(f"{x},{k[:-1]}->{k[:-2]}", X, right**2)
+    products -= np.einsum(f"{z},{k[:-2]}b->{k[:-2]}", Z, left**2)
+    return np.maximum(products + np.einsum(f"{x},{k[:-1]}->{k[:-2]}", X, right) ** 2, 0)
+
+
+def _paired_null_terms(X, Z, kernel, A):
+    blocks = kernel.blocks(len(X))
+    return np.concatenate([null_terms(X[rows], Z[rows], kernel, A, row_by_row) for rows in blocks])
+
+
 def null_squares(
     X: np.ndarray, kernel: Kernel, A: np.ndarray | None = None, weight: np.ndarray | None = None
 ) -> float:
     """Sum of E (w_i w_j h_ij)² over pairs i ≠ j under H0."""
     X = X.astype(np.float64, copy=False)
     squares = np.ones(len(X)) if weight is None else weight**2
-    alone = (kernel.paired(X, X) * squares) ** 2 @ covariance_products(X, X, A, row_by_row)
+    alone = squares**2 @ _paired_null_terms(X, X, kernel, A)
     if X.shape[1] == 1 and not callable(kernel.name):
         squared = kernel._replace(gamma=2 * kernel.gamma)  # k², of either named kernel
         total = squared.quadratic_form(X, squares[:, None] * (X * (1 - X))) * _square_of_one(A)
     else:
-        total = 0.0
-        for rows in row_blocks(len(X), 24 * len(X), most=_BLOCK_BYTES):
-            products = covariance_products(X[rows], X, A, all_pairs)
-            products *= squares[rows, None] * squares
-            total += float(np.vdot(kernel.matrix(X[rows], X) ** 2, products))
+        total = sum(
+            squares[rows] @ null_terms(X[rows], X[columns], kernel, A, all_pairs) @ squares[columns]
+            for rows, columns in kernel.tiles(len(X))
+        )
     return max(float(total - alone), 0.0)
 
 
@@ -458,8 +477,7 @@ def null_squares_of_blocks(X: np.ndarray, kernel: Kernel, A: np.ndarray | None, 
     total = 0.0
     for a, b in combinations(range(size), 2):
         left, right = X[a:stop:size], X[b:stop:size]
-        products = covariance_products(left, right, A, row_by_row)
-        total += 2 * float(kernel.paired(left, right) ** 2 @ products)
+        total += 2 * float(_paired_null_terms(left, right, kernel, A).sum())
     return total
 
 

@@ -13,7 +13,7 @@ from sklearn.utils import check_array, check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_named, used_with
-from skcal._validation import naming, row_blocks, weight_of_pairs
+from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import estimate_problems
 from skcal.metrics.options import Average, Kernels
@@ -36,7 +36,7 @@ def prepare_kernel(problem, *, method="unbiased", kernel="laplacian", bandwidth=
     if others or method not in ("unbiased", "biased"):
         return None
     return KernelStatistic(
-        problem, Kernel.of(kernel, bandwidth, problem.features), method == "biased"
+        problem, Kernel.of(kernel, bandwidth, problem.features, True), method == "biased"
     )
 
 
@@ -123,8 +123,10 @@ def squared_kernel_calibration_error(
         ``n_pairs`` pairs of shuffled samples, each sample in as many pairs.
     kernel : {"laplacian", "rbf"} or callable, default="laplacian"
         "laplacian": exp(-d/ν) with the total variation distance d = ½‖x - x'‖₁ (``|x - x'|``
-        for scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A callable ``kernel(X, Z)`` returns the
-        matrix for rows of features, and takes no ``bandwidth``.
+        for scalar notions); "rbf": exp(-‖x - x'‖² / (2ν²)). A symmetric callable ``kernel(X, Z)``
+        takes rows of features and no ``bandwidth``. It returns the (n, k) matrix k, or for a
+        matrix-valued kernel K [1]_ an array of shape (n, k, m, m), where m is the number of entries
+        of a residual; see :doc:`/extend/kernel`.
     bandwidth : float > 0 or "median", default="median"
         ν. "median": of the distances between pairs of predictions (weights aside); of more than
         3,000 predictions, between 3,000 evenly spaced in lexicographic order; 0.01 at least. If a
@@ -137,7 +139,7 @@ def squared_kernel_calibration_error(
         most all pairs. None is 100 a sample.
     class_kernel : array-like of shape (m, m), default=None
         A, positive semidefinite: ⟨δ_i, δ_j⟩ becomes δ_iᵀ A δ_j, for notions with vectors of m
-        entries. None is the identity.
+        entries. None is the identity. Not for matrix-valued kernels.
     average : {"sum", "macro"} or None, default="sum"
         Over the classes of "classwise" and "top-label", as in :func:`expected_calibration_error`.
     return_standard_error : bool, default=False
@@ -157,7 +159,8 @@ def squared_kernel_calibration_error(
     Returns
     -------
     error : float, or ndarray of shape (n_classes,) for ``average=None``
-        A square, at most 2 sup k (a scalar problem: sup k). Values depend on the kernel and its
+        A square, at most 2 sup k (a scalar problem: sup k; of a matrix-valued kernel the spectral
+        norm counts). Values depend on the kernel and its
         width: compare them only at the same ones. NaN (``average=None``) or left out: classes of
         "top-label" that are predicted too rarely for the method.
     standard_error : float
@@ -168,7 +171,8 @@ def squared_kernel_calibration_error(
     ------
     ValueError
         If predictions, labels or weights are not valid, there are fewer samples than a block, or
-        ``class_kernel`` is not symmetric and positive semidefinite.
+        ``class_kernel`` is not symmetric and positive semidefinite. Also if a callable returns
+        another shape or numbers that are not finite, or is not symmetric among 16 predictions.
 
     See Also
     --------
@@ -176,14 +180,14 @@ def squared_kernel_calibration_error(
 
     Notes
     -----
-    The error is the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs. It takes O(n² (C + m)) time in
-    blocks of bounded memory, about a minute for 100,000 vectors of ten classes; "block" and
-    "incomplete" then take seconds. The time is O(n log n) for scalar notions with the Laplacian
-    kernel, O(n · block_size) for blocks and O(n_pairs) for "incomplete". With S pairs a sample the
-    variance of "incomplete" is (Σ_i T_i² - Σ_e t_e²) / (n S)². Here t_e are the deviations of the
-    pairs from the mean, and T_i their sums over the 2 S pairs of a sample. The variance is at least
-    Σ_e t_e² / (n S)², its value for calibrated predictions. Two samples make one pair, which has no
-    spread: 0.
+    The error is the mean of k(x_i, x_j) ⟨δ_i, δ_j⟩ over pairs, or of δ_iᵀ K(x_i, x_j) δ_j. It takes
+    O(n² (C + m)) time, or O(n² m²) by matrices, in blocks of bounded memory, about a minute for
+    100,000 vectors of ten classes; "block" and "incomplete" then take seconds. The time is O(n log
+    n) for scalar notions with the Laplacian kernel, O(n · block_size) for blocks and O(n_pairs) for
+    "incomplete". With S pairs a sample the variance of "incomplete" is (Σ_i T_i² - Σ_e t_e²) / (n
+    S)². Here t_e are the deviations of the pairs from the mean, and T_i their sums over the 2 S
+    pairs of a sample. The variance is at least Σ_e t_e² / (n S)², its value for calibrated
+    predictions. Two samples make one pair, which has no spread: 0.
 
     References
     ----------
@@ -208,8 +212,8 @@ def squared_kernel_calibration_error(
     standard_errors: list[float] = []
 
     def measure(problem):
-        root = class_root(class_kernel, problem.residuals.shape[1])
-        width = Kernel.of(kernel, bandwidth, problem.features)
+        width = Kernel.of(kernel, bandwidth, problem.features, True)
+        root = class_root(class_kernel, problem.residuals.shape[1], width)
         if method in ("unbiased", "biased"):
             return quadratic(problem, root, width, biased=method == "biased")
         if method == "incomplete":
@@ -234,10 +238,13 @@ def squared_kernel_calibration_error(
     return error, standard_errors[0]
 
 
-def class_root(class_kernel, m: int):
+def class_root(class_kernel, m: int, kernel: Kernel):
     """Return L with A = L Lᵀ, or None for the identity."""
     if class_kernel is None:
         return None
+    if kernel.m is not None:
+        reason = "is not used with a matrix-valued kernel."
+        raise InputError("class_kernel", reason, "Leave class_kernel out.")
     with naming("class_kernel"):
         A = check_array(class_kernel, dtype=np.float64, input_name="class_kernel")
     if A.shape != (m, m) or not np.allclose(A, A.T, rtol=1e-10, atol=0):
@@ -266,7 +273,7 @@ def quadratic(problem, class_root, kernel, *, biased):
     total = kernel.quadratic_form(problem.features, V)
     if biased:
         return total / weight.sum() ** 2
-    diagonal = kernel.paired(problem.features, problem.features) @ (V**2).sum(axis=1)
+    diagonal = kernel.paired_products(problem.features, V, problem.features, V).sum()
     return (total - diagonal) / weight_of_pairs(weight.sum(), weight @ weight)
 
 
@@ -280,13 +287,12 @@ def block_sums(problem, class_root, kernel, size: int):
         stop = n_blocks * size
         for a, b in combinations(range(size), 2):
             left, right = slice(a, stop, size), slice(b, stop, size)
-            inner = np.einsum("ij,ij->i", V[left], V[right])
-            sums += 2 * kernel.paired(X[left], X[right]) * inner
+            sums += 2 * kernel.paired_products(X[left], V[left], X[right], V[right])
     else:
         for block in range(n_blocks):
             rows = slice(block * size, (block + 1) * size)
-            diagonal = kernel.paired(X[rows], X[rows]) @ (V[rows] ** 2).sum(axis=1)
-            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - diagonal
+            diagonal = kernel.paired_products(X[rows], V[rows], X[rows], V[rows])
+            sums[block] = kernel.quadratic_form(X[rows], V[rows]) - diagonal.sum()
     weight = weight[: n_blocks * size].reshape(n_blocks, size)
     return sums, weight_of_pairs(weight.sum(axis=1), (weight**2).sum(axis=1))
 
@@ -305,8 +311,7 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
     products, masses, squares = np.zeros(n_samples), np.zeros(n_samples), np.zeros(3)
     for shift in range(1, shifts + 1):
         pair = weight * np.roll(weight, -shift)
-        inner = np.einsum("ij,ij->i", V, np.roll(V, -shift, axis=0))
-        h = kernel.paired(X, np.roll(X, -shift, axis=0)) * inner
+        h = kernel.paired_products(X, V, np.roll(X, -shift, axis=0), np.roll(V, -shift, axis=0))
         for total, values in ((products, pair * h), (masses, pair)):
             total += values + np.roll(values, shift)
         squares += [pair @ pair, pair**2 @ h, pair**2 @ h**2]
@@ -411,7 +416,7 @@ class KernelStatistic:
         self.kernel, self.biased = kernel, biased
         self.X, self.weight = problem.features, problem.weight
         self.ascending = np.argsort(self.X[:, 0])
-        self.diagonal = kernel.paired(self.X, self.X) * self.weight**2
+        self.diagonal = self._norms() * self.weight**2  # of a matrix-valued kernel bounds
         pairs = self.weight.sum() ** 2
         self.pairs = pairs if biased else pairs - self.weight @ self.weight
         if self.X.shape[1] > 1:
@@ -451,9 +456,38 @@ class KernelStatistic:
             happened = codes.T[:, :, None]
             hits = 1 + np.take_along_axis(residuals, happened, axis=2)
             np.put_along_axis(residuals, happened, hits, axis=2)
-        alone = self.diagonal @ np.einsum("ijk,ijk->ij", residuals, residuals)
+        if self.kernel.m is None:
+            alone = self.diagonal @ np.einsum("ijk,ijk->ij", residuals, residuals)
         residuals *= self.weight[:, None, None].astype(np.float32)
+        if self.kernel.m is not None:
+            alone, total = self._forms_of_matrices(residuals)
+            return total - alone, alone
         return self._quadratic_forms(residuals) - alone, alone
+
+    def _norms(self):
+        """k(x, x), or the trace of K(x, x), which is at least its norm."""
+        if self.kernel.m is None:
+            return self.kernel.paired(self.X, self.X)
+        return sum(
+            self.kernel.paired_products(self.X, V, self.X, V)
+            for V in np.broadcast_to(np.eye(self.kernel.m)[:, None], (self.kernel.m, *self.X.shape))
+        )
+
+    def _forms_of_matrices(self, V):
+        """Σ_i v_iᵀ K_ii v_i and Σ_ij v_iᵀ K_ij v_j of each resample."""
+        n, n_resamples, _ = V.shape
+        alone, total = np.zeros((2, n_resamples))
+        for rows in self.kernel.blocks(n, n_resamples):
+            K = self.kernel.paired(self.X[rows], self.X[rows])
+            images = np.einsum("iab,irb->ira", K, V[rows])
+            alone += np.einsum("ira,ira->r", V[rows], images)
+        flat = V.transpose(0, 2, 1)
+        for rows, columns in self.kernel.tiles(n):
+            K = self.kernel.matrix(self.X[rows], self.X[columns]).transpose(0, 2, 1, 3)
+            left, right = (flat[part].reshape(-1, n_resamples) for part in (rows, columns))
+            product = _single(K.reshape(len(left), len(right))) @ right
+            total += np.einsum("ij,ij->j", left, product, dtype=np.float64)
+        return alone, total
 
     def _quadratic_forms(self, V):
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""
