@@ -38,7 +38,7 @@ FOLLOWED = {
             "Leave --log-probabilities out",
             "If it was rounded, pass --normalize",
             "If that is rounding, pass --normalize",
-            "is never below",
+            "as is the probability of the class that a model predicts",
             "pass it by --predicted",
             "Name the one that holds what happened by --label",
             "If it is no class, pass --ignore",
@@ -60,6 +60,9 @@ FOLLOWED = {
     "Pass fewer folds or {}. (": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "Pass {}finer groups": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "--outer-cv is for --search": "tests/cli/test_main.py::test_outer_folds_need_the_search",
+    "in the order of these columns by --labels": "test_columns_of_other_names_are_read_in",
+    "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
+    "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
     # tests/metrics/test_refinement.py
     "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
     "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",

@@ -152,10 +152,12 @@ def test_a_likely_step_is_named_up_to_one_in_1000(steps, is_named):
 OTHERS = {
     "lines, names, points or ranges that are shown": {
         "cli.columns._FEW",
+        "cli.columns._FEW_BELOW",  # tests/cli/test_forms.py
         "cli.find._MOST_CHOICES",
         "cli.find._MOST_LISTED",
         "cli.labels._FEW",  # tests/cli/test_forms.py
         "cli.monitor._MOST_DIGESTS",
+        "cli.problems._MOST_COMMANDS",
         "cli.monitor._MOST_MARKS",
         "monitoring.monitor._MOST_ENTRIES",
         "displays.axis._MOST_TICKS",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -11,7 +12,7 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
+from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, is_missing, whole
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, Texts, all_names, read_frame
 from skcal.cli.table import FileTable, read_arrays, require_cells
@@ -20,8 +21,12 @@ _LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome
 _LIKELY_LABELS |= {"true_label", "true_class", "actual", "actual_class", "obs", "observed", "gold"}
 _LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
 _MODELS = frozenset(["model", "model_name", "model_id", "classifier", "system", "algorithm"])
+_CLASSES = ("classes", "classes_")  # arrays of an archive, in the order in which they are taken
+_OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _FEW = 30  # different texts of a column that may hold labels
+_ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
+_FEW_BELOW = 0.1  # of the rows, where the class that is predicted has less than ½
 _SURE = 20  # samples from which on confidences are told from probabilities of an event
 
 
@@ -86,7 +91,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     if soft is not None:
         found, shares, classes = _with_shares(frame, soft, aside, options, dialect)
         require_cells(path, found.table.names, found.table.numbers)
-        return Columns(found.table, shares, classes, beside, tuple(found.notes))
+        return Columns(found.table, shares, classes, beside, (*frame.notes, *found.notes))
     texts = frame.texts(label)
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
     labels = plain_labels(texts)
@@ -98,8 +103,10 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     if not len(labels):
         require_cells(path, [name for name in frame.header if name not in aside], labels)
     _refuse_several_models(frame, aside)
+    _refuse_files_of_the_same_samples(frame, options.id)
     found = Seeker(frame, distinct, labels, aside, options, dialect).find()
-    table, classes, notes, predicted, event = found.table, None, list(found.notes), None, None
+    table, classes, notes = found.table, None, [*frame.notes, *found.notes]
+    predicted = event = None
     require_cells(path, table.names, table.numbers)
     if found.classes is not None:
         names = Texts(found.classes, range(len(found.classes)))
@@ -107,6 +114,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     elif options.predicted is not None:
         predicted = plain_labels(frame.texts(options.predicted))
     elif options.correct is None:
+        _refuse_unclear_percentages(table, options)
         likely = _predicted_columns(frame, distinct, {*aside, *table.names})
         _doubt_certainty(table, labels, distinct, likely, options)
         event = _event_of(frame, table.numbers[:, 0] / options.scale, likely, distinct)
@@ -231,26 +239,33 @@ def _one_hot(frame: Frame, dialect: Dialect) -> str | None:
 
 def _refuse_two_columns_of_labels(frame: Frame, label, distinct, aside, options) -> None:
     """Raise where ``label``, which no option names, may be what was predicted."""
-    given = any(str(part).startswith("--label") for part in getattr(options, "arguments", ()))
-    if given or options.correct is not None or options.predicted is not None:
+    if options.correct is not None or options.predicted is not None:
         return
-    likely = [
-        name
-        for name in frame.header
-        if name.lower() in _LIKELY_LABELS - {"label", "labels", "class"}
-        and name not in aside
-        and set(_few_texts(frame, name)) == set(distinct)
-    ]
-    if likely:
-        raise FileError(
-            f"{frame.path}: the columns {label!r} and {likely[0]!r} hold the same labels. Name the "
-            f"one that holds what happened by --label; if the other is what was predicted, and the "
-            "score its probability, name that by --predicted.",
-            choices=[
-                {"label": likely[0], "predicted": label},
-                {"label": label, "predicted": likely[0]},
-            ],
-        )
+    if "label" in getattr(options, "given", ()):
+        return
+    for name in frame.header:
+        if name.lower() not in _LIKELY_LABELS - {"label", "labels", "class"} or name in aside:
+            continue
+        texts = _few_texts(frame, name)
+        if set(texts) == set(distinct):
+            raise FileError(
+                f"{frame.path}: the columns {label!r} and {name!r} hold the same labels. Name the "
+                "one that holds what happened by --label; if the other is what was predicted, and "
+                "the score its probability, name that by --predicted.",
+                choices=[{"label": name}, {"label": label}],
+            )
+        if len(texts) == len(distinct) > 1 and _are_two_facts(frame, label, name, len(texts)):
+            raise FileError(
+                f"{frame.path}: the columns {label!r} and {name!r} hold {len(texts)} labels each, "
+                "and differ. One may be what was predicted. Name the one that holds what happened "
+                "by --label."
+            )
+
+
+def _are_two_facts(frame: Frame, label: str, other: str, n_labels: int) -> bool:
+    """Whether columns of as many labels are more than two names of the same ones."""
+    pairs = zip(*(plain_labels(frame.texts(name)).tolist() for name in (label, other)), strict=True)
+    return len({pair for pair in pairs if not any(map(is_missing, pair))}) > n_labels
 
 
 def _refuse_several_models(frame: Frame, aside) -> None:
@@ -264,6 +279,21 @@ def _refuse_several_models(frame: Frame, aside) -> None:
                 f"{frame.path}: column {name!r} names {len(models)} models: {listed(models)}. The "
                 f"command report shows each by --by {name!r}. If all rows are of one model, pass "
                 f"--ignore {name!r}."
+            )
+
+
+def _refuse_files_of_the_same_samples(frame: Frame, ids: Sequence[str]) -> None:
+    """Raise where two files of a folder hold a sample of the same name."""
+    if frame.files is None or not ids:
+        return
+    files: dict[tuple[str, ...], str] = {}
+    names = zip(*(plain_labels(frame.texts(name)).tolist() for name in ids), strict=True)
+    for name, file in zip(names, frame.files.tolist(), strict=True):
+        if files.setdefault(name, file) != file:
+            shown = ", ".join(f"{c} {part!r}" for c, part in zip(ids, name, strict=True))
+            raise FileError(
+                f"{frame.path}: {shown} is in {files[name]} and in {file}. If these are "
+                "predictions of several models, read each file alone."
             )
 
 
@@ -293,10 +323,12 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
     """Warn of predictions that are all at least ½; refuse them where a column names a class."""
     numbers = table.numbers[:, 0] / options.scale
     known = numbers[~np.isnan(numbers)]
-    if options.logits or len(known) < _SURE or not len(distinct) > 1:
+    if options.logits or len(known) < _SURE or not len(distinct) > 1 or not known.max() <= 1:
         return
-    floor = 1 / len(distinct)
-    if not (floor <= known.min() and known.max() <= 1):
+    floor, frame = 1 / len(distinct), table.frame
+    if len(distinct) == 2:
+        likely = [other for other in likely if _is_of_predicted(frame, numbers, other, options)]
+    elif known.min() < floor:
         return
     name = table.names[0]
     if likely:
@@ -314,19 +346,50 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
                 f"{mean}, and {counts}."
             )
             choices.append({"ignore": [other]})
+        often = f"{(known >= floor).sum():,} of {len(known):,} rows"
         raise FileError(
-            f"{table.path}: column {name!r} is never below {floor:.2g}, as is the probability of "
-            f"the class that a model predicts, and column {other!r} names a class. If it is the "
+            f"{table.path}: column {name!r} is at least {floor:.2g} in {often}, as is the "
+            f"probability of the class that a model predicts. Column {other!r} names a class. If "
+            f"{name!r} is the "
             f"probability of that class, pass --predicted {other!r}. {reading}",
             choices=choices,
         )
-    if len(distinct) == 2:
+    if len(distinct) == 2 and known.min() >= floor:
         warn(
             f"Column {name!r} has no prediction below 0.5, though both labels occur, as "
             "probabilities of the predicted class have none. If a column names that class, pass it "
             "by --predicted.",
             stacklevel=2,
         )
+
+
+def _refuse_unclear_percentages(table: FileTable, options) -> None:
+    """Raise where a column is named as percentages and no number is above 1."""
+    name, largest = table.names[0], np.nanmax(table.numbers, initial=0.0)
+    given = options.scale != 1 or "scale" in getattr(options, "given", ())
+    if given or options.logits or not _OF_PERCENT.search(name) or not 0 < largest <= 1:
+        return
+    mean = np.nanmean(table.numbers)
+    raise FileError(
+        f"{table.path}: column {name!r} is named as percentages, and none is above {largest:.3g}. "
+        f"If they are percentages, pass --percent: the mean is then {mean / PERCENT:.3g}. If they "
+        f"are probabilities, pass --scale 1: it is then {mean:.3g}.",
+        choices=[{"scale": PERCENT}, {"scale": 1}],
+    )
+
+
+def _is_of_predicted(frame: Frame, numbers: np.ndarray, other: str, options) -> bool:
+    """Whether scores may be probabilities of the one of two classes that a column names."""
+    texts = plain_labels(frame.texts(other))
+    parts = [numbers[(texts == text) & ~np.isnan(numbers)] for text in _few_texts(frame, other)]
+    if all(map(len, parts)) and sum(part.min() for part in parts) >= 1 - _ROUNDED:
+        return True  # with any threshold t, since one class has at least t, the other 1 - t
+    below = [int((part < 0.5).sum()) for part in parts]
+    above = [int((part > 0.5).sum()) for part in parts]
+    n, as_event = sum(map(len, parts)), min(above[0] + below[-1], below[0] + above[-1])
+    unclear = options.pos_label is None and not set(_few_texts(frame, other)) <= {"0", "1"}
+    named = unclear or "pred" in other.lower()
+    return named and sum(below) < min(as_event, _FEW_BELOW * n)
 
 
 def _event_of(frame: Frame, numbers, likely, distinct) -> str | None:
@@ -449,20 +512,32 @@ def labelled_arrays(path, others, options) -> Columns:
     """Return what :func:`labelled_table` returns, of an archive."""
     proba = options.score or "proba"
     outcome = options.soft or ("labels" if options.label == "label" else options.label)
-    arrays = read_arrays(path, options.max_bytes, [proba, outcome, *others], ["classes"])
+    arrays = read_arrays(path, options.max_bytes, [proba, outcome, *others], _CLASSES)
     arrays = {name: _decoded(values) for name, values in arrays.items()}
     table = FileTable(path, arrays[proba], [])
-    outcomes, classes = arrays[outcome], arrays.get("classes")
+    outcomes, classes = arrays[outcome], _array_of_classes(arrays)
     if classes is None and options.labels:
         kind = outcomes.dtype.kind
         classes = np.array([int(x) for x in options.labels] if kind in "iu" else options.labels)
+    notes: list[str] = []
+    if options.score or outcome != "labels":
+        notes.append(f"Array {proba!r} holds the predictions, array {outcome!r} what happened.")
+    if classes is not None and "classes" not in arrays:
+        notes.append(f"The columns of array {proba!r} are the classes {listed(classes.tolist())}.")
     beside = {name: arrays[name] for name in others}
     if options.soft is None:
         is_column = outcomes.ndim == 2 and outcomes.shape[1] == 1
-        return Columns(table, outcomes[:, 0] if is_column else outcomes, classes, beside)
+        return Columns(
+            table, outcomes[:, 0] if is_column else outcomes, classes, beside, tuple(notes)
+        )
     if classes is None:
         classes = np.arange(outcomes.shape[-1] if outcomes.ndim else 0)
-    return Columns(table, table._replace(numbers=outcomes), classes, beside)
+    return Columns(table, table._replace(numbers=outcomes), classes, beside, tuple(notes))
+
+
+def _array_of_classes(arrays: dict[str, np.ndarray]) -> np.ndarray | None:
+    """The class of each column, if an archive holds them."""
+    return next((arrays[name] for name in _CLASSES if name in arrays), None)
 
 
 def _decoded(values):
@@ -482,8 +557,9 @@ def unlabelled_arrays(path, classes, single, options) -> FileTable:
             "the columns of the predictions to fit to."
         )
     order = list(range(n_classes))
-    if "classes" in arrays and not single:
-        names = [str(name) for name in arrays["classes"].tolist()]
+    known = _array_of_classes(arrays)
+    if known is not None and not single:
+        names = [str(name) for name in known.tolist()]
         if sorted(names) != sorted(classes):
             raise FileError(f"{path}: has classes {listed(names)}, not {listed(classes)}.")
         order = [names.index(name) for name in classes]

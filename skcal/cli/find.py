@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import listed
+from skcal._show import cut_apart, listed
 from skcal.cli.bounds import FileError, check_size
 from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, names_in, vectors_of, whole
-from skcal.cli.frames import all_names
+from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import ROUNDING
 
@@ -71,7 +71,10 @@ class Seeker:
             return found
         vectors = self._vectors()
         if not vectors and (self.options.labels or self.options.prefix is not None):
-            raise self._no_family()
+            in_order = self._in_order_of_labels()
+            if in_order is None:
+                raise self._no_family()
+            return in_order
         if len(vectors) == 1 and not self._candidates():
             return self._vector(vectors[0])
         return self.single()
@@ -258,14 +261,18 @@ class Seeker:
             what = f"is {text!r}." if text else "is empty."
             place = f"{self.frame.place_of(row)}, column {names[column]!r} {what}"
             raise FileError(f"{place} {LEAVE_OUT}", drop_missing=True)
-        if key != ("", ""):
+        if names != list(map(whole, classes)) and names != list(classes):
             notes.append(
                 f"The columns {listed(names)} are the probabilities of {listed(list(classes))}."
             )
-        others = [name for name in self.rest if name not in names]
-        if others:
-            notes.append(f"Columns that are no classes are not read: {listed(others)}.")
+        notes += self._unread(names, "Columns that are no classes")
         return Found(FileTable(self.path, numbers, names, frame=self.frame), list(classes), notes)
+
+    def _unread(self, names, which="Other columns") -> list[str]:
+        """A note of the columns beside these, the first names alone, long ones shortened."""
+        others = [name for name in self.rest if name not in names]
+        shown = listed(cut_apart(others, LONGEST_NAME))
+        return [f"{which} are not read: {shown}."] if others else []
 
     def _filled(self, numbers: np.ndarray) -> tuple[np.ndarray, list[str]]:
         """Numbers with 0 for entries that are absent from rows whose others sum to 1."""
@@ -282,6 +289,15 @@ class Seeker:
         n = int(rows.sum())
         note = f"{n:,} rows lack some classes, which have probability 0 there."
         return numbers, [note] if n else []
+
+    def _in_order_of_labels(self) -> Found | None:
+        """As many columns of numbers as ``--labels`` names, if their rows sum to 1."""
+        names, labels = self._candidates(), self.options.labels
+        names = [name for name in names if self._is_in_unit(name)] or names
+        if self.options.prefix is not None or len(names) != len(labels):
+            return None
+        columns = dict(zip(labels, names, strict=True))
+        return self._of(columns, labels) if self._are_rows(names) else None
 
     def _no_family(self) -> FileError:
         names = all_names(self.frame.header)
@@ -316,6 +332,7 @@ class Seeker:
         parts, numbers = vectors_of(self.frame.cells(name), self.frame.place_of, name)
         check_size(self.path, numbers.nbytes, self.options.max_bytes)
         numbers, notes = self._filled(numbers)
+        self._refuse_cut_lists(name, numbers)
         classes = self._classes_of(name, parts)
         order = list(range(len(parts)))
         if set(parts) == set(classes) and not all(part.isdecimal() for part in parts):
@@ -324,7 +341,22 @@ class Seeker:
         table = FileTable(self.path, numbers[:, order], names, frame=self.frame, vector=name)
         shown = listed(classes)
         notes.append(f"The entries of column {name!r} are the probabilities of {shown}.")
-        return Found(table, classes, notes)
+        return Found(table, classes, [*notes, *self._unread([name])])
+
+    def _refuse_cut_lists(self, name: str, numbers: np.ndarray) -> None:
+        """Raise where rows lack labels that others have, and do not sum to 1 without them."""
+        absent = np.isnan(numbers)
+        cut = absent.any(axis=1) & ~absent.all(axis=1)
+        if not cut.any():
+            return
+        row, n = int(np.argmax(cut)), numbers.shape[1]
+        total = np.nansum(numbers[row]) / self.options.scale
+        raise FileError(
+            f"{self.frame.place_of(row)}, column {name!r} holds {n - absent[row].sum()} of {n} "
+            f"numbers that sum to {total:.3g}. {cut.sum():,} of {len(cut):,} lists are cut so, as "
+            "those of the most probable labels are. Save the probability of each label, in a "
+            "pipeline of transformers by top_k=None."
+        )
 
     def _classes_of(self, name: str, parts: list[str]) -> list[str]:
         """The class of each entry of a vector."""
@@ -391,7 +423,7 @@ class Seeker:
             return self._vector(name)
         numbers = self.frame.numbers(name, self.dialect)[:, None]
         table = FileTable(self.path, numbers, [name], frame=self.frame)
-        return Found(table, notes=self.frame.notes)
+        return Found(table, notes=self._unread([name]))
 
     def single(self) -> Found:
         """The only column that may be a prediction, or what to do where there are several."""
@@ -442,9 +474,14 @@ class Seeker:
         if likely:
             remedy += f" Columns of probabilities may be {listed(likely, len(likely))}."
         more: dict[str, Any] = {}
-        together = len(likely) == len(self.labels) > 2 and not vectors and self._are_rows(likely)
-        if together:
-            remedy = f"The rows of {all_names(likely)} sum to 1. Give each the name of its label."
+        if len(likely) >= max(2, len(self.labels)) and not vectors and self._are_rows(likely):
+            remedy = f"The rows of {all_names(likely)} sum to 1. Give each the name of its label, "
+            remedy += "pass the labels in the order of these columns by --labels, or name the one "
+            remedy += "of P(positive) by --score."
+            if len(likely) == 2 and {*self.labels} == {"0", "1"}:
+                more = {"choices": [{"score": name} for name in likely]}
+            elif len(likely) == len(self.labels) == 2:
+                more = {"choices": [{"labels": self.labels}, {"labels": self.labels[::-1]}]}
         elif len(likely) == 1:
             more = {"score": likely[0]}
         elif likely:

@@ -33,7 +33,7 @@ _KINDS = {
 }
 _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _LONGEST_LINE = 2**24  # bytes
-_LONGEST_NAME = 80  # characters of a column's name in a message
+LONGEST_NAME = 80  # characters of a column's name in a message
 _BLOCK = 2**20  # bytes that are read at a time
 _FIRST = 1000  # rows by which a column is known, and lines of JSON that name the columns
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
@@ -78,6 +78,8 @@ class Frame:
         What messages call the names of the columns.
     row_names : str or None
         The column that the header does not name.
+    files : ndarray of str of shape (n_rows,) or None
+        The file of each row of a folder.
     """
 
     def __init__(self, path, header, columns, line_of=None, records=(), notes=(), sep=None):
@@ -86,6 +88,7 @@ class Frame:
         self._line_of = line_of
         self.place = "the table" if line_of is None else "line 1"
         self.row_names: str | None = None
+        self.files: np.ndarray | None = None
         self._places: dict[str, int] = {}
         for k, name in enumerate(header):
             self._places.setdefault(name, k)
@@ -167,7 +170,7 @@ def _kind_of(cells) -> str:
 
 def all_names(names: Sequence[str]) -> str:
     """Return all names of columns for a message."""
-    return listed(cut_apart(names, _LONGEST_NAME), len(names))
+    return listed(cut_apart(names, LONGEST_NAME), len(names))
 
 
 def kind_of(path) -> str:
@@ -301,6 +304,7 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
     if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
         return Frame(path, header, empty, lambda row: row + 2, sep=sep)
+    _refuse_title(path, header, first)
     notes = []
     more = sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
     if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
@@ -340,6 +344,17 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     return frame
 
 
+def _refuse_title(path, header: list[str], first: list[str]) -> None:
+    """Raise where line 1 is one text and line 2 holds different names alone."""
+    names, is_number = [name.strip() for name in first], Dialect(percent=True).is_number
+    is_title = header[0] and not any(header[1:]) and 1 < len(set(names)) == len(names)
+    if is_title and all(names) and not any(map(is_number, names)):
+        raise FileError(
+            f"{path}: line 1, {header[0][:LONGEST_NAME]!r}, may be a title, and line 2 the header: "
+            f"{all_names(names)}. If so, delete line 1."
+        )
+
+
 def _skip_preamble(stream) -> int:
     """Skip lines that Weka writes before the header; return their number."""
     n_lines, place = 0, stream.tell()
@@ -372,8 +387,11 @@ def _refuse_widths(path, rows, sep: str, n_skipped: int, width: int, error) -> N
         remedy = "Give each column one."
         if row[0].startswith("#"):
             remedy = "Delete lines of comments."
-        elif sep == ",":
-            remedy = "If commas stand before decimals, quote the numbers, or pass --sep ';'."
+        elif sep == "," and len(row) > width:
+            remedy = (
+                "If commas stand before decimals, quote the numbers and pass --decimal ','. If a "
+                "list of probabilities stands between commas, name a column for each in the header."
+            )
         raise FileError(f"{place} has {len(row)} fields, the header {width}. {remedy}")
     if error is not None and any("\n" in field or "\r" in field for field in row):
         raise FileError(
@@ -490,6 +508,8 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
     sheet = sheets[filled[0]].fillna("")
     header = [str(name).strip() for name in sheet.iloc[0]]
     columns = sheet.iloc[1:].reset_index(drop=True)
+    if len(columns):
+        _refuse_title(path, header, columns.iloc[0].tolist())
     return Frame(path, header, columns, lambda row: row + 2)
 
 
@@ -563,8 +583,11 @@ def _read_folder(pandas, path, max_bytes, dialect) -> Frame:
         for frame, order in zip(frames, places, strict=True)
     ]
     whole = pandas.concat(parts, ignore_index=True)
-    note = f"The rows of {len(files)} files stand one after the other, by their names."
-    return Frame(path, header, whole, notes=[note])
+    names = [str(part.relative_to(path)) for part in files]
+    note = f"The rows of {len(files)} files stand one after the other: {listed(names, 4)}."
+    frame = Frame(path, header, whole, notes=[note])
+    frame.files = np.repeat(names, [len(part) for part in frames])
+    return frame
 
 
 def _is_table(path) -> bool:

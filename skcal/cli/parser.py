@@ -16,14 +16,14 @@ from skcal.model_selection.errors import KINDS
 from skcal.notions import ANSWERS
 
 _FILES = (
-    "FILE: .csv, .tsv, .txt, .jsonl (an object on each line), .json, .xlsx or .parquet, perhaps "
-    "as .gz, .bz2, .xz or .zip, or a folder of them (- is the standard input), with a column of "
+    "FILE: .csv, .tsv, .txt, .jsonl (an object on each line), .json, .xlsx or .parquet, perhaps as "
+    ".gz, .bz2, .xz or .zip, or a folder of them (- is the standard input), with a column of "
     "probabilities per class, named by the class, perhaps behind the same words (prob_cat), and a "
     "column of labels (a single column of probabilities, or --score, holds P(label 1), or "
     "P(--pos-label); a column may hold lists of probabilities, see --labels); or .npz with arrays "
-    "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes'. If a file "
-    "cannot be read, all of its problems are listed, with the command that reads it, or, where "
-    "several readings are possible, with the command of each."
+    "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes' or 'classes_'. "
+    "If a file cannot be read, all of its problems are listed, with the command that reads it, or, "
+    "where several readings are possible, with the command of each."
 )
 _REPORTED = ("confidence", "binary")
 _OF_THE_PROGRAM = ("-h", "--help", "--version")

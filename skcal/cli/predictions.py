@@ -42,6 +42,7 @@ _ONE_NAME_EACH = (
 )
 _SLACK = 2.0**-21  # four units in the last place of 1 as float32, which texts may come from
 _MOST_ROUNDED = 0.005  # the same of float16, by --normalize
+_HARDLY = np.log(1e-6)  # the probability that all are right, below which that is remarked on
 _NONE = 1e4  # by which the logit of a class of probability 0 is lower
 
 
@@ -230,6 +231,9 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
                 elif of_answers:
                     labels, classes = read_right(table, labels), WRONG_RIGHT
                 pair = encode(table, proba, labels, classes, options, known, read.event)
+                if not (of_answers or (options.logits and options.command == "recalibrate")):
+                    notes = _remark_on_hits(proba, *pair, options.label)
+                    read = read._replace(notes=(*read.notes, *notes))
                 predictions = Predictions(proba, *pair, names=names)
                 if pos_label is not None or proba.ndim == 2:
                     predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
@@ -245,6 +249,20 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         notes=(*_notes_of(options), *read.notes),
         of_answers=of_answers,
     )
+
+
+def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
+    """A note where each outcome is the most probable class, though predictions are less sure."""
+    sure = np.maximum(proba, 1 - proba) if proba.ndim == 1 else proba.max(axis=1)
+    likeliest = (proba > 0.5).astype(int) if proba.ndim == 1 else proba.argmax(axis=1)
+    is_predicted = (classes[likeliest] == labels).all() and (labels != labels[:1]).any()
+    if not is_predicted or np.log(sure).sum() > _HARDLY:
+        return []
+    return [
+        f"Column {name!r} holds the most probable class in all of {len(proba):,} rows, as a column "
+        "of predicted classes does. If it was predicted, name the column that holds what happened "
+        "by --label."
+    ]
 
 
 def _notes_of(options) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Callable
+from itertools import islice
 from typing import Any, TypeVar
 
 import numpy as np
@@ -13,6 +14,7 @@ from skcal.cli.bounds import FileError
 from skcal.cli.cells import PERCENT
 
 _Found = TypeVar("_Found")
+_MOST_COMMANDS = 12
 
 
 class Problems(FileError):
@@ -38,7 +40,7 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     possible, the command of each is shown.
     """
     problems: list[str] = []
-    commands = list(_commands(options, read, {}, problems))
+    commands = list(islice(_commands(options, read, {}, problems), _MOST_COMMANDS))
     if not problems:
         return commands[0][1]
     lines = []
@@ -56,9 +58,10 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
 def _commands(options, read, added, problems):
     """Options with which the files are read, beside those that were given, and what is read.
 
-    Problems are added to the list, after a choice only those of the first one that can be read.
+    Problems are added to the list, after a choice those of readings that end in a command alone.
     """
     given = Namespace(**vars(options))
+    given.given = {*getattr(options, "given", ()), *added}
     for name, value in added.items():
         setattr(given, name, [*getattr(given, name), *value] if _repeats(name) else value)
     try:
@@ -74,7 +77,7 @@ def _commands(options, read, added, problems):
             more: list[str] = []
             commands = list(_commands(options, read, _joined(added, choice), more))
             problems += [text for text in more if text not in problems] if commands else []
-            yield from commands[:1]
+            yield from commands
 
 
 def _repeats(name: str) -> bool:

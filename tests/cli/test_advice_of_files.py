@@ -138,7 +138,7 @@ CASES = {
     "--predicted": (
         table("guess,p,label", WORDS[GUESS], SURE, WORDS[Y]),
         "--label label",
-        "is never below",
+        "as is the probability of the class that a model predicts",
         None,
     ),
     "hint": (

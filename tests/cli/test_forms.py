@@ -645,7 +645,7 @@ def test_columns_of_other_names_that_sum_to_1_are_to_be_renamed(tmp_path):
     text = write(tmp_path / "a.csv", "home,draw,away,label", rows).read_text()
     commands, told = offers(tmp_path / "a.csv")
     assert not commands
-    assert "The rows of home, draw, away sum to 1. Give each the name of its label." in told
+    assert "The rows of home, draw, away sum to 1. Give each the name of its label, " in told
     (tmp_path / "a.csv").write_text(text.replace("home,draw,away", "H,D,A"))
     assert_three(read(tmp_path / "a.csv"), ["H", "D", "A"])
 
@@ -707,3 +707,210 @@ def test_lists_of_labels_beside_their_probabilities_name_the_entries(kind, chang
         assert "change places" in told
     else:
         assert_three(read(path, *given), names.tolist())
+
+
+# What nothing in a file decides is asked, and what was decided is said
+
+
+@pytest.mark.filterwarnings("ignore:Column .* has no prediction below")  # of the other reading
+@pytest.mark.parametrize("threshold", [0.3, 0.46, 0.5])
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "1")])
+def test_a_predicted_class_of_any_threshold_is_two_readings(names, threshold, tmp_path):
+    guess, names = (threshold <= P).astype(int), np.array(names)
+    sure = np.where(guess == 1, P, Q)
+    assert (threshold < 0.5) == (sure < 0.5).any()
+    path = write(
+        tmp_path / "a.csv",
+        "actual,predicted_class,probability",
+        zip(names[Y], names[guess], sure, strict=True),
+    )
+    commands, told = offers(path, "--label", "actual")
+    assert f"at least 0.5 in {(sure >= 0.5).sum()} of {N} rows" in told
+    as_class, as_event = commands
+    assert as_class[-2:] == ["--predicted", "predicted_class"]
+    assert "--ignore" in as_event
+    assert_event(read(path, *as_class))
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "1")])
+def test_a_few_rows_that_contradict_a_predicted_class_do_not_decide(names, tmp_path):
+    names, sure = np.array(names), SURE.copy()
+    sure[:2] = 0.46
+    columns = zip(names[Y], names[GUESS], sure, strict=True)
+    path = write(tmp_path / "a.csv", "actual,predicted_class,probability", columns)
+    commands, _ = offers(path, "--label", "actual", "--score", "probability")
+    assert len(commands) == 2
+    np.testing.assert_allclose(
+        read(path, *commands[0]).proba[:, 1], np.where(GUESS == 1, sure, 1 - sure)
+    )
+
+
+@pytest.mark.parametrize("names", [("no", "yes"), ("0", "1")])
+def test_a_feature_of_the_same_texts_is_no_predicted_class(names, tmp_path):
+    names, smokes = np.array(names), np.arange(N) % 3 == 0
+    columns = zip(names[Y], names[smokes.astype(int)], P, strict=True)
+    path = write(tmp_path / "a.csv", "died,smokes,p", columns)
+    given = ["--label", "died", "--score", "p", "--pos-label", names[1]]
+    assert_event(read(path, *given))
+
+
+@pytest.mark.parametrize("threshold", [0.3, 0.5])
+def test_a_prediction_named_label_beside_the_outcome_is_never_all_that_is_offered(
+    threshold, tmp_path
+):
+    columns = zip(Y, (threshold <= P).astype(int), P, strict=True)
+    path = write(tmp_path / "a.csv", "y_true,label,prob_1", columns)
+    commands, _ = offers(path)
+    assert commands[0] == ["--label", "y_true", "--score", "prob_1"]
+    assert len(commands) == 2
+    found = read(path, *commands[0])
+    assert_event(found)
+    assert "Other columns are not read: label." in found.read.read_as
+
+
+def test_two_columns_of_as_many_labels_are_both_named(tmp_path):
+    gold, label = np.array(["negative", "positive"])[Y], np.array(["neg", "pos"])[GUESS]
+    path = write(tmp_path / "a.csv", "gold,label,neg,pos", zip(gold, label, Q, P, strict=True))
+    commands, told = offers(path)
+    assert not commands
+    assert "'label' and 'gold' hold 2 labels each, and differ" in told
+    commands, _ = offers(path, "--label", "gold")
+    assert [command[-1] for command in commands] == ["negative,positive", "positive,negative"]
+    found = read(path, *commands[0])
+    assert_event(found)
+    assert "The columns neg, pos are the probabilities of negative, positive." in found.notes
+    found = read(path, "--label", "label")
+    assert "Column 'label' holds the most probable class in all of 60 rows" in found.read.read_as
+    assert "most probable class in all" not in read(path, *commands[0]).read.read_as
+
+
+def test_two_names_of_one_outcome_are_no_two_facts(tmp_path):
+    columns = zip(NO_YES[Y], Y, P, strict=True)
+    path = write(tmp_path / "a.csv", "target,label,p", columns)
+    assert_event(read(path, "--score", "p"))
+
+
+def test_outcomes_without_any_event_are_no_predicted_class(tmp_path):
+    path = write(tmp_path / "a.csv", "p,label", ((p / 3, 0) for p in P))
+    assert not any("most probable" in note for note in read(path).notes)
+
+
+@pytest.mark.parametrize("options", [[], ["--drop-missing"], ["--drop-missing", "--normalize"]])
+def test_lists_of_the_most_probable_labels_are_cut(options, tmp_path):
+    lines = [
+        json.dumps(
+            {
+                "label": "ABC"[k],
+                "p": [{"label": "ABC"[j], "score": row[j]} for j in np.argsort(-row)[:2]],
+            }
+        )
+        for k, row in zip(CLASS, THREE, strict=True)
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines))
+    with pytest.raises(FileError, match=r"2 of 3 numbers that sum to .* lists are cut") as caught:
+        read(path, *options)
+    assert "python -m skcal" not in " ".join(getattr(caught.value, "lines", []))
+
+
+@pytest.mark.parametrize("name", ["classes", "classes_"])
+def test_the_order_of_classes_in_an_archive_is_taken(name, tmp_path):
+    arrays = {"probs": np.column_stack([P, Q]), "y": NO_YES[Y], name: NO_YES[::-1]}
+    np.savez(tmp_path / "a.npz", **arrays)
+    found = read(tmp_path / "a.npz", "--score", "probs", "--label", "y")
+    assert found.classes.tolist() == ["yes", "no"]
+    np.testing.assert_allclose(found.proba[:, 0], P)
+    told = found.read.read_as
+    assert "Array 'probs' holds the predictions, array 'y' what happened." in told
+    assert ("array 'probs' are the classes yes, no" in told) == (name == "classes_")
+
+
+def test_columns_that_a_score_leaves_unread_are_named(tmp_path):
+    names = [f"{'very long ' * 20}{k}" for k in range(30)]
+    rows = ([p, y, *range(30)] for p, y in zip(P, Y, strict=True))
+    path = write(tmp_path / "a.csv", ",".join(["p", "label", *names]), rows)
+    told = " ".join(read(path, "--score", "p").notes)
+    assert "Other columns are not read: " in told
+    assert "… 18 more" in told
+    assert len(told) < 1200
+
+
+def test_the_files_of_a_folder_are_named_and_share_no_samples(tmp_path):
+    for k, p in enumerate([P, P**2]):
+        rows = zip(range(N), 1 - p, p, Y, strict=True)
+        write(tmp_path / f"{k}.csv", "id,0,1,label", rows)
+    told = " ".join(read(tmp_path).notes)
+    assert "2 files stand one after the other: 0.csv, 1.csv." in told
+    with pytest.raises(FileError, match=r"id .0. is in 0\.csv and in 1\.csv"):
+        read(tmp_path, "--id", "id")
+    write(tmp_path / "1.csv", "id,0,1,label", zip(range(N, 2 * N), Q, P, Y, strict=True))
+    assert len(read(tmp_path, "--id", "id").proba) == 2 * N
+
+
+def test_advice_on_numbers_of_fields_runs_in_no_circle(tmp_path):
+    rows = zip(
+        range(N),
+        NO_YES[Y],
+        NO_YES[GUESS],
+        [f"{q},{p}" for p, q in zip(P, Q, strict=True)],
+        strict=True,
+    )
+    path = write(tmp_path / "a.csv", "inst#,actual,predicted,distribution", rows)
+    commands, _ = offers(path, "--label", "actual", "--sep", ";")
+    assert not commands
+    with pytest.raises(FileError, match="line 2 has 5 fields, the header 4") as caught:
+        read_predictions(path, label="actual")
+    assert "--sep" not in str(caught.value)
+    text = path.read_text().replace("distribution", "no,yes")
+    path.write_text(text)
+    assert_event(read(path, "--label", "actual"))
+
+
+@pytest.mark.parametrize("title", ["Predictions of March", "Predictions of March,"])
+def test_a_title_above_the_header_is_named(title, tmp_path):
+    path = write(tmp_path / "a.csv", f"{title}\np,label", zip(P, Y, strict=True))
+    with pytest.raises(FileError, match=r"line 1, .Predictions of March., .* delete line 1"):
+        read(path)
+    path.write_text(path.read_text().partition("\n")[2])
+    assert_event(read(path))
+
+
+def test_a_title_of_a_sheet_is_named(tmp_path):
+    pytest.importorskip("openpyxl")
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame([["Predictions", None], ["p", "label"], *zip(P, Y, strict=True)])
+    frame.to_excel(tmp_path / "a.xlsx", index=False, header=False)
+    with pytest.raises(FileError, match="delete line 1"):
+        read(tmp_path / "a.xlsx")
+
+
+@pytest.mark.filterwarnings("ignore:.*the largest prediction is")  # of the other reading
+@pytest.mark.parametrize("name", ["pd_pct", "PD (%)", "percent", "probPercent"])
+def test_percentages_below_1_are_two_readings(name, tmp_path):
+    path = write(tmp_path / "a.csv", f"{name},label", zip(P, Y, strict=True))
+    if name == "probPercent":
+        assert_event(read(path))
+        return
+    commands, told = offers(path)
+    assert [command[-1] for command in commands] == ["--percent", "1"]
+    assert f"the mean is then {P.mean() / 100:.3g}" in told
+    assert_event(read(path, *commands[0]), P / 100)
+    assert_event(read(path, *commands[1]))
+    write(path, f"{name},label", zip(100 * P, Y, strict=True))
+    [command], _ = offers(path)
+    assert_event(read(path, *command))
+
+
+def test_columns_of_other_names_are_read_in_the_order_of_labels(tmp_path):
+    names = ["setosa", "versicolor", "virginica"]
+    rows = ([k, *row, names[c]] for k, (row, c) in enumerate(zip(THREE, CLASS, strict=True)))
+    path = write(tmp_path / "a.csv", ",0,1,2,species", rows)
+    commands, told = offers(path, "--label", "species", "--ignore", "")
+    assert not commands
+    assert "pass the labels in the order of these columns by --labels" in told
+    given = ["--label", "species", "--ignore", "", "--labels"]
+    found = read(path, *given, ",".join(names))
+    assert_three(found, names)
+    assert "The columns 0, 1, 2 are the probabilities of setosa, versi" in found.read.read_as
+    with pytest.raises(FileError, match="no columns have the names"):
+        read(path, *given, "setosa,virginica")
