@@ -101,7 +101,7 @@ class Absent(NamedTuple):
     n_absent: int
 
     def sentence(self, classes: np.ndarray) -> str:
-        """Return what is wrong, without a remedy."""
+        """Return the reason of an error, without a remedy."""
         others = f" ({self.n_absent} such classes)" if self.n_absent > 1 else ""
         return (
             f"Class {classes.tolist()[self.code]!r} does not occur in the training part of fold "

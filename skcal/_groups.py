@@ -141,7 +141,7 @@ class Groups:
         return self.strength * float(sums @ sums) + (1 - self.strength) * independent
 
     def _variances(self, chance) -> np.ndarray:
-        """Of outcomes; of shares 0, since theirs are not known."""
+        """Variances of outcomes; 0 for shares, whose variances are not known."""
         return np.zeros_like(chance) if self.of_shares else chance * (1 - chance)
 
     def covariance_of_cells(self, values, chance, cells, n_cells: int) -> np.ndarray:
@@ -235,7 +235,7 @@ class Groups:
         return float(sums.sum() ** 2 / (sums @ sums))
 
     def degrees_of_freedom(self, weight: np.ndarray) -> float:
-        """Those of Student's law of a studentised mean; infinity for independent samples."""
+        """Degrees of freedom of a studentised mean; infinity for independent samples."""
         return max(self.effective_number(weight) - 1, _FEWEST_FREEDOM)
 
     def quantile(self, tail: float, weight: np.ndarray) -> float:
@@ -250,7 +250,7 @@ class Groups:
         return self
 
     def with_votes(self, votes: np.ndarray, weight: np.ndarray) -> Groups:
-        """The groups of samples with votes, of which those of one sample depend on each other."""
+        """Return the groups of samples with votes; votes of one sample depend on each other."""
         return replace(self, alone=self.alone & (votes == 1), of_shares=True)
 
     def blocks(self, n_splits: int, seed: int) -> KFold | GroupBlocks:
@@ -277,7 +277,7 @@ class _Independent(Groups):
     smallest_pvalue = 0.0
 
     def __init__(self, **_):
-        """Hold none of the fields of groups: each sample is its own group."""
+        """Set no field: each sample is its own group."""
 
     def __repr__(self):
         return "INDEPENDENT"
@@ -386,8 +386,8 @@ def warn_of_few_groups(groups: Groups, weight: np.ndarray, few: int) -> None:
         return
     if groups.n_groups < few:
         warnings.warn(
-            f"groups holds {groups.n_groups} groups. Of fewer than {few} levels and intervals are "
-            "rough.",
+            f"groups holds {groups.n_groups} groups. With fewer than {few} groups, levels and "
+            "intervals are rough.",
             stacklevel=2,
         )
     mass, effective = groups.sums(weight), groups.effective_number(weight)

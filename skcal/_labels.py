@@ -31,14 +31,14 @@ _CLEARLY_LOWER = 3.0  # standard errors of a difference of means
 
 
 class Outcomes(np.ndarray):
-    """What happened as numbers that may lie outside of [0, 1], in place of labels.
+    """Outcomes as numbers that may lie outside of [0, 1], in place of labels.
 
     Of shape (n_samples,) for P(positive class), else (n_samples, n_classes).
     """
 
 
 class Happened(NamedTuple):
-    """What happened, read once from labels or soft labels.
+    """Outcomes, read once from labels or soft labels.
 
     Attributes
     ----------
@@ -309,7 +309,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
 
 
 def _several_labels(array: np.ndarray, name: str, proba_name: str) -> InputError:
-    """What is wrong with 0 and 1 where several labels of a sample hold."""
+    """The error for labels 0 and 1 of which several are 1 in one sample."""
     total = array.sum(axis=1)
     row = int(np.argmax(total > 1))
     return InputError(
@@ -497,7 +497,7 @@ def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
 
 
 def _to_drop(label, name: str, proba_name: str) -> str:
-    """How to leave out the samples that a label marks."""
+    """Say how to leave out the samples with a label."""
     return (
         f"If {label!r} marks samples to ignore, drop them: keep = numpy.asarray({name}) != "
         f"{label!r}, then pass {name}[keep] and {proba_name}[keep]."
@@ -597,7 +597,7 @@ def _given_classes(labels, proba, proba_name) -> np.ndarray:
 
 
 def _sorted_classes(present: np.ndarray, n_classes: int, name: str, proba_name: str) -> np.ndarray:
-    """Return the class of each of several columns, as the sorted labels tell."""
+    """Return the class of each of several columns: the sorted labels."""
     if present.dtype.kind == "f" and (present % 1 != 0).any():
         lead = "Unknown label type: continuous. "
         raise InputError(name, "must hold the class labels of the samples.", lead=lead)
@@ -693,6 +693,6 @@ def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, 
 
 
 def shortened(classes: np.ndarray, most: int = 8) -> str:
-    """The first classes as text."""
+    """Return the first classes as text."""
     shown = ", ".join(repr(label) for label in classes[:most].tolist())
     return f"[{shown}{', …' if len(classes) > most else ''}]"

@@ -27,7 +27,7 @@ def read_as(sample: Any) -> str:
 
 
 def _samples(sample) -> str:
-    """How many samples of what there are, in how many groups."""
+    """Say how many samples, classes and groups there are."""
     n, zeros = len(sample), sample.source.left_out
     n_classes = len(sample.classes)
     kind = "labels, any of which may hold" if sample.notion.of_labels else "classes"
@@ -72,7 +72,7 @@ def _label(label) -> str:
 
 
 def _how_often(sample, code: int) -> str:
-    """In how many samples a class happened; of shares, and by weights, its share alone."""
+    """Say in how many samples a class happened; with shares or weights only its share."""
     share = f"{100 * sample.frequencies[code]:.3g} %"
     if sample.outcomes is not None:
         return f" ({share})"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable, Iterator
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from itertools import count
 from threading import Lock
@@ -57,6 +58,12 @@ def one_by_one(
                 done += 1
                 yield result
             return
+        except BrokenProcessPool as error:
+            error.add_note(
+                "A worker ended: for want of memory, or by an exception that pickle does not "
+                "restore. Pass n_jobs=1 to see that exception."
+            )
+            raise
         except Exception as error:
             if not _lost_with_its_worker(error):
                 raise

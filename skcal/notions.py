@@ -101,7 +101,7 @@ class Problem(NamedTuple):
 
     @property
     def outcomes(self) -> np.ndarray:
-        """What happened, of the shape of the features: 0/1, or other numbers in place of labels."""
+        """Outcomes of the shape of the features: 0/1, or other numbers in place of labels."""
         total = self.features + self.residuals
         whole = np.rint(total)
         return np.where(np.abs(whole - total) <= _ROUNDING, whole, total)
@@ -505,7 +505,7 @@ class _PrecisionAtK(Notion):
 
     @property
     def of_shares(self) -> bool:  # type: ignore[override]
-        """Of several labels; a single one holds with the probability that it is given."""
+        """Whether several labels count; a single one holds with its predicted probability."""
         return self.k > 1
 
     def problems(

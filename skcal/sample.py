@@ -1,4 +1,4 @@
-"""The door: labels, predictions, weights and groups are checked once and become one sample."""
+"""The Sample: labels, predictions, weights and groups, checked once for any number of questions."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
 
 
 class Source(NamedTuple):
-    """What is told of a sample that its numbers do not tell.
+    """Facts about a sample that its numbers do not hold.
 
     Attributes
     ----------
@@ -226,7 +226,7 @@ class Sample:
         return sample
 
     def _replace(self, **changes: Any) -> Sample:
-        """A sample with other parts, of which nothing is remembered."""
+        """A sample with other parts and an empty memory."""
         return self._of(**{**self.__getstate__(), **changes})
 
     def once(self, name: Hashable, compute: Callable[[], Any]) -> Any:
@@ -301,7 +301,7 @@ class Sample:
 
     @property
     def y_true(self) -> np.ndarray:
-        """What public functions take: labels, or shares or counts of votes."""
+        """The outcomes as public functions take them: labels, or shares or counts of votes."""
         if self.outcomes is None:
             return self.classes[self.codes]
         if self.votes is None or np.isnan(self.votes).any():
@@ -310,7 +310,7 @@ class Sample:
 
     @property
     def arguments(self) -> dict[str, Any]:
-        """What functions of arrays take for the same samples; groups are numbers."""
+        """The arguments for the same samples of a function of arrays; groups are numbers."""
         weight = self.weight_of_samples
         logits = self.logits is not None
         return {
@@ -375,7 +375,7 @@ class Sample:
         return self.proba.reshape(len(self.proba), -1)
 
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
-        """Return some of the samples, of which nothing is remembered.
+        """Return some of the samples, with an empty memory.
 
         Parameters
         ----------
@@ -400,7 +400,7 @@ class Sample:
 
 
 class _Memory:
-    """What is known by key, each computed once; a thread waits for the one that computes it."""
+    """Results by key, each computed once; other threads wait for the one that computes it."""
 
     def __init__(self):
         self._lock, self._entries = Lock(), {}
@@ -423,7 +423,7 @@ def _read_only(value: Any) -> Any:
 
 
 class HoldsNotion:
-    """What has a notion as attribute, which stays one where it was stored as text, as by skops."""
+    """A base of objects with a notion, which restores it where skops stored it as text."""
 
     _notion_name: ClassVar[str] = "notion_"
 
@@ -493,7 +493,7 @@ def read_sample(
         raise InputError(names[1], "is missing.", "Pass predictions, or a skcal.Sample alone.")
     else:
         question = notion, sample_weight, labels, pos_label, together, resolution
-        sample = _read(y_true, y_proba, question, from_logits, names, told=(columns, notes))
+        sample = _read(y_true, y_proba, question, from_logits, names, source=(columns, notes))
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, few_groups)
     if not keep_weightless:
@@ -546,7 +546,7 @@ def _read(
     from_logits,
     names=("y_true", "y_proba"),
     of_estimator: dict[str, Any] | None = None,
-    told: tuple[Sequence[str], Sequence[str]] = ((), ()),
+    source: tuple[Sequence[str], Sequence[str]] = ((), ()),
     is_effective: bool = False,
 ) -> Sample:
     """Labels and predictions in the order of their classes, with weights and groups.
@@ -583,7 +583,7 @@ def _read(
         weight = weight * n_votes
     together = read_groups(groups, weight, few=None)
     grouped = not (together.independent or isinstance(groups, Groups))
-    columns, notes = told
+    columns, notes = source
     sample = Sample._of(
         proba=proba,
         codes=codes,
@@ -610,7 +610,7 @@ def _names_of(y_proba) -> Sequence[str]:
 
 
 def _with_votes(together: Groups, notion: Notion, votes, weight) -> Groups:
-    """The groups of outcomes of a notion, of which votes of one sample belong together, too."""
+    """The groups of outcomes of a notion; votes of one sample form a group, too."""
     if notion.of_shares:
         return together.with_votes(np.full(len(weight), np.nan), weight)
     return together if votes is None else together.with_votes(votes, weight)
@@ -679,7 +679,7 @@ def refuse_groups(groups: Groups, who: str, remedy: str, name: str = "y_true") -
 
 
 def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
-    """What is raised where shares are refused."""
+    """The error where shares are refused."""
     reason = f"holds shares or votes, where {who} needs labels."
     return InputError(name, reason, remedy)
 

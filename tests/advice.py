@@ -63,6 +63,8 @@ FOLLOWED = {
     "in the order of these columns by --labels": "test_columns_of_other_names_are_read_in",
     "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
     "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
+    # tests/metrics/test_bootstrap.py
+    "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
     # tests/metrics/test_refinement.py
     "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
     "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",

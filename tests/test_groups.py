@@ -312,7 +312,7 @@ def test_groups_that_tell_nothing_are_refused(groups, message):
 
 
 def test_few_and_unequal_groups_are_warned_of_and_samples_of_weight_0_do_not_count():
-    with pytest.warns(UserWarning, match="9 groups. Of fewer than 10 levels"):
+    with pytest.warns(UserWarning, match="9 groups. With fewer than 10 groups, levels"):
         read_groups(np.arange(18) % 9, np.ones(18))
     with pytest.warns(UserWarning, match=r"largest with 50% of the samples.* as 3\.9 groups of eq"):
         read_groups(np.repeat(np.arange(41), [200, *[5] * 40]), np.ones(400))

@@ -169,6 +169,7 @@ OTHERS = {
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
         "hypothesis_tests.result._LARGE",
+        "metrics.bootstrap._FEW_GROUPS",  # tests/metrics/test_bootstrap.py
         "metrics.validation._FEW",
         "report.order._MOST_CLASSES",
         "report.words._FEW_OF_A_CLASS",

@@ -35,7 +35,7 @@ _ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --
 
 @dataclass
 class Known:
-    """What the state file holds beside the monitor: which batches and rows were added.
+    """The batches and rows that were added, which the state file holds beside the monitor.
 
     Evidence that is counted twice is none.
 
@@ -246,7 +246,7 @@ def _shown(name: str, value) -> str:
 
 
 def _digest(contents: list[bytes]) -> str:
-    """What a batch is recognised by, whatever file it comes in and in whatever order."""
+    """Return a digest of a batch, the same for any file and any order of rows."""
     return hashlib.sha256(b"".join(sorted(contents))).hexdigest()[:16]
 
 
@@ -335,7 +335,7 @@ def _begins_with_a_batch(marks, batches: list[str]) -> bool:
 
 
 def _in_order(marks) -> str:
-    """What the rows of a file in their order are recognised by: their number and a digest."""
+    """Return the number of rows of a file and a digest of their order."""
     return f"{len(marks)} {hashlib.sha256(marks.tobytes()).hexdigest()[:16]}"
 
 

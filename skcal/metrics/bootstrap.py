@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import bootstrap
+from scipy.stats import bootstrap, norm
 from sklearn.utils import check_consistent_length, check_random_state
 
 from skcal._groups import Groups, read_groups
@@ -35,6 +35,7 @@ from skcal.metrics.statistic import prepare_counts
 from skcal.sample import Sample, read_predictions, read_sample, refuse_beside_sample, require_given
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
+_FEW_GROUPS = 30  # fewer draw a warning: 95 % intervals cover 77 % to 91 % of shared labels
 _TASKS = 64  # fixed, so that the seeds do not depend on n_jobs
 
 
@@ -118,7 +119,8 @@ def bootstrap_interval(
         Weights, which are resampled with the samples and passed to the metric.
     groups : array-like of shape (n_samples,), default=None
         Samples of one group may depend on each other. Whole groups are resampled, and passed to a
-        metric that takes them. See :doc:`/guide/dependent_samples`.
+        metric that takes them. Intervals are wider if groups are few, see Notes and
+        :doc:`/guide/dependent_samples`.
     labels : array-like of shape (n_classes,), default=None
         The class of each column; resamples that lack a class keep its column.
     random_state : int, RandomState instance or None, default=0
@@ -144,7 +146,7 @@ def bootstrap_interval(
     UserWarning
         If fewer than 15 effective outcomes differed from the prediction. Their number is (Σ e)² / Σ
         e², where e is w² times the Brier loss of a sample. It is never more than the sum of the
-        Brier losses.
+        Brier losses. Also if there are fewer than 30 groups.
 
     Notes
     -----
@@ -181,6 +183,25 @@ def bootstrap_interval(
     truth as follows, by the number of effective events: below 5, 46 % to 57 %; 5 to 10, 76 % to
     94 %; 10 to 15, 90 % to 99 %; 15 and more, 96 % to 100 %.
 
+    Resamples of G groups vary less than the measure, so ``groups`` widen the interval: the tail α
+    becomes Φ(-√(G / (G - 1)) t), with the quantile t at α of Student's law of G - 1 degrees of
+    freedom (the expanded interval of [2]_). Groups of different sizes count as fewer groups of
+    equal size. Misses of 95 % intervals of the bias and the Brier score, before and now, in 400
+    data sets a cell:
+
+    =================================== ========== ========= ========= =========
+    groups                              method     G = 8     G = 12    G = 30
+    =================================== ========== ========= ========= =========
+    20 samples each                     percentile 12 → 6 %  9 → 7 %   6 → 5 %
+    20 samples each                     basic      13 → 9 %  9 → 7 %   7 → 6 %
+    1 to 59 samples each                percentile 13 → 6 %  12 → 6 %  5 → 4 %
+    1 to 59 samples each                basic      18 → 14 % 16 → 10 % 7 → 4 %
+    one label each, an event in 25 %    percentile 23 → 14 % 16 → 12 % 10 → 8 %
+    one label each, an event in 25 %    basic      26 → 23 % 18 → 15 % 13 → 11 %
+    =================================== ========== ========= ========= =========
+
+    Each cell is that of the worse measure. With few groups take "percentile".
+
     Resamples of :func:`expected_calibration_error` and :func:`maximum_calibration_error` with
     "uniform" and "unique" bins are sums over fixed bins. They cost little more than the draws: some
     15 s for a million samples and 1,000 resamples. Other measures cost n_resamples evaluations, 10
@@ -190,6 +211,8 @@ def bootstrap_interval(
     References
     ----------
     .. [1] Efron & Tibshirani, An introduction to the bootstrap, 1993.
+    .. [2] Hesterberg, What teachers should know about the bootstrap, The American Statistician,
+       2015.
 
     Examples
     --------
@@ -220,14 +243,15 @@ def bootstrap_interval(
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
-    about = len(proba), together, n_resamples, random_state, n_jobs
+    counted = np.ones(len(proba)) if weight is None else weight
+    about = counted, together, n_resamples, random_state, n_jobs
     return interval_of_counts(float(estimate), evaluate, *about, confidence_level, method)
 
 
 def interval_of_counts(
     estimate: float,
     evaluate: Callable,
-    n_samples: int,
+    weight: np.ndarray,
     together: Groups,
     n_resamples: int,
     random_state,
@@ -236,9 +260,12 @@ def interval_of_counts(
     method: str = "basic",
 ) -> BootstrapInterval:
     """The interval of a measure, ``evaluate(counts)``, of how often each sample counts."""
-    n_units = n_samples
+    n_units, covered = len(weight), confidence_level
     if not together.independent:
         n_units, evaluate = together.n_groups, partial(_of_groups, evaluate, together.codes)
+        freedom = together.degrees_of_freedom(weight)
+        quantile = together.quantile((1 - confidence_level) / 2, weight)
+        covered = 1 - 2 * float(norm.sf(np.sqrt(1 + 1 / freedom) * quantile))
     seeds = check_random_state(random_state).randint(2**31 - 1, size=_TASKS)
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     draws = zip(sizes, seeds, strict=True)
@@ -249,7 +276,7 @@ def interval_of_counts(
         lambda rows: evaluate(np.bincount(rows, minlength=n_units)),
         n_resamples=0,
         vectorized=False,
-        confidence_level=confidence_level,
+        confidence_level=covered,
         method=method,
         bootstrap_result=SimpleNamespace(bootstrap_distribution=distribution),
     ).confidence_interval
@@ -305,7 +332,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     if labels is not None and ("labels" in takes or any_option):
         params = {**params, "labels": labels}
     weight = check_weight(sample_weight, len(proba))
-    together = read_groups(groups, weight)
+    together = read_groups(groups, weight, _FEW_GROUPS)
     if not together.independent:
         together = together.take(weight > 0)
         if "groups" in takes:

@@ -284,7 +284,7 @@ class Evidence:
         return estimate_from_sums(self.sums_for_estimates(), alpha)
 
     def sums_for_estimates(self) -> np.ndarray:
-        """What :func:`estimate_from_sums` reads."""
+        """Return the sums that :func:`estimate_from_sums` reads."""
         return np.concatenate([self.totals[:1], self.bias_sums, self.error_sums.ravel()])
 
     def merge(self, other: Evidence) -> None:

@@ -476,7 +476,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         return would_be_found
 
     def _outlook(self, layout: Layout, batch: Batch | None = None) -> Outlook:
-        """What bets would win if predictions drift: those of a batch, or those so far."""
+        """Return what bets would win if the predictions of a batch, or those so far, drift."""
         if batch is None:
             common = self._evidence[0]
             points, variance = common.predicted(), common.totals[2] / max(common.totals[1], 1e-300)

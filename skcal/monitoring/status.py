@@ -98,7 +98,7 @@ def summary(monitor) -> str:
     lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
     if (impossible := _impossible(monitor)) and impossible not in lines[0]:
         lines.insert(1, f"{impossible}.")
-    lines += [_found(found) for found in monitor.found_by_now_[:1]]  # of the last samples
+    lines += [_detectable(drifts) for drifts in monitor.found_by_now_[:1]]  # of the last samples
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
@@ -159,7 +159,7 @@ def direction(monitor) -> str | None:
 
 
 def _raised_for(monitor) -> dict[str, Any]:
-    """What the last alarm was raised for, by the journal; states of earlier versions lack it."""
+    """Return the cause of the last alarm in the journal; states of earlier versions lack it."""
     alarms = [entry for entry in monitor.journal_ if entry.what == "alarm" and entry.note]
     return alarms[-1]._asdict() if alarms else cause(monitor)
 
@@ -278,13 +278,13 @@ def _evidence(monitor) -> str:
     )
 
 
-def _found(found: FoundByNow) -> str:
+def _detectable(drifts: FoundByNow) -> str:
     sides = []
-    if found.ratio_high is not None:
-        sides.append(f"O/E {found.ratio_high:.2f} or more")
-    if found.ratio_low is not None:
-        sides.append(f"O/E {found.ratio_low:.2f} or less")
-    period = f"the last {found.n_samples:,} samples"
+    if drifts.ratio_high is not None:
+        sides.append(f"O/E {drifts.ratio_high:.2f} or more")
+    if drifts.ratio_low is not None:
+        sides.append(f"O/E {drifts.ratio_low:.2f} or less")
+    period = f"the last {drifts.n_samples:,} samples"
     if not sides:
         return f"No drift during {period} could have been found yet."
     return (

@@ -292,7 +292,7 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     warn_of_few_events(sample)
     rule, level = BinRule.of(settings.n_bins, settings.strategy), settings.confidence_level
     of_counts, n_resamples = ece_of_counts(sample, rule), settings.n_resamples
-    about = len(sample.codes), sample.groups, n_resamples, settings.random_state, settings.n_jobs
+    about = sample.weight, sample.groups, n_resamples, settings.random_state, settings.n_jobs
     estimate = float(of_counts(np.ones(len(sample.codes), dtype=np.intp)))
     interval = interval_of_counts(estimate, of_counts, *about, level)
     low = min(max(float(interval.low), 0.0), estimate) if refuted else 0.0  # noise may raise it

@@ -2,9 +2,11 @@
 
 import json
 import os
+import re
 import shlex
 import shutil
 from concurrent.futures import ThreadPoolExecutor, wait
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -228,6 +230,12 @@ def test_metrics_are_in_the_text_format_of_prometheus(run, tmp_path):
     ]
     ratio = monitor.periods_["all"].ratio
     assert float(values["skcal_monitor_observed_expected_ratio_all"]) == ratio
+    page = Path(__file__).parents[2] / "doc" / "guide" / "monitoring.rst"
+    documented = re.findall(r"`(skcal_monitor_\w+|…_\w+)`", page.read_text(encoding="utf-8"))
+    ratio_name = "skcal_monitor_observed_expected_ratio"
+    documented = {name.replace("…", ratio_name) for name in documented}
+    absent = {"recent", "drift", "since_drift"} - set(monitor.periods_)
+    assert set(values) == documented - {f"{ratio_name}_{period}" for period in absent}
     for name in values:
         assert f"# TYPE {name} gauge" in lines.splitlines()
     run.state.unlink()

@@ -1,6 +1,7 @@
 """Bootstrap intervals against their formulas, and what is resampled."""
 
 import warnings
+from concurrent.futures.process import BrokenProcessPool
 from functools import partial
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from scipy import stats
 from sklearn.metrics import log_loss
 
+from skcal._groups import Groups
 from skcal.metrics import (
     bootstrap_interval,
     calibration_intercept,
@@ -22,7 +24,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.bootstrap import resample_counts
+from skcal.metrics.bootstrap import interval_of_counts, resample_counts
 from skcal.metrics.statistic import prepare_counts, prepared_by
 
 pytestmark = pytest.mark.filterwarnings("ignore:Too few outcomes are uncertain for the interval")
@@ -284,6 +286,87 @@ def test_the_seed_decides_and_workers_do_not(data, backend):
     assert_array_equal(run(random_state=rng).distribution, one.distribution)
     assert (run(random_state=rng).distribution != one.distribution).any()
     assert len(set(one.distribution.tolist())) > 60  # no two tasks share a stream
+
+
+@pytest.mark.filterwarnings("ignore:groups holds")
+@pytest.mark.parametrize("n_groups", [6, 12, 40])
+@pytest.mark.parametrize("method", ["percentile", "basic"])
+def test_few_groups_widen_the_interval_to_the_tail_of_student(rng, n_groups, method):
+    """The expanded interval of Hesterberg (2015), where a mean of groups has its t interval."""
+    sizes = rng.integers(1, 9, n_groups)
+    groups, weight = np.repeat(np.arange(n_groups), sizes), rng.uniform(0.5, 2, sizes.sum())
+    p, y = rng.uniform(size=(2, len(groups)))
+    interval = bootstrap_interval(
+        mean_gap, (y < p).astype(int), p, groups=groups, sample_weight=weight, method=method
+    )
+    mass = np.bincount(groups, weight)
+    number = mass.sum() ** 2 / (mass**2).sum()
+    t = stats.t(number - 1).ppf(0.975) * np.sqrt(number / (number - 1))
+    limits = np.quantile(interval.distribution, stats.norm.cdf([-t, t]))
+    expected = limits if method == "percentile" else 2 * interval.estimate - limits[::-1]
+    assert_allclose([interval.low, interval.high], expected, atol=1e-12)
+    assert interval.confidence_level == 0.95
+
+
+def test_intervals_of_ten_groups_miss_as_often_as_they_say():
+    """400 sets of ten groups: of a right level more than 36 misses have probability 3e-4.
+
+    Quantiles at the tails of 2.5 % miss 41 of these.
+    """
+    misses = narrow = 0
+    for seed in range(400):
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(np.arange(10), 20)
+        gaps = rng.normal(size=10)[groups] + rng.normal(size=200)
+        about = Groups(groups, np.zeros(200, bool), 10)
+        means = partial(np.average, gaps)
+        interval = interval_of_counts(
+            gaps.mean(),
+            lambda counts, means=means: means(weights=counts),
+            np.ones(200),
+            about,
+            199,
+            seed,
+            method="percentile",
+        )
+        misses += not interval.low <= 0 <= interval.high
+        low, high = np.quantile(interval.distribution, [0.025, 0.975])
+        narrow += not low <= 0 <= high
+    assert misses <= 36 < narrow
+
+
+@pytest.mark.filterwarnings("default")
+@pytest.mark.parametrize("n_groups", [29, 30])
+def test_fewer_than_30_groups_are_warned_of(rng, n_groups):
+    groups = np.repeat(np.arange(n_groups), 20)
+    p, draws = rng.uniform(size=(2, len(groups)))
+    with warnings.catch_warnings(record=True) as caught:
+        bootstrap_interval(mean_gap, (draws < p).astype(int), p, groups=groups, n_resamples=9)
+    said = [str(each.message) for each in caught]
+    assert (
+        said
+        == ["groups holds 29 groups. With fewer than 30 groups, levels and intervals are rough."][
+            : n_groups < 30
+        ]
+    )
+
+
+class Unpicklable(Exception):
+    def __init__(self, first, second):
+        super().__init__(f"{first} {second}")
+
+
+def test_an_exception_that_pickle_loses_names_the_call_that_shows_it(data):
+    def fails(y, p):
+        if np.mean(y) != np.mean(data[0]):
+            raise Unpicklable("of", "mine")
+        return 0.0
+
+    with pytest.raises(BrokenProcessPool) as caught:
+        bootstrap_interval(fails, *data, n_jobs=2)
+    assert "n_jobs=1" in caught.value.__notes__[0]
+    with pytest.raises(Unpicklable, match="of mine"):
+        bootstrap_interval(fails, *data, n_jobs=1)
 
 
 @pytest.mark.parametrize("n_resamples", [2, 64, 65])
