@@ -24,7 +24,7 @@ from skcal._show import one_line, printable, wrapped
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
-    noise_of_gate,
+    notes_of_gate,
     status_of_gate,
     table_of_gate,
 )
@@ -32,7 +32,7 @@ from skcal.cli.predictions import Predictions
 from skcal.model_selection.errors import error_facts, error_line
 from skcal.model_selection.summary import as_dict
 from skcal.report.answer import answer_of
-from skcal.report.findings import Attempts, Findings, find
+from skcal.report.findings import Attempts, find
 from skcal.report.views import as_data
 from skcal.report.words import heading, likeness
 
@@ -63,7 +63,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     shown = printable(" ".join(name.split()))
     texts = [f"{shown}\n{'=' * len(shown)}"]
     if gate is not None:
-        texts += [wrapped(line) for line in status_of_gate(gate["results"])]
+        texts.append(wrapped(status_of_gate(gate["results"])))
     if predictions.groups is None and options.command == "evaluate":
         sample = predictions.sample()
         for text in likeness(two_columns(sample.proba), sample.happened, "--groups COLUMN"):
@@ -109,20 +109,20 @@ def _lines_of_gate(results, full, most) -> list[str]:
     results = sorted(results, key=lambda facts: WORST_FIRST.index(facts["verdict"]))
     if full or len(results) == 1:
         return [wrapped(facts["reading"]) for facts in results]
-    noise = noise_of_gate(results)
-    n_rows = max(most - 1 - len(noise), 2)
+    notes = notes_of_gate(results)
+    n_rows = max(most - 1 - len(notes), 2)
     n_shown = len(results) if len(results) <= n_rows else n_rows - 1
-    lines = table_of_gate(results, n_shown) + noise
+    lines = table_of_gate(results, n_shown) + notes
     if n_shown < len(results):
         lines.append(f"… and {len(results) - n_shown:,} more rows: --all-rows shows them")
     return lines
 
 
-def _find(name, sample, options) -> Findings:
+def _find(name, sample, options):
     return find(Attempts(name), sample, 1 - LEVEL, options.max_error, n_jobs=options.n_jobs)
 
 
-def _answer_as_data(findings: Findings) -> dict:
+def _answer_as_data(findings) -> dict:
     """The answer with the numbers that it rests on."""
     answer = answer_of(findings)
     return {

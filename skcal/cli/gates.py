@@ -7,11 +7,16 @@ import math
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import Table, beside_limit, cut_apart, listed, number, percent, stated
+from skcal._show import Table, beside_limit, cut_apart, number, percent, stated
 from skcal.cli.bounds import FileError
 from skcal.cli.predictions import subgroups_of
 from skcal.hypothesis_tests import compare_calibration
-from skcal.hypothesis_tests.equivalence import VERDICTS, bounded
+from skcal.hypothesis_tests.equivalence import (
+    VERDICTS,
+    EquivalenceTestResult,
+    bounded_together,
+    sides_of_limit,
+)
 from skcal.hypothesis_tests.error_difference import difference_of_errors
 from skcal.notions import Notion, resolve_notion
 from skcal.report.compare import read_subgroups
@@ -27,8 +32,8 @@ GATED_ERRORS = {
 }
 _SHORT = {**GATED_ERRORS, "cutoff": "cutoff error", "ece": "ECE, 15 bins"}
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
-#: The order in which verdicts are shown, and in which one decides for all.
-WORST_FIRST = ("above", "unknown", "below")
+WORST_FIRST = tuple(VERDICTS)
+_STATUSES = {"below": "PASSED", "above": "FAILED", "unknown": "NOT DECIDED, too few samples"}
 _WIDEST = 24  # characters of a name in a table
 _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
 
@@ -39,14 +44,12 @@ _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says littl
 def gate_of_errors(predictions, options) -> dict:
     """Bound each error of each notion that was asked for, of all samples and of each subgroup.
 
-    All errors are below the limit if each is, so that each is tested at the level of the gate. One
-    of several is above only at a level that is divided by their number.
-
     Returns
     -------
     gate : dict
         ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
-        be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup.
+        be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup,
+        whose verdicts hold together, as by ``bounded_together``.
     """
     notions, parts = chosen_notions(options, predictions.proba), {"": predictions}
     for notion in notions:
@@ -61,14 +64,13 @@ def gate_of_errors(predictions, options) -> dict:
         for name, rows in read_subgroups(columns, len(predictions.labels)):
             parts[name] = predictions.take(rows)
     errors = list(dict.fromkeys(options.error or ["calibration"]))
-    n_bounds, results = len(parts) * len(notions) * len(errors), []
-    for name, part in parts.items():
-        for notion in notions:
-            for error in errors:
-                bounds = _bounds_of(part.sample(notion), error, options.max_error, n_bounds)
-                results.append({"subgroup": name or "all", **bounds})
-                if name:
-                    results[-1]["reading"] = f"{name}: {bounds['reading']}"
+    names, samples = zip(
+        *((name, part.sample(notion)) for name, part in parts.items() for notion in notions),
+        strict=True,
+    )
+    asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
+    tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - LEVEL)
+    results = [_facts_of(*one, test) for one, test in zip(asked, tests, strict=True)]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
@@ -79,14 +81,12 @@ def chosen_notions(options, proba) -> list[Notion]:
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _bounds_of(sample: Sample, error, limit, n_bounds) -> dict:
+def _facts_of(subgroup: str, sample: Sample, error: str, test: EquivalenceTestResult) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
-    notion = sample.notion
-    test = bounded(sample, error, limit, 1 - LEVEL)
-    if test.verdict == "above" and n_bounds > 1:
-        test = bounded(sample, error, limit, 1 - LEVEL / n_bounds)
+    notion, limit = sample.notion, test.limit
     outcome, rate = _rarest_outcome(sample)
     facts = {
+        "subgroup": subgroup or "all",
         **as_data(test),
         "error": error,
         "ratio": _ratio(sample),
@@ -98,7 +98,7 @@ def _bounds_of(sample: Sample, error, limit, n_bounds) -> dict:
     if not notion.single and error in ("cutoff", "ece"):
         name = f"The largest {GATED_ERRORS[error]} of a class"
     name += f" ({notion})" * (not notion.of_positive_class)
-    return {**facts, "reading": _reading(name, facts)}
+    return {**facts, "reading": f"{subgroup}{': ' * bool(subgroup)}{_reading(name, facts)}"}
 
 
 def _ratio(sample) -> float | None:
@@ -165,28 +165,20 @@ def _end(facts, name) -> str:
     return beside_limit(facts[name], facts["limit"], number)
 
 
-def status_of_gate(results) -> list[str]:
-    """Lines: whether the gate is passed, else which rows failed and which are not decided."""
+def status_of_gate(results) -> str:
+    """A sentence: whether the gate is passed, and of several rows which are on which side."""
     verdicts: dict[str, set] = {}
     for facts in results:
         verdicts.setdefault(facts["subgroup"], set()).add(facts["verdict"])
-    named: dict[str, dict] = {verdict: {} for verdict in WORST_FIRST}
+    named = []
     for facts in results:
-        name = _part(facts)
+        name, verdict = _part(facts), facts["verdict"]
         if len(verdicts[facts["subgroup"]]) > 1:
             name += f" ({_SHORT[facts['error']]}, {facts['notion']})"
-        named[facts["verdict"]][name] = facts
-    above, unknown = named["above"], named["unknown"]
-    undecided = listed(list(unknown), 3)
-    if not above:
-        return [f"NOT DECIDED, too few samples: {undecided}." if unknown else "PASSED."]
-    lines = [f"FAILED: {listed(list(above), 3)}."] + [f"Not decided: {undecided}."] * bool(unknown)
-    if len(results) > 1:
-        level = _level(next(iter(above.values())))
-        lines.append(
-            f"To fail, a row needs {level} confidence, since {len(results)} are tested together."
-        )
-    return lines
+        named += [(name, verdict)] * ((name, verdict) not in named)
+    worst = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
+    together = f" (joint confidence {percent(1 - LEVEL)})" * (len(results) > 1)
+    return f"{_STATUSES[worst]}: {sides_of_limit(named, results[0]['limit'])}{together}."
 
 
 def table_of_gate(results, n_shown: int) -> list[str]:
@@ -200,11 +192,19 @@ def table_of_gate(results, n_shown: int) -> list[str]:
     ]
     cut = [cut_apart(column, _WIDEST) for column in zip(*rows[:n_shown], strict=True)]
     cells = list(zip(*(cut[k] for k in shown), strict=True))
-    columns = [(*names, "confidence of each")[k] for k in shown]
-    return Table(columns, cells, "".join("lllrrlrrl"[k] for k in shown)).lines()
+    columns = [names[k] for k in shown]
+    return Table(columns, cells, "".join("lllrrlrr"[k] for k in shown)).lines()
 
 
-def noise_of_gate(results) -> list[str]:
+def notes_of_gate(results) -> list[str]:
+    """The confidence of the limits in the table, and where noise makes a cutoff error larger."""
+    level = f"Each limit has {_level(results[0])} confidence"
+    if results[0]["confidence_level"] > 1 - LEVEL:
+        level += f", so that all {len(results):,} rows hold together with {percent(1 - LEVEL)}"
+    return [f"{level}.", *_noise_of_gate(results)]
+
+
+def _noise_of_gate(results) -> list[str]:
     """A line where noise makes a cutoff error larger than the calibration error it is a part of."""
     errors: dict[tuple, dict] = {}
     for facts in results:
@@ -230,7 +230,6 @@ def _row_of_gate(facts) -> tuple[str, ...]:
         f"{side} {facts['limit']:g}",
         _end(facts, "low"),
         _end(facts, "high"),
-        _level(facts),
     )
 
 

@@ -279,8 +279,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
         _positive,
         "LIMIT",
         "exit with 0 if the --error is shown to be below this limit, with 1 if it is shown to be "
-        "above, with 3 if the samples cannot tell, each at 95 %% confidence; default notion: "
-        "binary or confidence",
+        "above, with 3 if the samples cannot tell, each at 95 %% confidence; with --by for all "
+        "subgroups together; default notion: binary or confidence",
     ),
     "--max-risk": _value(
         _share,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import ceil
 from numbers import Real
 from typing import Any, Literal, NamedTuple
 
@@ -11,11 +13,11 @@ from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 from scipy.stats import foldnorm, norm
 
-from skcal._show import ShownRounded, beside_limit, number, percent, plain_number, wrapped
+from skcal._show import ShownRounded, beside_limit, listed, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
-from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests.joint import joint_test, verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.hypothesis_tests.largest_gap import largest_gap_limit, variances_of_ranges
 from skcal.hypothesis_tests.monte_carlo import nonempty
@@ -55,12 +57,13 @@ _TITLES = {
     "expected": "expected calibration error",
     "interval": "difference of observed and predicted frequencies in the interval",
 }
-#: What a verdict says before the limit.
+#: What a verdict says before the limit, in the order in which one decides for all.
 VERDICTS = {
-    "below": "significantly below",
     "above": "significantly above",
     "unknown": "not significantly below or above",
+    "below": "significantly below",
 }
+_NAMED = 6  # on each side of a limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -314,6 +317,43 @@ def equivalence_test(
     return bounded(sample, error, limit, confidence_level, interval=interval, **options)
 
 
+def bounded_together(
+    questions: Sequence[tuple[Sample, str]], limit: float, confidence_level: float
+) -> list[EquivalenceTestResult]:
+    """The bounds of several errors, whose verdicts hold together with the confidence level.
+
+    Parameters
+    ----------
+    questions : list of (Sample, error)
+    limit, confidence_level : float
+
+    Notes
+    -----
+    Each error is bounded at the level itself if all are then below the limit: that is false only if
+    an error above it is below by its own bound (Berger's intersection-union test [1]_). Otherwise
+    each bound has an m-th of the allowed error. An error is above or below, so that one verdict of
+    each can be wrong, and any of the m is with at most the whole of it (Bonferroni).
+
+    References
+    ----------
+    .. [1] Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982.
+    """
+    tests = [bounded(*question, limit, confidence_level) for question in questions]
+    if all(test.verdict == "below" for test in tests) or len(tests) == 1:
+        return tests
+    each = 1 - (1 - confidence_level) / len(tests)
+    return [bounded(*question, limit, each) for question in questions]
+
+
+def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:
+    """``above 0.05 in a; undecided in b; below 0.05 in c``, of names and their verdicts."""
+    sides = f"above {limit:g} in", "undecided in", f"below {limit:g} in"
+    named = [[name for name, one in verdicts if one == verdict] for verdict in VERDICTS]
+    return "; ".join(
+        f"{side} {listed(names, _NAMED)}" for side, names in zip(sides, named, strict=True) if names
+    )
+
+
 def bounded(
     sample: Sample,
     error: str,
@@ -395,10 +435,18 @@ def _calibration_bounds(sample, pvalue, limit, tail) -> _Bounds:
     """The calibration error with the limits that it has everywhere."""
     limits = ErrorLimits.of(sample)
     if pvalue is None:  # where nothing else shows an error, the lower limit is 0 whatever it is
-        pvalue = verdict_of(sample).pvalue if limits.low(tail) > 0 else 1.0
+        pvalue = _pvalue_at(sample, tail) if limits.low(tail) > 0 else 1.0
     known = limits.interval(pvalue, 1 - tail)
     needed = needed_for_calibration_error(limits, limit, tail, known.max_crossings)
     return _Bounds(known.estimate, known.low, known.high, needed, known.estimate)
+
+
+def _pvalue_at(sample, tail: float) -> float:
+    """The p-value of the verdict, of more draws where these allow none as small as ``tail``."""
+    test = verdict_of(sample)
+    if test.pvalue > test.smallest_pvalue or test.smallest_pvalue <= tail:
+        return test.pvalue
+    return joint_test(sample, ceil(2 / tail), 0, None).pvalue
 
 
 def _rms_bounds(sample, limit, tail, n_bins) -> _Bounds:

@@ -14,10 +14,11 @@ from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses
 from skcal._validation import InputError
-from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.comparison import both_asked, comparison_of
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
 from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
-from skcal.hypothesis_tests.joint import JointTestResult, joint_test, verdict_of
+from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.metrics.random_effects import (
@@ -229,6 +230,18 @@ def measure_subgroups(
     return measures, warnings
 
 
+def decide_together(
+    parts: list[tuple], sample: Sample, max_error: float | None, level: float
+) -> tuple[list[EquivalenceTestResult], list[str]]:
+    """Whether the errors of all samples and each part are below a limit, and the warnings."""
+    if max_error is None:
+        return [], []
+    samples = [sample, *(sample_of(sample, rows) for _, rows in parts)]
+    attempt, asked = Attempts("all subgroups"), [(one, "calibration") for one in samples]
+    decided = attempt("joint decision", bounded_together, asked, max_error, level)
+    return decided or [], attempt.messages
+
+
 def subgroup_tests(
     names: list[str], samples: list[Sample], settings: Settings
 ) -> tuple[list[JointTestResult | None], list[str]]:
@@ -246,7 +259,8 @@ def subgroup_tests(
         test = verdict_of(sample, settings.n_jobs)
         if test.pvalue > 2 * level or usual >= enough:
             return test
-        return joint_test(sample, enough, 0, settings.n_jobs)
+        options: dict[str, Any] = {"n_resamples": enough, "n_jobs": settings.n_jobs}
+        return calibration_test(sample, notion=sample.notion, **options)
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [

@@ -23,6 +23,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_given, used_with
 from skcal._validation import BIN_COUNT, InputError
 from skcal.hypothesis_tests import segment_test
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics import shifted_calibration_error
@@ -36,6 +37,7 @@ from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,
     compare_models,
+    decide_together,
     errors_of_features,
     heterogeneity,
     measure_subgroups,
@@ -91,6 +93,9 @@ class CalibrationReport:
     heterogeneity : list of Heterogeneity
         How O/E differs between the subgroups of each column of ``by`` with at least five: the
         standard deviation of log O/E and the prediction interval of a new subgroup.
+    decided : list of EquivalenceTestResult
+        With ``max_error`` and ``by``: whether the calibration error of all samples, and of each
+        subgroup, is below ``max_error``. All verdicts hold together at the confidence level.
     read_as : str
         How the samples were read, as :attr:`skcal.Sample.read_as` says it.
 
@@ -121,6 +126,7 @@ class CalibrationReport:
     version: str
     description: str
     heterogeneity: list[Heterogeneity]
+    decided: list[EquivalenceTestResult]
     read_as: str
 
     def __str__(self):
@@ -174,7 +180,7 @@ class CalibrationReport:
     def further(self) -> list[str]:
         """The sentences about subgroups, segments and a target."""
         sentences = [words.answer_of_subgroups(self)] if self.subgroups else []
-        sentences += [words.answer_of_segments(self)]
+        sentences += [words.decided_together(self), words.answer_of_segments(self)]
         if self.target is not None:
             sentences.append(stated(self.target.sentence()))
         return [sentence for sentence in sentences if sentence]
@@ -555,9 +561,12 @@ or Sample
     described["notion_asked"] = notion
     overall = measure(name, sample, settings, by_label=by_label[0])
     subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings)
-    centres = []
+    centres: list[Heterogeneity] = []
+    decided: list[EquivalenceTestResult] = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
+        decided, undecided = decide_together(parts, sample, max_error, confidence_level)
+        warnings += undecided
     if groups is None and not sample.source.grouped:
         warnings += words.likeness(two_columns(sample.proba), sample.happened)
     comparison = None
@@ -575,6 +584,7 @@ or Sample
         version=_version(),
         description=" ".join(description.split()),
         heterogeneity=centres,
+        decided=decided,
         read_as=(by_label[0] or rows).read_as,
     )
 

@@ -12,6 +12,7 @@ from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
+from skcal.hypothesis_tests.equivalence import sides_of_limit
 from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
 
 MEDIAN_WIDTH = "the median width"
@@ -107,6 +108,17 @@ def answer_of_subgroups(report) -> str:
         return f"{text}, but {limit}."
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
     return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
+
+
+def decided_together(report) -> str:
+    """On which side of the limit that the user set all samples and each subgroup are."""
+    if not report.decided:
+        return ""
+    names = ["all samples", *(part.name for part in report.subgroups)]
+    verdicts = [(name, one.verdict) for name, one in zip(names, report.decided, strict=True)]
+    sides = sides_of_limit(verdicts, report.settings["max_error"])
+    level = percent(report.settings["confidence_level"])
+    return f"The calibration error is {sides} (joint confidence {level})."
 
 
 def _largest(wrong) -> str:

@@ -66,10 +66,22 @@ def gate(capsys, file, *options, status, limit="0.05"):
 @pytest.mark.parametrize(
     ("n", "off", "status", "verdict", "told"),
     [
-        (1200, 0.0, 0, "PASSED.", "is significantly below 0.1: the estimate is 0.0"),
-        (800, 0.3, 1, "FAILED: all samples.", "is significantly above 0.1: the estimate is 0.2"),
-        (150, 0.0, 3, "NOT DECIDED, too few samples: all samples.", "cases (here are 150)"),
-        (40, 0.16, 3, "NOT DECIDED, too few samples: all samples.", "no number of samples would"),
+        (
+            1200,
+            0.0,
+            0,
+            "PASSED: below 0.1",
+            "is significantly below 0.1: the estimate is 0.0",
+        ),
+        (
+            800,
+            0.3,
+            1,
+            "FAILED: above 0.1",
+            "is significantly above 0.1: the estimate is 0.2",
+        ),
+        (150, 0.0, 3, "NOT DECIDED, too few samples: undecided", "cases (here are 150)"),
+        (40, 0.16, 3, "NOT DECIDED, too few samples: undecided", "no number of samples would"),
     ],
 )
 def test_each_status_with_its_sentence(file, capsys, n, off, status, verdict, told):
@@ -77,8 +89,7 @@ def test_each_status_with_its_sentence(file, capsys, n, off, status, verdict, to
     printed = capsys.readouterr()
     assert printed.err == ""
     assert len(printed.out.splitlines()) <= 12  # the last ones are how the file was read
-    assert printed.out.splitlines()[2] == verdict
-    assert "Not decided: " not in printed.out
+    assert printed.out.splitlines()[2] == f"{verdict} in all samples."
     text = " ".join(printed.out.split())
     assert text.count(told) == 1
     p, truth, rng = predictions(n, off, 2)
@@ -131,9 +142,8 @@ def test_ece_and_several_notions_are_bounded_as_asked(three, capsys, no_searches
     found, told = gate(capsys, three, *options, status=3, limit="0.04")
     assert "The largest ECE of 15 bins of a class (classwise) is" in told
     for result, notion in zip(found["results"], ("confidence", "classwise"), strict=True):
-        expected = equivalence_test(
-            archive["labels"], archive["proba"], limit=0.04, error="ece", notion=notion
-        )
+        asked = {"limit": 0.04, "error": "ece", "notion": notion, "confidence_level": 0.975}
+        expected = equivalence_test(archive["labels"], archive["proba"], **asked)
         assert (result["error"], result["notion"]) == ("ece", notion)
         assert (result["high"], result["verdict"]) == (expected.high, expected.verdict)
         assert result["largest_gap"] == expected.largest_gap
@@ -217,6 +227,7 @@ def with_subgroups(path, sizes, off):
         ([1000, 1000], 0.3, 1, ["above", "below", "above"]),
         ([1500, 500], 0.24, 1, ["unknown", "below", "above"]),
         ([1000, 60], 0.0, 3, ["below", "below", "unknown"]),
+        ([1000, 150], 0.0, 3, ["below", "below", "unknown"]),
     ],
 )
 def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, status, verdicts):
@@ -228,10 +239,13 @@ def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, statu
     assert "skcal: where = b: The cutoff calibration error is" in told
     data = np.load(path)
     last = data["where"] == "b"
-    level = 0.95 if verdicts[2] != "above" else 1 - 0.05 / 3
+    level = 0.95 if status == 0 else 1 - 0.05 / 3
     more = {"limit": float(limit), "error": "cutoff", "confidence_level": level}
-    test = equivalence_test(data["labels"][last], data["proba"][last], **more)
-    assert (found["results"][2]["low"], found["results"][2]["high"]) == (test.low, test.high)
+    parts = np.ones(len(last), dtype=bool), ~last, last
+    for result, rows in zip(found["results"], parts, strict=True):
+        test = equivalence_test(data["labels"][rows], data["proba"][rows], **more)
+        assert (result["low"], result["high"]) == (test.low, test.high)
+        assert result["confidence_level"] == level
 
 
 def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
@@ -250,16 +264,18 @@ def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
     assert len(lines) == 10
     assert "calibration may change along the rows" in printed.err  # sorted by subgroup, as they are
     assert told.startswith("1,700 samples of two classes.")
-    assert " ".join(lines[6].split()) == "error O/E verdict at least at most confidence of each"
+    assert " ".join(lines[5].split()) == "error O/E verdict at least at most"
     assert max(map(len, lines)) <= 100
     above = [line for line in lines if "  above 0.05 " in line]
-    assert above == lines[7 : 7 + len(above)] != []
-    assert lines[2] == f"FAILED: {', '.join(line.split('  ')[0] for line in above)}."
-    assert lines[3].startswith("Not decided: where = ")
-    assert lines[4] == "To fail, a row needs 99.4 % confidence, since 9 are tested together."
+    assert above == lines[6 : 6 + len(above)] != []
+    names = ", ".join(line.split("  ")[0] for line in above)
+    told = " ".join(lines[2:4])
+    assert told.startswith(f"FAILED: above 0.05 in {names}; undecided in where = ")
+    assert told.endswith(" (joint confidence 95 %).")
+    each = "Each limit has 99.4 % confidence, so that all 9 rows hold together with 95 %."
+    assert each in lines
     data = np.load(path)
-    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[7]
-    assert all(line.endswith("  99.4 %") for line in above)
+    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[6]
     assert main(["evaluate", path, *options, "--all-rows"]) == 1
     every = capsys.readouterr().out
     assert "more row" not in every
@@ -288,31 +304,32 @@ def test_rows_and_first_lines_hold_names_that_differ(tmp_path, capsys):
 
 
 @pytest.mark.parametrize(
-    ("verdicts", "lines"),
+    ("verdicts", "sentence"),
     [
         (
             ("above", "unknown"),
-            [
-                "FAILED: all samples (ECE, 15 bins, binary).",
-                "Not decided: all samples (cutoff error, binary).",
-                "To fail, a row needs 97.5 % confidence, since 2 are tested together.",
-            ],
+            "FAILED: above 0.1 in all samples (ECE, 15 bins, binary); undecided in all "
+            "samples (cutoff error, binary)",
         ),
         (
             ("below", "unknown"),
-            ["NOT DECIDED, too few samples: all samples (cutoff error, binary)."],
+            "NOT DECIDED, too few samples: undecided in all samples (cutoff error, binary); below "
+            "0.1 in all samples (ECE, 15 bins, binary)",
         ),
-        (("unknown", "unknown"), ["NOT DECIDED, too few samples: all samples."]),
-        (("below", "below"), ["PASSED."]),
+        (
+            ("unknown", "unknown"),
+            "NOT DECIDED, too few samples: undecided in all samples",
+        ),
+        (("below", "below"), "PASSED: below 0.1 in all samples"),
     ],
 )
-def test_the_status_names_errors_of_one_part_if_their_verdicts_differ(verdicts, lines):
-    facts = {"subgroup": "all", "notion": "binary", "confidence_level": 0.975}
+def test_the_status_names_errors_of_one_part_if_their_verdicts_differ(verdicts, sentence):
+    facts = {"subgroup": "all", "notion": "binary", "confidence_level": 0.975, "limit": 0.1}
     results = [
         {**facts, "error": error, "verdict": verdict}
         for error, verdict in zip(("ece", "cutoff"), verdicts, strict=True)
     ]
-    assert status_of_gate(results) == lines
+    assert status_of_gate(results) == f"{sentence} (joint confidence 95 %)."
 
 
 def test_each_kind_of_calibration_has_its_question(three, tmp_path, capsys):

@@ -6,7 +6,8 @@ from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
 from skcal.hypothesis_tests import equivalence, equivalence_test
-from skcal.hypothesis_tests.equivalence import _range_quantile
+from skcal.hypothesis_tests.equivalence import _range_quantile, bounded, bounded_together
+from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
@@ -270,3 +271,45 @@ def test_what_has_no_bound_is_refused(options, match):
     y, p, _ = draw(0, 50)
     with pytest.raises(ValueError, match=match):
         equivalence_test(y, p, **{"limit": 0.05, **options})
+
+
+@pytest.mark.parametrize(("limit", "each"), [(0.5, 0.95), (0.1, 1 - 0.05 / 3)])
+def test_several_errors_are_bounded_at_the_level_if_all_are_below_and_else_together(limit, each):
+    rng = np.random.default_rng(0)
+    questions = []
+    for n, error in ((900, "calibration"), (900, "cutoff"), (100, "calibration")):
+        p = rng.uniform(size=n)
+        questions.append((read_sample((rng.random(n) < p).astype(int), p), error))
+    results = bounded_together(questions, limit, 0.95)
+    for result, question in zip(results, questions, strict=True):
+        expected = bounded(*question, limit, each)
+        assert (result.low, result.high) == (expected.low, expected.high)
+        assert (result.verdict, result.confidence_level) == (expected.verdict, each)
+    assert [result.verdict for result in results[:2]] == ["below", "below"]
+    assert results[2].verdict == ("below" if limit == 0.5 else "unknown")
+    [alone] = bounded_together(questions[2:], limit, 0.95)
+    assert alone.confidence_level == 0.95
+
+
+@pytest.mark.parametrize("off", [0.051, 0.049])
+def test_any_verdict_of_several_is_false_in_at_most_5_percent(off, bounds_alone):
+    """Of parts whose errors are all just above the limit, or all just below it."""
+    wrong, n_sets, false = "below" if off > 0.05 else "above", 30, 0
+    for seed in range(n_sets):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.1, 0.9, (3, 200))
+        y = (rng.random(p.shape) < p + off).astype(int)
+        parts = [(read_sample(*rows), "cutoff") for rows in zip(y, p, strict=True)]
+        false += any(one.verdict == wrong for one in bounded_together(parts, 0.05, 0.95))
+    assert false <= binom.isf(1e-3, n_sets, 0.05)
+
+
+def test_a_limit_beyond_the_usual_draws_takes_more_of_them():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=300)
+    sample = read_sample((rng.random(300) < p**3).astype(int), p)
+    assert verdict_of(sample).pvalue == 0.001
+    assert bounded(sample, "calibration", 0.05, 1 - 0.001).verdict == "above"  # by usual ones
+    assert bounded(sample, "calibration", 0.05, 1 - 0.0005).verdict == "above"
+    y = (rng.random(300) < p).astype(int)
+    assert bounded(read_sample(y, p), "calibration", 0.05, 1 - 0.0005).low == 0

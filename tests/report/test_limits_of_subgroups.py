@@ -1,0 +1,56 @@
+"""With a limit, a report says on which side of it each subgroup is, by simultaneous limits."""
+
+import numpy as np
+import pytest
+
+from skcal.hypothesis_tests import equivalence_test
+from skcal.report import calibration_report
+
+
+def parts(sizes, off=0.0):
+    """Labels, predictions and subgroups; predictions of the last one are too high by ``off``."""
+    rng = np.random.default_rng(0)
+    where = np.repeat(["urban", "existing", "rural"], sizes)
+    p = rng.uniform(off, 1, len(where))
+    return (rng.random(len(p)) < p - off * (where == "rural")).astype(int), p, where
+
+
+@pytest.mark.parametrize(
+    ("sizes", "off", "sides", "each"),
+    [
+        (
+            [1500, 1500, 60],
+            0.0,
+            "undecided in rural; below 0.1 in all samples, existing, urban",
+            1 - 0.05 / 4,
+        ),
+        (
+            [1500, 1500, 300],
+            0.4,
+            "above 0.1 in rural; below 0.1 in all samples, existing, urban",
+            1 - 0.05 / 4,
+        ),
+        ([1500] * 3, 0.0, "below 0.1 in all samples, existing, rural, urban", 0.95),
+    ],
+)
+def test_the_sides_of_all_subgroups_hold_together(sizes, off, sides, each):
+    y, p, where = parts(sizes, off)
+    report = calibration_report(y, p, by=where, max_error=0.1, n_resamples=19)
+    said = f"The calibration error is {sides} (joint confidence 95 %)."
+    assert said in report.further
+    assert said in " ".join(str(report).split())
+    assert said in report._repr_html_()
+    rows = [np.ones(len(y), dtype=bool), *(where == part.name for part in report.subgroups)]
+    for result, part in zip(report.decided, rows, strict=True):
+        expected = equivalence_test(y[part], p[part], limit=0.1, confidence_level=each)
+        assert (result.low, result.high) == (expected.low, expected.high)
+    facts = report.to_dict()["decided"]
+    assert [one["verdict"] for one in facts] == [one.verdict for one in report.decided]
+
+
+def test_without_a_limit_or_without_subgroups_nothing_is_decided():
+    y, p, where = parts([100, 100, 100])
+    for options in ({"by": where}, {"max_error": 0.1}):
+        report = calibration_report(y, p, n_resamples=19, **options)
+        assert report.decided == []
+        assert "joint confidence" not in str(report)
