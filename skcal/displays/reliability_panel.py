@@ -301,9 +301,12 @@ def wide_gaps(means, values, axis: ProbabilityAxis) -> tuple[np.ndarray, np.ndar
 
     ``means`` of bins and the distinct ``values`` of predictions ascend.
     """
+    means = np.where(means <= _ABOVE_0, 0, means)
+    apart = np.diff(axis.place(means)) >= _WIDE_GAP
+    apart |= (means[:-1] == 0) | (means[1:] == 1)  # which are no limit of others
     wide = [
         k
-        for k in np.flatnonzero(np.diff(axis.place(means)) >= _WIDE_GAP) + 1
+        for k in np.flatnonzero(apart) + 1
         if _largest_step(values, means[k - 1], means[k], axis) >= _EMPTY
     ]
     after = np.array(wide, dtype=np.intp)

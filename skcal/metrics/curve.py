@@ -280,7 +280,8 @@ def integrated_calibration_index(
     estimator : classifier or {"splines", "loess", "isotonic"}, default="splines"
         The smoother: a classifier of the outcome given logit(p) as its one feature, or a method
         of :func:`flexible_calibration_curve`, which groups more than 1,000 distinct predictions.
-        Predictions of exactly 0 and 1 have the outermost logits of the others.
+        Predictions of exactly 0 and 1 have the outermost logits of the others. With "splines" 12
+        or more of them have their own observed frequency.
     quantile : float in [0, 1], default=None
         None is the mean; 0.5 and 0.9 are E50 and E90 of [1]_, 1 is Emax.
     sample_weight : array-like of shape (n_samples,), default=None

@@ -25,6 +25,7 @@ _KNOTS = (  # fewest events and non-events, and the shares at whose quantiles th
     (30, (0.05, 0.35, 0.65, 0.95)),
     (0, (0.1, 0.5, 0.9)),
 )
+_FEWEST_CERTAIN = 12  # samples of predictions of 0, or of 1, that have a frequency of their own
 _SPAN = 0.75
 _ROUNDING = 1e-12  # of sums of weights, relatively: a share that is just reached is reached
 
@@ -98,7 +99,8 @@ class Curve(NamedTuple):
 def spline_curve(points: Points, grid, level: float | None = None, data: Any = None) -> Curve:
     """Logistic regression on natural cubic splines of the logit, straight beyond the outer knots.
 
-    Predictions of exactly 0 and 1 stand at the outermost others.
+    Predictions of exactly 0 have no finite logit, and no others that are near to them. 12 or more
+    have the frequency that was observed there; fewer stand at the outermost others. So has 1.
 
     Limits are those of the profile likelihood: where no events happened, normal ones of the linear
     predictor would tell nothing.
@@ -107,14 +109,17 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
     logit = bounded_logits(given)
     scale = points.scale
     mass, hits = points.mass * scale, points.hits * scale
-    knots = _knots(logit, mass, points.events)
-    design = _natural_splines(logit, knots)
+    certain = _certain(points, mass)
+    inner = ~np.isin(points.prediction, certain)
+    knots = _knots(logit[inner], mass[inner], points.events)
+    design = _with_ends(_natural_splines(logit, knots), points.prediction, certain)
     middle = np.average(design, axis=0, weights=mass)
     middle[0] = 0  # of the constant
     design -= middle
     rows = design
     if grid is not points.prediction:
-        rows = _natural_splines(bounded_logits(logits_of(grid), given), knots) - middle
+        logits = bounded_logits(logits_of(grid), given)
+        rows = _with_ends(_natural_splines(logits, knots), grid, certain) - middle
     penalty = np.full(design.shape[1], _RIDGE * mass.sum())
     penalty[0] = 0
     likelihood = LogisticLikelihood(design, hits, mass, penalty)
@@ -145,6 +150,18 @@ def _knots(logit, mass, events) -> np.ndarray:
         logit, np.array(shares) * (1 - _ROUNDING), method="inverted_cdf", weights=mass
     )
     return np.unique(knots)
+
+
+def _certain(points: Points, mass) -> list[float]:
+    """Which of 0 and 1 enough samples have as their prediction, if others have another one."""
+    inner = (points.prediction > 0) & (points.prediction < 1)
+    ends = [end for end in (0.0, 1.0) if mass[points.prediction == end].sum() >= _FEWEST_CERTAIN]
+    return ends if inner.any() else []
+
+
+def _with_ends(columns, prediction, certain) -> np.ndarray:
+    """Columns of a design, and one for each end, which is 1 where that is the prediction."""
+    return np.column_stack([columns, *(prediction == end for end in certain)])
 
 
 def _natural_splines(x, knots) -> np.ndarray:

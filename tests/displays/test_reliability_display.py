@@ -455,3 +455,17 @@ def test_curves_of_many_predictions_are_fitted_to_groups_of_them():
     [panel] = numbers_of(y, proba, method="isotonic", n_resamples=99).panels
     expected = IsotonicRegression().fit(proba, y).predict(panel.line_x)
     assert np.abs(panel.line_y - expected).mean() < 0.01
+
+
+@pytest.mark.parametrize("display", [ReliabilityDisplay, CalibrationCurveDisplay])
+def test_no_line_leads_from_predictions_of_exactly_0_or_1_to_the_others(display):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 600)
+    p[:100], p[100:200] = 0, 1
+    y = (rng.random(600) < np.clip(p, 0.1, 0.9)).astype(int)
+    shown = display.from_predictions(y, p)
+    lines = shown.lines_ if display is ReliabilityDisplay else [shown.line_]
+    for x, y in (line.get_data() for line in lines):
+        assert np.isnan(y[(x > 0) & (x < 0.2)]).all()
+        assert np.isnan(y[(x > 0.8) & (x < 1)]).all()
+        assert np.isfinite(y[(x > 0.3) & (x < 0.7)]).all()

@@ -357,3 +357,36 @@ def test_fewer_than_five_events_or_non_events_give_no_limits(method):
         assert set(curve.low) | set(curve.band_low) == {0.0}
         assert set(curve.high) | set(curve.band_high) == {1.0}
         assert np.ptp(curve.frequency) > 0
+
+
+@pytest.mark.parametrize("n_certain", [11, 12, 200])
+def test_splines_give_enough_predictions_of_0_and_1_their_own_frequency(n_certain):
+    rng = np.random.default_rng(0)
+    inner = rng.uniform(0.05, 0.95, 600)
+    p = np.concatenate([np.zeros(n_certain), np.ones(n_certain), inner])
+    y = (rng.random(len(p)) < np.where(p == 0, 0.3, np.where(p == 1, 0.6, p**1.2))).astype(int)
+    points = make_points(p, y, np.ones(len(p)))
+    found = smoothers.spline_curve(points, points.prediction).frequency
+    if n_certain < 12:
+        moved = make_points(p.clip(inner.min(), inner.max()), y, np.ones(len(p)))
+        expected = smoothers.spline_curve(moved, moved.prediction).frequency
+        assert_allclose(found[1:-1], expected, rtol=1e-9)
+        assert_allclose(found[[0, -1]], expected[[0, -1]], rtol=1e-9)
+    else:
+        assert_allclose(found[[0, -1]], points.frequency[[0, -1]], atol=1e-6)
+        others = make_points(inner, y[2 * n_certain :], np.ones(600))
+        alone = smoothers.spline_curve(others, others.prediction).frequency
+        assert_allclose(found[1:-1], alone, atol=1e-4)  # but for the ridge
+
+
+def test_ici_is_near_the_truth_where_some_predictions_are_0_or_1():
+    truths, found = [], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.2, 0.8, 3000)
+        p[:600], p[600:1200] = 0, 1
+        chance = np.where(p == 0, 0.01, np.where(p == 1, 0.99, 0.8 * p))
+        y = (rng.random(3000) < chance).astype(int)
+        truths.append(np.abs(chance - p).mean())
+        found.append(integrated_calibration_index(y, p))
+    assert np.mean(found) == pytest.approx(np.mean(truths), rel=0.1)  # 0.064; one curve: 0.085
