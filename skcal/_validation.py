@@ -120,15 +120,22 @@ def _as_numpy(values: Any) -> np.ndarray:
     if hasattr(values, "detach"):  # torch
         values = values.detach().cpu()
         return (values.float() if "bfloat16" in str(values.dtype) else values).numpy()
-    if type(values).__module__.partition(".")[0] == "cupy":
+    library = type(values).__module__.partition(".")[0]
+    if library == "cupy":
         return values.get()
+    if library == "array_api_strict":  # whose other devices stand for those of other libraries
+        values = values.to_device(values.__array_namespace__().Device("CPU_DEVICE"))
     return np.asarray(values)
+
+
+def is_dispatched(given: Any) -> bool:
+    """Whether scikit-learn answers such an array in its own library."""
+    return is_foreign_array(given) and get_config()["array_api_dispatch"]
 
 
 def as_given(result: np.ndarray, given: Any) -> Any:
     """The result as an array of the library and device of the input, if scikit-learn dispatches."""
-    is_dispatched = is_foreign_array(given) and get_config()["array_api_dispatch"]
-    if not is_dispatched or result.dtype.kind not in "biuf":  # of text there are no arrays
+    if not is_dispatched(given) or result.dtype.kind not in "biuf":  # of text there are no arrays
         return result
     namespace, _ = get_namespace(given)
     return namespace.asarray(result, device=given.device)

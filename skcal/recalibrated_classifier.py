@@ -42,6 +42,7 @@ from skcal._validation import (
     check_weight,
     decoded,
     first_of,
+    is_dispatched,
     naming,
     refuse_masked,
 )
@@ -233,7 +234,7 @@ class RecalibratedClassifierCV(
             )
         if not frozen and len(present) > 2:
             refuse_mark(y, present, len(present), "y", "X", "Pass numpy.asarray(y).astype(str).")
-        self.classes_ = decoded(estimator.classes_) if frozen else present
+        self.classes_ = self._fitted_classes = decoded(estimator.classes_) if frozen else present
         codes = _columns_of(present, self.classes_)[codes]
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
@@ -253,8 +254,11 @@ class RecalibratedClassifierCV(
             self.classifiers_ = [clone(estimator)]
             predictions = _aligned_predictions(estimator, _safe_indexing(X, rows), self.classes_)
         else:
+            labels = y
+            if is_dispatched(X) and y.dtype.kind not in "biuf":  # other libraries hold no texts
+                labels, self._fitted_classes = codes, np.arange(len(self.classes_))
             predictions = self._fit_classifiers(
-                estimator, X, as_given(y, X), splits, routed.estimator.fit, context
+                estimator, X, as_given(labels, X), splits, routed.estimator.fit, context
             )
         self._fit_recalibrator(predictions, rows, codes, weight, together, sizes, context)
         for name in ("n_features_in_", "feature_names_in_"):
@@ -266,7 +270,7 @@ class RecalibratedClassifierCV(
     def _fit_classifiers(self, estimator, X, y, splits, params, context):
         """The classifier of each fold or, unless an ensemble, of all; predictions of the folds."""
         calls = [
-            (_fit_fold, clone(estimator), X, y, fold, *split, params, self.classes_)
+            (_fit_fold, clone(estimator), X, y, fold, *split, params, self._fitted_classes)
             for fold, split in enumerate(splits)
         ]
         names = [f"fold {k}" for k in range(len(splits))]
@@ -373,7 +377,9 @@ class RecalibratedClassifierCV(
         """
         check_is_fitted(self)
         proba = [
-            self.recalibrator_.predict_proba(_aligned_predictions(classifier, X, self.classes_))
+            self.recalibrator_.predict_proba(
+                _aligned_predictions(classifier, X, self._fitted_classes)
+            )
             for classifier in self.classifiers_
         ]
         return as_given(np.mean(proba, axis=0), X)

@@ -153,7 +153,9 @@ ARRAY_API = """
 import {library} as xp, numpy as np
 from sklearn import config_context
 from sklearn.discriminant_analysis import LinearDiscriminantAnalysis as LDA
-from skcal import CalibrationErrorEstimator, RecalibratedClassifierCV, Recalibrator
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from skcal import *
 from skcal.metrics import expected_calibration_error
 from skcal.recalibration import TemperatureScaling
 rng = np.random.default_rng(0)
@@ -179,6 +181,32 @@ with config_context(array_api_dispatch=True):
     assert np.allclose(np.asarray(proba), plain.predict_proba(X))
     assert type(given.predict(x)) is type(x)
     assert (np.asarray(given.predict(x)) == plain.predict(X)).all()
+    words = np.array(["low", "mid", "high"])[Y]
+    plain = RecalibratedClassifierCV(LDA(), TemperatureScaling(), cv=3).fit(X, words)
+    given = RecalibratedClassifierCV(LDA(), TemperatureScaling(), cv=3).fit(x, words)
+    assert (given.classes_ == plain.classes_).all()
+    assert np.allclose(np.asarray(given.predict_proba(x)), plain.predict_proba(X))
+    assert (given.predict(x) == plain.predict(X)).all()
+    R = np.eye(3)[Y] - P
+    r, functions = xp.asarray(R), [
+        Zero(), Binning(strategy="median-variance"), DirichletKernelDensity(0.1),
+        KroneckerKernelRidge(), TwoStepKernelRidge(), PlugIn(TemperatureScaling()),
+        Stacking([Zero(), TwoStepKernelRidge()], random_state=0),
+    ]
+    for function in functions:
+        plain, given = clone(function).fit(P, R, np.ones(60)), clone(function).fit(p, r, w)
+        for a, b in ((plain.predict(P), given.predict(p)),
+                     (plain.predict_pairs(P, P[:7]), given.predict_pairs(p, p[:7, :]))):
+            assert type(b) is type(p), type(b)
+            assert (np.asarray(b) == a).all()
+        assert (given.feature_map(p) == plain.feature_map(P)).all()
+        assert (given.score(p, r), given.risk(p, r, w).value) == (
+            plain.score(P, R), plain.risk(P, R).value)
+        assert GridSearchCV(function, {{}}, cv=2).fit(p, r).best_score_ == (
+            GridSearchCV(function, {{}}, cv=2).fit(P, R).best_score_)
+    pointwise = CalibrationErrorEstimator().fit(p, y).predict(p)
+    assert type(pointwise) is type(p)
+    assert (np.asarray(pointwise) == CalibrationErrorEstimator().fit(P, Y).predict(P)).all()
 map.fit(P, Y)
 assert type(map.predict_proba(p)) is np.ndarray
 """

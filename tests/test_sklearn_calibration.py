@@ -1,6 +1,8 @@
 """scikit-learn's installed tests of CalibratedClassifierCV, run for RecalibratedClassifierCV."""
 
 import inspect
+import os
+import subprocess
 import sys
 from importlib.util import find_spec, module_from_spec
 from pathlib import Path
@@ -12,18 +14,25 @@ import sklearn.calibration
 from sklearn.utils.fixes import parse_version
 
 from skcal import RecalibratedClassifierCV, TemperatureScaling
+from skcal._validation import as_given, is_dispatched
 from skcal.recalibration import IsotonicCalibration, PlattScaling
 
 
 class _Temperature(TemperatureScaling):
-    """With the name of scikit-learn for 1 / T."""
+    """With the name of scikit-learn for 1 / T, as an array of the library and type of X."""
+
+    given = None
 
     @property
     def beta_(self):
-        """The factor of logits."""
-        return 1 / self.temperature_
+        """The factor of logits; T itself is a number."""
+        if not is_dispatched(self.given):
+            return 1 / self.temperature_
+        return as_given(np.asarray(1 / self.temperature_, str(self.given.dtype)[-7:]), self.given)
 
 
+ARRAY_API = os.environ.get("SCIPY_ARRAY_API") == "1"
+NEWEST = parse_version(sklearn.__version__) >= parse_version("1.9")
 METHODS = {
     "sigmoid": PlattScaling,
     "isotonic": IsotonicCalibration,
@@ -46,6 +55,11 @@ class CalibratedClassifierCV(RecalibratedClassifierCV):
 
     random_state, store_out_of_fold = None, True
 
+    def fit(self, X, y, sample_weight=None, groups=None, **fit_params):
+        """Fit, and keep of which library X is."""
+        self.given = X
+        return super().fit(X, y, sample_weight, groups, **fit_params)
+
     @property
     def recalibrator(self):
         """The map that a method names."""
@@ -65,6 +79,7 @@ class _Recalibrated:
     def __init__(self, whole, classifier):
         self.whole, self.estimator = whole, classifier
         self.calibrators = [whole.recalibrator_.best_estimator_]
+        self.calibrators[0].given = whole.given
 
     def predict_proba(self, X):
         """Probabilities of this classifier alone, recalibrated."""
@@ -75,7 +90,7 @@ class _Recalibrated:
 
 def installed_tests():
     """The test functions and fixtures of the installed file, for the class above."""
-    if parse_version(sklearn.__version__) < parse_version("1.9"):
+    if not NEWEST:
         return {}
     spec = find_spec("sklearn.tests.test_calibration")
     if spec is None:
@@ -87,6 +102,10 @@ def installed_tests():
     finally:
         sklearn.calibration.CalibratedClassifierCV = before
     sys.modules.setdefault(module.__name__, module)
+    for thing in vars(module).values():  # pytest wants lists in place of generators
+        for mark in getattr(thing, "pytestmark", ()):
+            if mark.name == "parametrize":
+                object.__setattr__(mark, "args", (mark.args[0], list(mark.args[1])))
     return {
         name: thing
         for name, thing in vars(module).items()
@@ -95,8 +114,8 @@ def installed_tests():
 
 
 def _is_about_the_class(name, thing):
-    """Whether a test makes a CalibratedClassifierCV, of arrays of numpy."""
-    if not name.startswith("test_") or "array_api" in name:
+    """Whether a test makes a CalibratedClassifierCV, of other arrays if that can be."""
+    if not name.startswith("test_") or ("array_api" in name and not ARRAY_API):
         return False
     return "CalibratedClassifierCV" in inspect.getsource(thing)
 
@@ -143,6 +162,29 @@ def test_the_documentation_lists_the_failures():
     for name, reason in FAILURES.items():
         assert f"``{name}`` - {reason}" in listed
     assert listed.count("``test_") == len(FAILURES)
+    assert "8 with NumPy, 16 with array_api_strict and 16 with PyTorch" in listed  # as below
+
+
+@pytest.mark.skipif(ARRAY_API or not NEWEST, reason="it starts those of scikit-learn 1.9")
+@pytest.mark.parametrize(
+    ("library", "cases", "n_cases"),
+    [
+        ("array_api_strict", "strict or numpy", 24),
+        pytest.param("torch", "torch", 16, marks=pytest.mark.integrations),
+    ],
+)
+def test_arrays_of_other_libraries_pass(library, cases, n_cases):
+    """In another process, since scipy reads its variable when it is imported."""
+    pytest.importorskip(library)
+    command = ["-m", "pytest", "-q", "-p", "no:cacheprovider", "-p", "no:xdist", "-m", ""]
+    done = subprocess.run(
+        [sys.executable, *command, __file__, "-k", f"array_api and ({cases})"],
+        env={**os.environ, "SCIPY_ARRAY_API": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert f"{n_cases} passed" in done.stdout, done.stdout + done.stderr
 
 
 globals().update(installed_tests())

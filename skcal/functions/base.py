@@ -16,8 +16,10 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from skcal._validation import (
     FLOATS,
     InputError,
+    as_given,
     check_unit_interval,
     check_weight,
+    decoded,
     is_plain,
     naming,
     read_features,
@@ -139,10 +141,11 @@ class BilinearFunction(BaseEstimator, ABC):
         Returns
         -------
         h : ndarray of shape (n_samples,)
-            May be negative where M is not positive semidefinite.
+            May be negative where M is not positive semidefinite. Under
+            ``sklearn.config_context(array_api_dispatch=True)`` of the library and device of X.
         """
         check_is_fitted(self)
-        return quadratic_form(read_feature_map(self, X), self.form_)
+        return as_given(quadratic_form(read_feature_map(self, X), self.form_), X)
 
     def predict_pairs(self, X, Z=None) -> np.ndarray:
         """Values of h for all pairs of rows.
@@ -157,12 +160,13 @@ class BilinearFunction(BaseEstimator, ABC):
         Returns
         -------
         h : ndarray of shape (n_samples, k)
+            Of the library and device of X, as in :meth:`predict`.
         """
         check_is_fitted(self)
         phi = read_feature_map(self, X)
         other = phi if Z is None else read_feature_map(self, Z)
         values = (phi if self.form_ is None else phi @ self.form_) @ other.T
-        return values.toarray() if sparse.issparse(values) else values
+        return as_given(values.toarray() if sparse.issparse(values) else values, X)
 
     def score(self, X, y, sample_weight=None) -> float:
         """Minus the pair risk on held-out samples; greater is better.
@@ -216,6 +220,7 @@ class BilinearFunction(BaseEstimator, ABC):
 
         A sum of weights below the effective sample size is raised to it.
         """
+        X, y = decoded(X), decoded(y)
         if y is not None and not is_plain(y, 1, 2):
             refuse_no_numbers(y, "y")
             y = _read_residuals(y)
@@ -410,7 +415,7 @@ def _read_residuals(y):
     if is_plain(y, 1, 2):
         return y
     with naming("y"):
-        return check_array(y, dtype=FLOATS, ensure_2d=False, input_name="y")
+        return check_array(decoded(y), dtype=FLOATS, ensure_2d=False, input_name="y")
 
 
 def recover_outcomes(X: np.ndarray, residuals: np.ndarray, shares: bool = True) -> np.ndarray:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from skcal._labels import is_positive_first
 from skcal._selection import telling_parameters
 from skcal._sklearn_compat import _fit_context
-from skcal._validation import check_weight, effective_weights
+from skcal._validation import as_given, check_weight, effective_weights
 from skcal.functions import BilinearFunction, FixedFunction, KroneckerKernelRidge
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
@@ -198,7 +198,7 @@ class CalibrationErrorEstimator(HoldsNotion, BaseEstimator):
             h(x, x), summed over the class-wise problems. Its mean is :meth:`squared_error`.
         """
         data = self._unlabelled(X)
-        return engine.pointwise(self.functions_, data)
+        return as_given(engine.pointwise(self.functions_, data), X)
 
     def squared_error(self, X, sample_weight=None) -> float:
         """Plug-in estimate of the squared calibration error.
