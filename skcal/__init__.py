@@ -12,20 +12,20 @@ from skcal.functions import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
-from skcal.recalibrated_classifier import RecalibratedClassifierCV
-from skcal.recalibration import Recalibrator, TemperatureScaling
+from skcal.model_selection import CalibrationErrorEstimator
+from skcal.recalibration import TemperatureScaling
 from skcal.sample import Sample
 
 if TYPE_CHECKING:
+    from skcal.choice import CalibrationErrorSearchCV, RecalibratedClassifierCV, Recalibrator
     from skcal.displays import ReliabilityDisplay
     from skcal.hypothesis_tests import (
+        calibration_error_interval,
         calibration_test,
         compare_calibration,
         equivalence_test,
         scan_test,
     )
-    from skcal.hypothesis_tests.error_interval import calibration_error_interval
     from skcal.metrics import calibration_error, expected_calibration_error
     from skcal.monitoring import CalibrationMonitor
     from skcal.report import calibration_report
@@ -60,10 +60,13 @@ __all__ = [
 
 # Half of the time that an import of everything takes; few programs need it.
 _ANSWERS = {
+    "CalibrationErrorSearchCV": "choice",
     "CalibrationMonitor": "monitoring",
+    "RecalibratedClassifierCV": "choice",
+    "Recalibrator": "choice",
     "ReliabilityDisplay": "displays",
     "calibration_error": "metrics",
-    "calibration_error_interval": "metrics",
+    "calibration_error_interval": "hypothesis_tests",
     "calibration_report": "report",
     "calibration_test": "hypothesis_tests",
     "compare_calibration": "hypothesis_tests",
@@ -71,7 +74,7 @@ _ANSWERS = {
     "expected_calibration_error": "metrics",
     "scan_test": "hypothesis_tests",
 }
-_WHEN_USED = ("cli", "displays", "hypothesis_tests", "metrics", "monitoring", "report")
+_WHEN_USED = ("choice", "cli", "displays", "hypothesis_tests", "metrics", "monitoring", "report")
 
 
 def __getattr__(name: str) -> Any:

@@ -16,6 +16,7 @@ import skcal
 import skcal.displays
 from skcal import CalibrationErrorEstimator, hypothesis_tests, metrics
 from skcal._groups import INDEPENDENT, GroupBlocks, Groups, read_groups
+from skcal.choice import SegmentRecalibrator
 from skcal.functions import Binning
 from skcal.hypothesis_tests.monte_carlo import STATISTICS, draw_nulls
 from skcal.metrics.base import outcome_of
@@ -32,7 +33,6 @@ from skcal.metrics.statistic import (
 from skcal.model_selection import compare_risks
 from skcal.model_selection.adaptive import candidates_of, partitions_of
 from skcal.notions import Problems
-from skcal.recalibration import SegmentRecalibrator
 from skcal.sample import read_sample
 
 

@@ -20,6 +20,7 @@ from skcal.datasets import make_tempered
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import (
     bias_curve,
+    calibration_error_interval,
     calibration_test,
     compare_calibration,
     equivalence_test,
@@ -33,7 +34,6 @@ from skcal.metrics import (
     binned_rms_error_interval,
     bootstrap_interval,
     calibration_bins,
-    calibration_error_interval,
     cox_recalibration,
     expected_calibration_error,
     score_decomposition,

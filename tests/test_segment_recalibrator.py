@@ -10,8 +10,9 @@ from scipy.special import expit, logit
 from sklearn.exceptions import NotFittedError
 
 from skcal import Recalibrator
+from skcal.choice import SegmentRecalibrator
 from skcal.hypothesis_tests import segment_features
-from skcal.recalibration import Identity, PlattScaling, SegmentRecalibrator
+from skcal.recalibration import Identity, PlattScaling
 
 QUICK = {"cv": 2, "random_state": 0}
 

@@ -17,11 +17,15 @@ from skcal import (
 from skcal.__main__ import main
 from skcal._validation import InputError
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import calibration_test, cox_test, equivalence_test
+from skcal.hypothesis_tests import (
+    calibration_error_interval,
+    calibration_test,
+    cox_test,
+    equivalence_test,
+)
 from skcal.metrics import (
     CalibrationAccumulator,
     bootstrap_interval,
-    calibration_error_interval,
     expected_calibration_error,
     score_decomposition,
 )

@@ -188,8 +188,8 @@ OTHERS = {
         "recalibration.losses._FEW_EVENTS",  # tests/recalibration/test_losses.py
     },
     "threads or processes": {
-        "model_selection.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py
-        "recalibration.recalibrator._MANY_PROBABILITIES",
+        "choice.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py
+        "choice.recalibrator._MANY_PROBABILITIES",
     },
     "the resolution of a grid, or the number of cells, draws or ranks": {
         "displays.curves._MANY",

@@ -48,7 +48,6 @@ from skcal.recalibration import (
     ProbabilityInteractions,
     QuadraticScaling,
     RecalibrationMap,
-    SegmentRecalibrator,
     Smoothed,
     SplineScaling,
     VectorScaling,
@@ -236,7 +235,7 @@ def test_every_public_function_is_checked():
     maps = {
         one for name in recalibration.__all__ if hasattr(one := getattr(recalibration, name), "fit")
     }
-    no_maps = {RecalibrationMap, LogProbabilities, ProbabilityInteractions, SegmentRecalibrator}
+    no_maps = {RecalibrationMap, LogProbabilities, ProbabilityInteractions}
     assert maps - no_maps == {type(one) for one in (*MAPS, *MORE_MAPS)} - {FunctionCorrection}
 
 
@@ -309,7 +308,7 @@ With ``from_logits=True`` the checks of the next table fail, for its reasons; al
 Classifiers, :class:`~skcal.model_selection.ClassifierProbabilities` and functions of any features
 run as constructed. :class:`~skcal.Binning` and :class:`~skcal.DirichletKernelDensity` need features
 in [0, 1] and run inside a :class:`~skcal.CalibrationErrorEstimator`. The checks do not reach
-:class:`~skcal.recalibration.SegmentRecalibrator`, whose ``fit`` needs ``segments``.
+:class:`~skcal.choice.SegmentRecalibrator`, whose ``fit`` needs ``segments``.
 
 .. list-table::
    :header-rows: 1

@@ -18,6 +18,7 @@ from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable, pvalue_number
+from skcal.choice.recalibrator_summary import summary_of
 from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output
 from skcal.cli.evaluate import (
     demonstration,
@@ -54,7 +55,6 @@ from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
-from skcal.recalibration.summary import summary_of
 from skcal.report import calibration_report
 from skcal.report.figure import draw
 from skcal.report.order import are_reversed

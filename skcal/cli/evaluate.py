@@ -21,6 +21,7 @@ from skcal import CalibrationErrorSearchCV
 from skcal._matrices import two_columns
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
+from skcal.choice.search_summary import as_dict
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
@@ -30,7 +31,6 @@ from skcal.cli.gates import (
 )
 from skcal.cli.predictions import Predictions
 from skcal.model_selection.errors import error_facts, error_line
-from skcal.model_selection.summary import as_dict
 from skcal.report.answer import answer_of
 from skcal.report.findings import Attempts, find
 from skcal.report.views import as_data

@@ -5,11 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from skcal._files import replacing
+from skcal.choice import Recalibrator
 from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output, errors_that_name, read_text
 from skcal.cli.frames import kind_of
 from skcal.cli.predictions import Predictions, dialect_of, read_unlabelled
 from skcal.cli.table import refuse_unwritable, write_table
-from skcal.recalibration import InterceptCalibration, Recalibrator, TemperatureScaling
+from skcal.recalibration import InterceptCalibration, TemperatureScaling
 from skcal.report.views import as_data
 
 MAPS = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}

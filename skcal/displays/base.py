@@ -11,11 +11,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
+from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays import draw
 from skcal.displays.axis import SCALES
 from skcal.displays.files import save_figure
 from skcal.functions.base import BilinearFunction
-from skcal.model_selection import CalibrationErrorEstimator, CalibrationErrorSearchCV
+from skcal.model_selection import CalibrationErrorEstimator
 from skcal.sample import Sample
 
 MAX_PANELS = 12

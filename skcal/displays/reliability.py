@@ -111,7 +111,7 @@ class ReliabilityDisplay(Display):
     diagram on the axes lengthens them, and all points are placed anew.
 
     **The title** holds the calibration error with its limits, as
-    :func:`skcal.metrics.calibration_error_interval` returns them. Ranges are shaded only if that
+    :func:`skcal.calibration_error_interval` returns them. Ranges are shaded only if that
     error is significant. If classes are left out, there is neither.
 
     References

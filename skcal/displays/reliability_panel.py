@@ -71,7 +71,7 @@ class ReliabilityPanel:
         Bins, empty ones included.
     number : CalibrationErrorInterval or None
         The calibration error with its limits, as
-        :func:`skcal.metrics.calibration_error_interval` returns it.
+        :func:`skcal.calibration_error_interval` returns it.
     ranges : list of ScanRange
         Where miscalibration is significant.
     axis : ProbabilityAxis

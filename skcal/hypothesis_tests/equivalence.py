@@ -187,7 +187,7 @@ def equivalence_test(
         their rate: a limit of 0.05 is meaningless if 1 % happen.
     error : {"calibration", "cutoff", "ece", "rms"}, default="calibration"
         "calibration": the calibration error, whose limits are those of
-        :func:`~skcal.metrics.calibration_error_interval`. "cutoff": the largest difference of the
+        :func:`~skcal.calibration_error_interval`. "cutoff": the largest difference of the
         numbers of observed and predicted events in any range of predictions, divided by the number
         of all samples. "ece": the expected calibration error of ``n_bins`` uniform bins. "rms": the
         RMS calibration error in such bins, of :func:`~skcal.metrics.binned_rms_error_interval`.
@@ -244,7 +244,7 @@ def equivalence_test(
     Notes
     -----
     *Calibration error.* Estimate and limits are those of
-    :func:`~skcal.metrics.calibration_error_interval`, so that the verdict agrees with what is
+    :func:`~skcal.calibration_error_interval`, so that the verdict agrees with what is
     printed elsewhere. Samples with which calibrated predictions pass a limit of 0.05 in nine of ten
     cases: 2,500 with uniform predictions, and 1,100 for the cutoff error. The cutoff error is
     cheaper since errors that change their sign from one prediction to the next cancel in it.

@@ -117,7 +117,7 @@ def calibration_error_interval(
     Examples
     --------
     >>> import numpy as np
-    >>> from skcal.metrics import calibration_error_interval
+    >>> from skcal.hypothesis_tests import calibration_error_interval
     >>> rng = np.random.default_rng(0)
     >>> p = rng.uniform(size=1000)
     >>> y = rng.uniform(size=1000) < p**1.5

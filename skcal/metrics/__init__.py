@@ -1,8 +1,5 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
-from importlib import import_module
-from typing import Any
-
 from skcal.metrics.accumulator import CalibrationAccumulator
 from skcal.metrics.bin_table import CalibrationBins, calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
@@ -69,7 +66,6 @@ __all__ = [
     "bootstrap_interval",
     "calibration_bins",
     "calibration_error",
-    "calibration_error_interval",
     "calibration_intercept",
     "calibration_slope",
     "coverage_at_risk",
@@ -101,13 +97,3 @@ __all__ = [
     "validation_measures",
     "validation_sample_size",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "calibration_error_interval":  # whose lower limit is that of a test
-        return import_module("skcal.hypothesis_tests.error_interval").calibration_error_interval
-    raise AttributeError(f"module 'skcal.metrics' has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

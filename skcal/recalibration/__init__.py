@@ -1,15 +1,11 @@
 """Recalibration maps: scikit-learn estimators from predicted to recalibrated probabilities."""
 
-from importlib import import_module
-from typing import Any
-
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
 from skcal.recalibration.bayesian import BayesianCalibration
 from skcal.recalibration.features import LogProbabilities, ProbabilityInteractions
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.monotone import HistogramBinning, IsotonicCalibration, VennAbers
 from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence
-from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.scalar_scaling import (
     BetaCalibration,
     PlattScaling,
@@ -45,8 +41,6 @@ __all__ = [
     "ProbabilityInteractions",
     "QuadraticScaling",
     "RecalibrationMap",
-    "Recalibrator",
-    "SegmentRecalibrator",
     "Smoothed",
     "SplineScaling",
     "TemperatureScaling",
@@ -55,13 +49,3 @@ __all__ = [
     "adjust_prevalence",
     "estimate_prevalence",
 ]
-
-
-def __getattr__(name: str) -> Any:
-    if name == "SegmentRecalibrator":  # whose segments a test finds, and tests use maps
-        return import_module("skcal.segment_recalibrator").SegmentRecalibrator
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})

@@ -12,6 +12,8 @@ from sklearn.utils import check_random_state
 
 from skcal._matrices import two_columns
 from skcal._running import one_blas_thread
+from skcal.choice import CalibrationErrorSearchCV
+from skcal.choice.search_summary import as_dict
 from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
 from skcal.displays.draw import problem_titles, titled
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
@@ -31,8 +33,6 @@ from skcal.metrics.validation import (
     observed_expected_ratio,
     validation_of,
 )
-from skcal.model_selection import CalibrationErrorSearchCV
-from skcal.model_selection.summary import as_dict
 from skcal.notions import NOTIONS, Notion, resolve_notion
 from skcal.report.findings import Attempts, Findings, find, inside
 from skcal.report.words import cautions, rounding, sparse_bins

@@ -458,7 +458,7 @@ or Sample
     -----
     One test decides the verdict: :func:`skcal.hypothesis_tests.calibration_test`, with seed 0
     whatever ``random_state`` is. The calibration error and its limits are those of
-    :func:`skcal.metrics.calibration_error_interval`, whose lower limit is above 0 only where the
+    :func:`skcal.calibration_error_interval`, whose lower limit is above 0 only where the
     test rejects. An interval that leaves out its ideal value where the test does not reject is
     called unadjusted. :func:`skcal.hypothesis_tests.scan_test` names the ranges that are wrong, and
     the gain of recalibration is the error that is left after temperature scaling, fitted to four

@@ -24,9 +24,11 @@ from skcal.datasets import make_distorted
 SIZES = (100, 300, 1000)
 LARGE, N_LARGE = 10_000, 4  # samples that tell the truth of distorted predictions
 OF_SCALARS = ("cox_test", "hosmer_lemeshow_test", "kolmogorov_smirnov_test", "scan_test")
-NO_TEST = {"adjust_pvalues": "takes p-values", "equivalence_test": "has bounds, and no p-value"}
-#: Intervals whose coverage another study measures.
-OTHER_STUDIES = {"calibration_error_interval": "calibration_error_study.py"}
+NO_TEST = {
+    "adjust_pvalues": "takes p-values",
+    "calibration_error_interval": "has limits: calibration_error_study.py",
+    "equivalence_test": "has bounds, and no p-value",
+}
 RESAMPLED = {"n_resamples": 99}
 CLOSED = ("block", "chi2", "distribution-free", "hotelling")  # forms that draw nothing
 

@@ -12,8 +12,12 @@ from report_cases import verdict_test
 from skcal import CalibrationErrorSearchCV, Recalibrator
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import calibration_test, compare_calibration, equivalence_test
-from skcal.metrics import calibration_error_interval
+from skcal.hypothesis_tests import (
+    calibration_error_interval,
+    calibration_test,
+    compare_calibration,
+    equivalence_test,
+)
 from skcal.report import calibration_report
 
 

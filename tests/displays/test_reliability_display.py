@@ -30,13 +30,8 @@ from skcal.displays.draw import as_label
 from skcal.displays.histogram import HEIGHTS
 from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
-from skcal.hypothesis_tests import scan_test
-from skcal.metrics import (
-    calibration_bins,
-    calibration_error,
-    calibration_error_interval,
-    expected_calibration_error,
-)
+from skcal.hypothesis_tests import calibration_error_interval, scan_test
+from skcal.metrics import calibration_bins, calibration_error, expected_calibration_error
 from skcal.notions import make_problems
 
 BINS = {"n_bins": 15, "strategy": "uniform"}

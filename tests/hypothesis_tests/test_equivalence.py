@@ -5,13 +5,12 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
-from skcal.hypothesis_tests import equivalence, equivalence_test
+from skcal.hypothesis_tests import calibration_error_interval, equivalence, equivalence_test
 from skcal.hypothesis_tests.equivalence import _range_quantile, bounded, bounded_together
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
-    calibration_error_interval,
     cutoff_calibration_error,
     expected_calibration_error,
 )

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from skcal.hypothesis_tests import calibration_test
-from skcal.metrics import calibration_error, calibration_error_interval
+from skcal.hypothesis_tests import calibration_error_interval, calibration_test
+from skcal.metrics import calibration_error
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.sample import read_sample
 

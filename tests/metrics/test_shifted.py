@@ -11,12 +11,8 @@ from scipy.stats import binom
 from sklearn.linear_model import LogisticRegression
 from sklearn.tree import DecisionTreeClassifier
 
-from skcal.metrics import (
-    calibration_error,
-    calibration_error_interval,
-    shifted,
-    shifted_calibration_error,
-)
+from skcal.hypothesis_tests import calibration_error_interval
+from skcal.metrics import calibration_error, shifted, shifted_calibration_error
 from skcal.recalibration import BetaCalibration, estimate_prevalence
 
 FEW = {"n_resamples": 20, "random_state": 0}

@@ -116,7 +116,7 @@ def test_candidates_are_sized_by_the_problem_and_by_the_fold(monkeypatch, outer_
         seen.append((n_classes, n_train))
         return [(Zero(), {})]
 
-    monkeypatch.setattr("skcal.model_selection.search.resolve_candidates", spy)
+    monkeypatch.setattr("skcal.choice.search.resolve_candidates", spy)
     P = np.random.default_rng(0).dirichlet(np.full(120, 0.3), size=90)
     search = CalibrationErrorSearchCV(
         None, "top-2", labels=range(120), cv=3, outer_cv=outer_cv, random_state=0

@@ -9,7 +9,7 @@ PACKAGES = [
     for name in (
         *("skcal", "skcal.datasets", "skcal.displays", "skcal.functions"),
         *("skcal.hypothesis_tests", "skcal.metrics", "skcal.monitoring"),
-        *("skcal.recalibration", "skcal.report"),
+        *("skcal.choice", "skcal.recalibration", "skcal.report"),
     )
 ]
 PUBLIC = {

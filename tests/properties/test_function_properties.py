@@ -94,8 +94,6 @@ COVERED_BY_OTHERS = {
     "Smoothed": "a map of smoothed predictions: tests/recalibration",
     "Mixture": "a mean of maps: tests/recalibration",
     "BayesianCalibration": "an average of maps of one probability: tests/recalibration",
-    "Recalibrator": "chooses among maps: tests/recalibration",
-    "SegmentRecalibrator": "a recalibrator of segments: tests/test_segment_recalibrator.py",
     "adjust_prevalence": "a formula: tests/recalibration/test_prevalence.py",
     "estimate_prevalence": "a likelihood: tests/recalibration/test_prevalence.py",
 }

@@ -30,6 +30,7 @@ from skcal.hypothesis_tests.result import CalibrationTestResult
 
 TOOLS = {
     "adjust_pvalues": "takes p-values: below",
+    "calibration_error_interval": "has limits: tests/hypothesis_tests/test_error_interval.py",
     "equivalence_test": "has bounds, and no p-value",
 }
 B = 19  # resamples, such that p-values of one test reach 5 %

@@ -34,7 +34,6 @@ from skcal.notions import NOTIONS as notions_of_skcal
 
 # What is called like a metric and is none.
 TOOLS = {
-    "calibration_error_interval": "runs a test: tests/hypothesis_tests/test_error_interval.py",
     "flexible_calibration_curve": "curves of one outcome: tests/metrics/test_curve.py",
     "shifted_calibration_error": "needs samples of the target: tests/metrics/test_shifted.py",
     "validation_measures": "draws resamples, needs both outcomes: tests/metrics/test_curve.py",

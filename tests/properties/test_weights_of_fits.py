@@ -16,6 +16,7 @@ from test_function_properties import FUNCTIONS, NOT_REPETITIONS
 
 import skcal
 from skcal import functions, model_selection, recalibration
+from skcal.choice import SegmentRecalibrator
 from skcal.functions import BilinearFunction, PlugIn, TwoStepKernelRidge
 from skcal.model_selection import CalibrationErrorEstimator, FunctionCorrection
 from skcal.recalibration import Identity, Mixture, RecalibrationMap, Smoothed, TemperatureScaling
@@ -228,7 +229,7 @@ def test_segment_recalibration_counts_rows_and_what_weights_are_worth():
     options = {"cv": 2, "n_resamples": 99, "random_state": 0}
 
     def offsets(rows, weight):
-        recalibrator = recalibration.SegmentRecalibrator(TEMPERATURE, **options)
+        recalibrator = SegmentRecalibrator(TEMPERATURE, **options)
         recalibrator.fit(p[rows], y[rows], weight, segments={"site": site[rows]})
         assert recalibrator.segments_
         return [*(segment.offset for segment in recalibrator.segments_), recalibrator.offset_]

@@ -39,7 +39,7 @@ OTHERS = {
     "bootstrap_interval": partial(
         metrics.bootstrap_interval, metrics.expected_calibration_error, *SAMPLE, **FEW
     ),
-    "calibration_error_interval": partial(metrics.calibration_error_interval, *SAMPLE),
+    "calibration_error_interval": partial(skcal.calibration_error_interval, *SAMPLE),
     "calibration_report": partial(measures, skcal.calibration_report, *SAMPLE),
     "coverage_at_risk": partial(metrics.coverage_at_risk, *SAMPLE, max_risk=0.3),
     "equivalence_test": partial(hypothesis_tests.equivalence_test, *SAMPLE, limit=0.1),

@@ -9,14 +9,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.frozen import FrozenEstimator
 
 from skcal import RecalibratedClassifierCV, Recalibrator, TemperatureScaling, recalibration
-from skcal.recalibration import (
-    Identity,
-    Mixture,
-    PlattScaling,
-    RecalibrationMap,
-    SegmentRecalibrator,
-    Smoothed,
-)
+from skcal.choice import SegmentRecalibrator
+from skcal.recalibration import Identity, Mixture, PlattScaling, RecalibrationMap, Smoothed
 
 METHODS = [
     Smoothed(PlattScaling()) if thing is Smoothed else thing()

@@ -21,7 +21,7 @@ from skcal._groups import INDEPENDENT, read_groups
 from skcal._scores import log_losses, of_outcomes
 from skcal._show import about
 from skcal.datasets import make_tempered
-from skcal.metrics import calibration_error_interval
+from skcal.hypothesis_tests import calibration_error_interval
 from skcal.recalibration import Identity, LogProbabilities, MatrixScaling, Mixture, VectorScaling
 from skcal.recalibration.mixture import mixture_weights
 

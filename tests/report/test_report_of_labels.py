@@ -9,8 +9,8 @@ from numpy.testing import assert_allclose, assert_array_equal
 from report_cases import verdict_test
 
 from skcal import calibration_report
-from skcal.hypothesis_tests import adjust_pvalues, compare_calibration
-from skcal.metrics import calibration_error_interval, expected_calibration_error
+from skcal.hypothesis_tests import adjust_pvalues, calibration_error_interval, compare_calibration
+from skcal.metrics import expected_calibration_error
 from skcal.model_selection import candidates
 
 N, K = 150, 3

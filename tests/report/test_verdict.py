@@ -29,9 +29,9 @@ from skcal import Zero
 from skcal._show import plain_number
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import equivalence_test, scan_test
+from skcal.hypothesis_tests import calibration_error_interval, equivalence_test, scan_test
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.metrics import calibration_error, calibration_error_interval, validation_measures
+from skcal.metrics import calibration_error, validation_measures
 from skcal.metrics.curve_distances import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.report import calibration_report, page

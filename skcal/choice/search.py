@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
-from importlib import import_module
 from numbers import Integral
 from typing import Self
 
@@ -18,6 +17,9 @@ from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import n_rows, plain_array
+from skcal.choice.search_summary import summary_of
+from skcal.hypothesis_tests.error_interval import calibration_error_interval
+from skcal.hypothesis_tests.joint import verdict_of
 from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import expand_candidates, resolve_candidates, try_families
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -32,7 +34,6 @@ from skcal.model_selection.estimates import (
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import Work, group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
-from skcal.model_selection.summary import summary_of
 from skcal.notions import Problems
 from skcal.sample import HoldsNotion, read_fit, read_predictions
 
@@ -397,15 +398,13 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         test : JointTestResult
             As :func:`skcal.hypothesis_tests.calibration_test` returns it, with ``random_state=0``.
         error : CalibrationErrorInterval or None
-            As :func:`skcal.metrics.calibration_error_interval` returns it; None for vectors, which
+            As :func:`skcal.calibration_error_interval` returns it; None for vectors, which
             have no such error.
         """
         check_is_fitted(self)
         if self._verdict is None:
-            # Imported here, since metrics and tests use functions and maps.
-            tests = import_module("skcal.hypothesis_tests.error_interval")
-            interval = tests.calibration_error_interval if self.notion_.scalar else lambda _: None
-            self._verdict = tests.verdict_of(self._sample), interval(self._sample)
+            interval = calibration_error_interval if self.notion_.scalar else lambda _: None
+            self._verdict = verdict_of(self._sample), interval(self._sample)
         return self._verdict
 
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from contextlib import nullcontext
 from functools import partial
-from importlib import import_module
 from numbers import Integral
 from typing import Self
 
@@ -20,13 +19,14 @@ from skcal._selection import LEVEL, cv_results, simplest
 from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, decoded, read_columns
+from skcal.choice.recalibrator_json import recalibrator_from_text, recalibrator_to_text
+from skcal.choice.recalibrator_summary import summary_of
+from skcal.hypothesis_tests.error_interval import calibration_error_interval
 from skcal.recalibration.base import warn_of_line
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.candidates import default_max_samples, make_map_candidates
 from skcal.recalibration.mixture import fit_map, mapped_proba
 from skcal.recalibration.reading import LabelledPredictions, read_labelled
-from skcal.recalibration.recalibrator_json import recalibrator_from_text, recalibrator_to_text
-from skcal.recalibration.summary import summary_of
 from skcal.recalibration.trial import (
     SCORES,
     cross_fitted,
@@ -344,7 +344,7 @@ class Recalibrator(
         -------
         error : CalibrationErrorInterval
             With ``estimate``, one-sided 95 % limits ``low`` and ``high``, and ``sentence()``; see
-            :func:`skcal.metrics.calibration_error_interval`.
+            :func:`skcal.calibration_error_interval`.
         """
         return self._error("after", notion)
 
@@ -371,9 +371,7 @@ class Recalibrator(
             )
         if (which, notion) not in self._errors:
             judged = self.out_of_fold_
-            # Imported here, since metrics and tests use maps.
-            limits = import_module("skcal.hypothesis_tests.error_interval")
-            self._errors[which, notion] = limits.calibration_error_interval(
+            self._errors[which, notion] = calibration_error_interval(
                 judged.codes,
                 getattr(judged, which),
                 notion=notion,
@@ -442,7 +440,7 @@ class Recalibrator(
         -------
         text : str
             A recalibrator that :meth:`from_json` reads predicts the same. The keys are those of
-            ``skcal.recalibration.recalibrator_json``.
+            ``skcal.choice.recalibrator_json``.
 
         Raises
         ------

@@ -20,12 +20,12 @@ from skcal._scores import LOSSES
 from skcal._show import Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded, row_weights
+from skcal.choice.recalibrator import Recalibrator
 from skcal.hypothesis_tests.segment_features import Rule, make_segments, read_columns
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.likelihood import TwoClasses
 from skcal.recalibration.losses import LossComparison
-from skcal.recalibration.recalibrator import Recalibrator
 from skcal.recalibration.trial import SCORES
 
 FORMAT = 1
@@ -134,7 +134,8 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
     --------
     >>> import numpy as np
     >>> from scipy.special import expit, logit
-    >>> from skcal.recalibration import PlattScaling, SegmentRecalibrator
+    >>> from skcal.choice import SegmentRecalibrator
+    >>> from skcal.recalibration import PlattScaling
     >>> rng = np.random.default_rng(0)
     >>> features = {"site": rng.choice(["A", "B", "C"], 2000), "age": rng.integers(20, 80, 2000)}
     >>> p = rng.uniform(0.05, 0.95, 2000)

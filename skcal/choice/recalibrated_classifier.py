@@ -46,7 +46,7 @@ from skcal._validation import (
     naming,
     refuse_masked,
 )
-from skcal.recalibration.recalibrator import Recalibrator
+from skcal.choice.recalibrator import Recalibrator
 
 _OUTSIDE = 0.01  # of [0, 1], which no rounding makes
 
@@ -413,7 +413,7 @@ class RecalibratedClassifierCV(
         -------
         error : CalibrationErrorInterval
             With ``estimate``, one-sided 95 % limits ``low`` and ``high``, and ``sentence()``; see
-            :func:`skcal.metrics.calibration_error_interval`.
+            :func:`skcal.calibration_error_interval`.
         """
         check_is_fitted(self)
         return self.recalibrator_.remaining_error(notion)
