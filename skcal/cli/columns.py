@@ -95,8 +95,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     texts = frame.texts(label)
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
     labels = plain_labels(texts)
-    known = plain_labels(Texts(texts.values, range(len(texts.values)))).tolist()
-    distinct = [text for text in dict.fromkeys(known) if not is_missing(text)]
+    distinct = _distinct(texts)
     if len(labels) and not (distinct or options.drop_missing or options.skip_unlabelled):
         raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
@@ -116,8 +115,9 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     elif options.correct is None:
         _refuse_unclear_percentages(table, options)
         likely = _predicted_columns(frame, distinct, {*aside, *table.names})
-        _doubt_certainty(table, labels, distinct, likely, options)
-        event = _event_of(frame, table.numbers[:, 0] / options.scale, likely, distinct)
+        numbers = table.numbers[:, 0] if options.scale == 1 else table.numbers[:, 0] / options.scale
+        _doubt_certainty(table, numbers, labels, distinct, likely, options)
+        event = _event_of(frame, numbers, likely, distinct)
     return Columns(table, labels, classes, beside, tuple(notes), predicted, event)
 
 
@@ -147,7 +147,7 @@ def ordered_names(frame: Frame) -> list[str]:
         if name.lower() in _LIKELY_LABELS:
             return 0
         kind = frame.kind(name) if len(frame.header) < 500 else "text"
-        if kind in ("number", "text") and 2 <= frame.series(name).head(1000).nunique() <= _FEW:
+        if kind in ("number", "text") and 2 <= frame.n_distinct(name) <= _FEW:
             return 1
         return 2 if kind in ("number", "vector") else 3
 
@@ -297,13 +297,17 @@ def _refuse_files_of_the_same_samples(frame: Frame, ids: Sequence[str]) -> None:
             )
 
 
-def _few_texts(frame: Frame, name: str) -> list[str]:
-    """The different texts of a column, as labels are read, if they are few."""
-    if frame.kind(name) not in ("number", "text"):
+def _few_texts(frame: Frame, name: str, most: int | None = None) -> list[str]:
+    """The different texts of a column, or of its first rows, as labels are read, if few."""
+    if frame.kind(name) not in ("number", "text") or frame.n_distinct(name) > _FEW:
         return []
-    if frame.series(name).head(1000).nunique() > _FEW:
-        return []
-    return [t for t in dict.fromkeys(plain_labels(frame.texts(name)).tolist()) if not is_missing(t)]
+    return _distinct(frame.texts(name, most))
+
+
+def _distinct(texts: Texts) -> list[str]:
+    """The different labels of a column that are not missing."""
+    known = plain_labels(Texts(texts.values, range(len(texts.values)))).tolist()
+    return [text for text in dict.fromkeys(known) if not is_missing(text)]
 
 
 # Columns that name the class of which a single column holds the probability
@@ -315,24 +319,27 @@ def _predicted_columns(frame: Frame, labels: Sequence[str], aside) -> list[str]:
     return [
         name
         for name in frame.header
-        if name not in aside and len(texts := _few_texts(frame, name)) > 1 and known >= set(texts)
+        if name not in aside
+        and known >= set(_few_texts(frame, name, _SURE))
+        and len(texts := _few_texts(frame, name)) > 1
+        and known >= set(texts)
     ]
 
 
-def _doubt_certainty(table, labels, distinct, likely, options) -> None:
+def _doubt_certainty(table, numbers, labels, distinct, likely, options) -> None:
     """Warn of predictions that are all at least ½; refuse them where a column names a class."""
-    numbers = table.numbers[:, 0] / options.scale
-    known = numbers[~np.isnan(numbers)]
-    if options.logits or len(known) < _SURE or not len(distinct) > 1 or not known.max() <= 1:
+    n = np.count_nonzero(~np.isnan(numbers))
+    if options.logits or n < _SURE or not len(distinct) > 1 or not np.nanmax(numbers) <= 1:
         return
+    lowest = np.nanmin(numbers)
     floor, frame = 1 / len(distinct), table.frame
     if len(distinct) == 2:
         likely = [other for other in likely if _is_of_predicted(frame, numbers, other, options)]
-    elif known.min() < floor:
+    elif lowest < floor:
         return
     name = table.names[0]
     if likely:
-        mean, other = f"{known.mean():.3g}", likely[0]
+        mean, other = f"{np.nanmean(numbers):.3g}", likely[0]
         reading = "Other readings need a column for each class."
         choices: list[dict] = [{"predicted": other}]
         if len(distinct) == 2:
@@ -346,7 +353,7 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
                 f"{mean}, and {counts}."
             )
             choices.append({"ignore": [other]})
-        often = f"{(known >= floor).sum():,} of {len(known):,} rows"
+        often = f"{(numbers >= floor).sum():,} of {n:,} rows"
         raise FileError(
             f"{table.path}: column {name!r} is at least {floor:.2g} in {often}, as is the "
             f"probability of the class that a model predicts. Column {other!r} names a class. If "
@@ -354,7 +361,7 @@ def _doubt_certainty(table, labels, distinct, likely, options) -> None:
             f"probability of that class, pass --predicted {other!r}. {reading}",
             choices=choices,
         )
-    if len(distinct) == 2 and known.min() >= floor:
+    if len(distinct) == 2 and lowest >= floor:
         warn(
             f"Column {name!r} has no prediction below 0.5, though both labels occur, as "
             "probabilities of the predicted class have none. If a column names that class, pass it "

@@ -9,9 +9,11 @@ import io
 import json
 import lzma
 import re
+import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +36,6 @@ _KINDS = {
 _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _LONGEST_LINE = 2**24  # bytes
 LONGEST_NAME = 80  # characters of a column's name in a message
-_BLOCK = 2**20  # bytes that are read at a time
 _FIRST = 1000  # rows by which a column is known, and lines of JSON that name the columns
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
 _WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
@@ -64,13 +65,15 @@ class Frame:
     header : list of str
         The names of all columns.
     columns : pandas.DataFrame
-        In the order of the header; texts, or of Parquet values of any type.
+        In the order of the header; texts or numbers, or of Parquet values of any type.
     line_of : callable, default=None
         ``line_of(row)`` is the line of a row in a text file.
     records : list of str, default=()
         The lines of objects of JSON.
     notes : sequence of str, default=()
         What was decided while the file was read.
+    read : callable, default=None
+        ``read(places, n_rows, dtype)`` reads columns of a text file again, as texts.
 
     Attributes
     ----------
@@ -82,8 +85,10 @@ class Frame:
         The file of each row of a folder.
     """
 
-    def __init__(self, path, header, columns, line_of=None, records=(), notes=(), sep=None):
-        self.path, self.header, self.columns = path, header, columns
+    def __init__(
+        self, path, header, columns, line_of=None, records=(), notes=(), sep=None, read=None
+    ):
+        self.path, self.header, self._columns, self._read = path, header, columns, read
         self.records, self.notes, self.sep = records, list(notes), sep
         self._line_of = line_of
         self.place = "the table" if line_of is None else "line 1"
@@ -93,9 +98,18 @@ class Frame:
         for k, name in enumerate(header):
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
+        if read is not None:
+            from pandas.api.types import is_string_dtype
+
+            self._are_texts = [is_string_dtype(columns[place]) for place in columns]
 
     def __len__(self):
-        return len(self.columns)
+        return len(self._columns)
+
+    @property
+    def columns(self):
+        """All columns, those of a text file as texts."""
+        return self._columns if self._read is None else self._read(range(len(self.header)))
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
@@ -105,30 +119,34 @@ class Frame:
         """Return what messages call a row, with the file."""
         return f"{self.path}: {self.words_for_row(row)}"
 
-    def series(self, name: str):
-        """A column."""
-        return self.columns.iloc[:, self._places[name]]
+    def series(self, name: str, most: int | None = None):
+        """A column, or its first rows."""
+        place = self._places[name]
+        if self._read is None or self._are_texts[place]:
+            return self._columns.iloc[:most, place]
+        return self._read([place], most).iloc[:, 0]
 
     def is_numeric(self, name: str) -> bool:
-        """Whether the file stores numbers, not texts."""
-        return getattr(self.series(name).dtype, "kind", "O") in "biuf"
+        """Whether all cells are numbers."""
+        dtype = self._columns.dtypes.iloc[self._places[name]]
+        return getattr(dtype, "kind", "O") in ("biuf" if self._read is None else "iuf")
 
     def cells(self, name: str, most: int | None = None) -> np.ndarray:
         """The texts, or other values, of a column (n_rows,), or of the first rows."""
-        series = self.series(name).iloc[:most]
+        series = self.series(name, most)
         return series.to_numpy(dtype=object, na_value="") if len(series) else np.empty(0, object)
 
     def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
         """The numbers of a column, or of its first rows; FileError names a cell that is none."""
-        series = self.series(name).iloc[:most]
         if self.is_numeric(name):
+            series = self._columns.iloc[:most, self._places[name]]
             return series.to_numpy(dtype=np.float64, na_value=np.nan)
         cells = self.cells(name, most)
         if not all(isinstance(cell, str) for cell in cells[:_FIRST]):
             if self.kind(name) == "other":
                 raise FileError(
-                    f"{self.path}: column {name!r} holds {series.dtype}, not numbers. Name the "
-                    "column of probabilities by --score."
+                    f"{self.path}: column {name!r} holds {self.series(name, most).dtype}, not "
+                    "numbers. Name the column of probabilities by --score."
                 )
             cells = np.array([str(cell) for cell in cells], dtype=object)
         return parse_column(cells, dialect, self.place_of, name)
@@ -140,9 +158,19 @@ class Frame:
             self._kinds[name] = "number" if is_numeric else _kind_of(self.cells(name, _FIRST))
         return self._kinds[name]
 
-    def texts(self, name: str) -> Texts:
-        """The texts of a column; "" where one is missing."""
-        codes, values = self.series(name).factorize(use_na_sentinel=False)
+    def n_distinct(self, name: str) -> int:
+        """The number of different cells among the first ones."""
+        return self.series(name, _FIRST).nunique()
+
+    def texts(self, name: str, most: int | None = None) -> Texts:
+        """The texts of a column, or of its first rows; "" where one is missing."""
+        place, few = self._places[name], 2 * self.n_distinct(name) < _FIRST
+        if self._read is not None and few and not self._are_texts[place]:
+            column = self._read([place], most, "category").iloc[:, 0].cat
+            codes, order = column.codes.factorize()  # with less memory than objects
+            values = column.categories[order]
+        else:
+            codes, values = self.series(name, most).factorize(use_na_sentinel=False)
         texts = []
         for value in values.tolist():
             absent = value is None or value != value or type(value).__name__ == "NAType"
@@ -218,7 +246,7 @@ def read_frame(path: Path, max_bytes: float, dialect: Dialect, known: dict | Non
     known : dict, default=None
         Frames that were read before, to which this one is added.
     """
-    key = str(path), dialect.sep, dialect.encoding
+    key = str(path), dialect.sep, dialect.encoding, dialect.decimal
     if known is not None and key in known:
         return known[key]
     pandas = _pandas(path)
@@ -227,11 +255,18 @@ def read_frame(path: Path, max_bytes: float, dialect: Dialect, known: dict | Non
         frame = _read_folder(pandas, path, max_bytes, dialect)
     elif kind == "parquet":
         frame = _read_parquet(path, max_bytes)
+    elif kind == "csv" and Path(path).is_file():  # which can be opened again
+        frame = _read_text(pandas, path, partial(_opened, path, max_bytes), dialect)
     else:
-        content = _content(path, max_bytes)
+        with ExitStack() as stack:
+            file = _opened(path, max_bytes, stack)
+            content = _first_line(path, file) + file.read()
         if str(path) == STANDARD_INPUT and content.lstrip()[:1] in (b"{", b"["):
             kind = "jsonl" if content.lstrip()[:1] == b"{" else "json"
-        frame = _READERS[kind](pandas, path, content, dialect, max_bytes)
+        if kind == "csv":
+            frame = _read_text(pandas, path, lambda stack: io.BytesIO(content), dialect)
+        else:
+            frame = _READERS[kind](pandas, path, content, dialect, max_bytes)
     if known is not None:
         known[key] = frame
     return frame
@@ -245,31 +280,31 @@ def _pandas(path):
     return pandas
 
 
-def _content(path, max_bytes: float) -> bytes:
+def _opened(path, max_bytes: float, stack: ExitStack):
     """The bytes of a file, expanded if it is packed, and refused where they are too many."""
     name = str(path).lower()
-    with ExitStack() as stack:
-        if name.endswith(".zip"):
-            return _content_of_zip(path, max_bytes, stack)
-        file = at_most_bytes(open_bytes(path, stack), path, max_bytes)
-        unpack = next((how for end, how in _PACKED.items() if name.endswith(end)), None)
-        if unpack is None and file.peek(2)[:2] == _GZIP:
-            unpack = gzip.open
-        if unpack is not None:
-            file = at_most_bytes(stack.enter_context(unpack(file)), path, max_bytes)
-        parts, size, has_lines = [], 0, False
-        while part := file.read(_BLOCK):
-            parts.append(part)
-            size, has_lines = size + len(part), has_lines or b"\n" in part or b"\r" in part
-            if size > _LONGEST_LINE and not has_lines:
-                raise FileError(
-                    f"{path}: line 1 has more than {_LONGEST_LINE:,} characters. Save it as a "
-                    "table, one line a sample."
-                )
-        return b"".join(parts)
+    if name.endswith(".zip"):
+        return _opened_zip(path, max_bytes, stack)
+    file = at_most_bytes(open_bytes(path, stack), path, max_bytes)
+    unpack = next((how for end, how in _PACKED.items() if name.endswith(end)), None)
+    if unpack is None and file.peek(2)[:2] == _GZIP:
+        unpack = gzip.open
+    if unpack is not None:
+        file = at_most_bytes(stack.enter_context(unpack(file)), path, max_bytes)
+    return file
 
 
-def _content_of_zip(path, max_bytes, stack) -> bytes:
+def _first_line(path, file) -> bytes:
+    line = file.readline(_LONGEST_LINE + 1)
+    if len(line) > _LONGEST_LINE and b"\r" not in line:
+        raise FileError(
+            f"{path}: line 1 has more than {_LONGEST_LINE:,} characters. Save it as a table, one "
+            "line a sample."
+        )
+    return line
+
+
+def _opened_zip(path, max_bytes, stack):
     try:
         archive, names = stack.enter_context(zipfile.ZipFile(path)), _members(path)
         if len(names) != 1:
@@ -278,28 +313,40 @@ def _content_of_zip(path, max_bytes, stack) -> bytes:
                 "them and pass the folder."
             )
         check_size(path, archive.getinfo(names[0]).file_size, max_bytes)
-        return at_most_bytes(stack.enter_context(archive.open(names[0])), path, max_bytes).read()
+        content = at_most_bytes(archive.open(names[0]), path, max_bytes).read()
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise FileError(f"{path}: a damaged .zip file ({error}). Pack it again.") from error
+    return io.BytesIO(content)
 
 
 # Separated text
 
 
-def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
+def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
+    """The columns of a text, of which ``opened(stack)`` gives the bytes again and again."""
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    text = str(content, encoding)
     sep = dialect.sep or ("\t" if re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower()) else ",")
-    stream = io.StringIO(text, newline="")
-    n_skipped = _skip_preamble(stream)
-    start = stream.tell()
-    rows = _rows(stream, sep)
-    header = [name.strip() for name in next(rows, (0, []))[1]]
+    n_skipped = 0
+
+    @contextmanager
+    def rows():
+        with ExitStack() as stack:
+            stream = io.TextIOWrapper(opened(stack), encoding, newline="")
+            for _ in range(n_skipped):
+                stream.readline()
+            yield stream, _rows(stream, sep)
+
+    with ExitStack() as stack:
+        _first_line(path, opened(stack))
+    with rows() as (stream, _):
+        n_skipped = _lines_of_preamble(stream)
+    with rows() as (_, lines):
+        header = [name.strip() for name in next(lines, (0, []))[1]]
+        first: list[str] = next(lines, (0, []))[1]
     if "\0" in "".join(header):
         raise FileError(
             f"{path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
         )
-    after, first = stream.tell(), next(rows, (0, []))[1]
     others = [sign for sign in ",;\t|" if sign != sep and len(header) == 1 and sign in header[0]]
     empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
     if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
@@ -310,36 +357,47 @@ def _read_text(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
     if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
         header.insert(0, "row names")
         notes.append("The first field of each row, which the header does not name, is not read.")
+    exact = {} if pandas.__version__ >= "3.1" else {"float_precision": "round_trip"}
 
     def line_of(row: int) -> int:
-        stream.seek(start)
-        return n_skipped + next(islice(_rows(stream, sep), row + 1, None))[0]
+        with rows() as (_, lines):
+            return n_skipped + next(islice(lines, row + 1, None))[0]
 
     def refuse(error=None) -> None:
-        stream.seek(start)
-        _refuse_widths(path, _rows(stream, sep), sep, n_skipped, len(header), error)
+        with rows() as (_, lines):
+            _refuse_widths(path, lines, sep, n_skipped, len(header), error)
+
+    def read(places=None, n_rows=None, dtype: Any = object):
+        """Columns as texts, or all, of numbers where all cells are."""
+        with rows() as (stream, lines), warnings.catch_warnings():
+            warnings.simplefilter("ignore", pandas.errors.DtypeWarning)  # of texts among numbers
+            next(lines)
+            return pandas.read_csv(
+                stream,
+                sep=r"\s+" if sep == " " else sep,
+                header=None,
+                names=range(len(header)),
+                usecols=places,
+                nrows=n_rows,
+                dtype=None if places is None else dtype,
+                na_filter=False,
+                decimal=dialect.decimal,
+                **exact,
+            )
 
     if len(first) > len(header):
         refuse()
-    stream.seek(after)
     try:
-        columns = pandas.read_csv(
-            stream,
-            sep=r"\s+" if sep == " " else sep,
-            header=None,
-            names=range(len(header)),
-            dtype=object,  # texts, without another copy of all
-            na_filter=False,
-            low_memory=False,
-        )
+        columns = read()
     except pandas.errors.EmptyDataError:
-        columns = empty
+        return Frame(path, header, empty, line_of, sep=sep)
     except pandas.errors.ParserError as error:
         refuse(error)
         raise FileError(f"{path}: {' '.join(str(error).split())}. Save it again.") from error
-    if (columns.iloc[:, -1] == "").any():  # also what pandas takes for fields that are not there
+    last = columns.iloc[:, -1]
+    if last.dtype.kind not in "iuf" and (last == "").any():  # also fields that are not there
         refuse()
-    frame = Frame(path, header, columns, line_of, notes=notes, sep=sep)
+    frame = Frame(path, header, columns, line_of, notes=notes, sep=sep, read=read)
     frame.row_names = header[0] if notes else None
     return frame
 
@@ -355,14 +413,13 @@ def _refuse_title(path, header: list[str], first: list[str]) -> None:
         )
 
 
-def _skip_preamble(stream) -> int:
-    """Skip lines that Weka writes before the header; return their number."""
-    n_lines, place = 0, stream.tell()
+def _lines_of_preamble(stream) -> int:
+    """The number of lines that Weka writes before the header."""
+    n_lines = 0
     while line := stream.readline():
         if not (line.startswith("=== ") or (n_lines and not line.strip())):
             break
-        n_lines, place = n_lines + 1, stream.tell()
-    stream.seek(place)
+        n_lines += 1
     return n_lines
 
 
@@ -598,7 +655,6 @@ def _is_table(path) -> bool:
 
 
 _READERS = {
-    "csv": _read_text,
     "jsonl": _read_lines_of_json,
     "json": _read_json,
     "excel": _read_excel,

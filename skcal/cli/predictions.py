@@ -253,10 +253,16 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
 
 def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
     """A note where each outcome is the most probable class, though predictions are less sure."""
+
+    def are_hits(rows):
+        part = proba[rows]
+        likeliest = (part > 0.5).astype(int) if part.ndim == 1 else part.argmax(axis=1)
+        return (classes[likeliest] == labels[rows]).all()
+
+    if not (are_hits(slice(1000)) and are_hits(slice(None)) and (labels != labels[:1]).any()):
+        return []
     sure = np.maximum(proba, 1 - proba) if proba.ndim == 1 else proba.max(axis=1)
-    likeliest = (proba > 0.5).astype(int) if proba.ndim == 1 else proba.argmax(axis=1)
-    is_predicted = (classes[likeliest] == labels).all() and (labels != labels[:1]).any()
-    if not is_predicted or np.log(sure).sum() > _HARDLY:
+    if np.log(sure).sum() > _HARDLY:
         return []
     return [
         f"Column {name!r} holds the most probable class in all of {len(proba):,} rows, as a column "
@@ -476,12 +482,17 @@ def _on_scale(table: FileTable, options) -> FileTable:
         with np.errstate(invalid="ignore"):  # -inf is probability 0
             absent = np.isneginf(numbers) & np.isfinite(numbers.max(axis=1, keepdims=True))
             numbers = np.where(absent, numbers.max(axis=1, keepdims=True) - _NONE, numbers)
-    if not options.logits:
+    if not options.logits and not _are_inside(numbers):
         slack = _MOST_ROUNDED if options.normalize else _SLACK
         with np.errstate(invalid="ignore"):
             high, low = (numbers > 1) & (numbers <= 1 + slack), (numbers < 0) & (numbers >= -slack)
         numbers = np.where(high, 1.0, np.where(low, 0.0, numbers))
     return table._replace(numbers=numbers)
+
+
+def _are_inside(numbers: np.ndarray) -> bool:
+    """Whether all numbers are from 0 to 1, without a copy."""
+    return np.nanmin(numbers, initial=0.0) >= 0 and np.nanmax(numbers, initial=1.0) <= 1
 
 
 def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np.ndarray:
