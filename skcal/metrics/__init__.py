@@ -29,6 +29,7 @@ from skcal.metrics.kernel import (
 )
 from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
+from skcal.metrics.random_effects import Heterogeneity
 from skcal.metrics.refinement import refinement_loss
 from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.sample_size import ValidationSampleSize, validation_sample_size
@@ -43,7 +44,7 @@ from skcal.metrics.selective import (
 from skcal.metrics.shifted import ShiftedCalibrationError, shifted_calibration_error
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.metrics.thresholds import DecisionCurve, decision_curve, net_benefit
-from skcal.metrics.validation import ValidationMeasures, validation_measures
+from skcal.metrics.validation import Measure, ValidationMeasures, validation_measures
 
 __all__ = [
     "BootstrapInterval",
@@ -55,6 +56,8 @@ __all__ = [
     "CoxRecalibration",
     "DecisionCurve",
     "ErrorInterval",
+    "Heterogeneity",
+    "Measure",
     "MurphyDiagram",
     "RiskCoverageCurve",
     "ScoreDecomposition",

@@ -7,6 +7,19 @@ e-values of several streams, and :func:`e_benjamini_hochberg` says which streams
 """
 
 from skcal.monitoring.e_values import e_benjamini_hochberg, merge_e_values
+from skcal.monitoring.evidence import Estimate
+from skcal.monitoring.history import Period
 from skcal.monitoring.monitor import CalibrationMonitor
+from skcal.monitoring.planning import MonitorPlan
+from skcal.monitoring.status import Entry, FoundByNow
 
-__all__ = ["CalibrationMonitor", "e_benjamini_hochberg", "merge_e_values"]
+__all__ = [
+    "CalibrationMonitor",
+    "Entry",
+    "Estimate",
+    "FoundByNow",
+    "MonitorPlan",
+    "Period",
+    "e_benjamini_hochberg",
+    "merge_e_values",
+]

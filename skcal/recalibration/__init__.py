@@ -3,6 +3,7 @@
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
 from skcal.recalibration.bayesian import BayesianCalibration
 from skcal.recalibration.features import LogProbabilities, ProbabilityInteractions
+from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.monotone import HistogramBinning, IsotonicCalibration, VennAbers
 from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence
@@ -23,6 +24,7 @@ from skcal.recalibration.temperature import (
     EnsembleTemperatureScaling,
     TemperatureScaling,
 )
+from skcal.recalibration.trial import OutOfFold
 
 __all__ = [
     "BayesianCalibration",
@@ -35,8 +37,10 @@ __all__ = [
     "InterceptCalibration",
     "IsotonicCalibration",
     "LogProbabilities",
+    "LossComparison",
     "MatrixScaling",
     "Mixture",
+    "OutOfFold",
     "PlattScaling",
     "ProbabilityInteractions",
     "QuadraticScaling",

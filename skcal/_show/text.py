@@ -1,0 +1,211 @@
+"""Numbers, names and sentences as text."""
+
+from __future__ import annotations
+
+import json
+import math
+import os
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import numpy as np
+
+_WIDTH = 100  # of text
+_NARROW = 40  # what a wrapped column has at least
+# What moves a terminal's cursor, writes from right to left, is not seen, or is no character.
+_CONTROLS = re.compile(
+    "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
+)
+
+
+def printable(text: str) -> str:
+    """The text with control characters, which names from outside may hold, escaped."""
+    return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+def as_json(data: Any, indent: int | None = 2) -> str:
+    """Strict JSON in ASCII, which terminals and files of any encoding hold."""
+    return json.dumps(data, indent=indent, allow_nan=False)
+
+
+def listed(names: Sequence, most: int = 12) -> str:
+    """Return the first names, and how many more there are; not "1 more", but its name."""
+    most += len(names) == most + 1
+    more = f", … {len(names) - most} more" if len(names) > most else ""
+    return (", ".join(map(str, names[:most])) or "none") + more
+
+
+def number(value: float | None, decimals: int = 4) -> str:
+    """Fixed decimals, or two digits of what is smaller; a dash for None."""
+    if value is None:
+        return "–"
+    fixed = value == 0 or abs(value) >= 10.0 ** (1 - decimals)
+    return f"{value:.{decimals}f}" if fixed else f"{value:.1e}"
+
+
+def percent(level: float) -> str:
+    """``95 %``."""
+    return f"{100 * level:g} %"
+
+
+def plain(value):
+    """A number of numpy as one of Python, whose text holds nothing but digits."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+_TINY, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
+
+
+def plain_number(value: float) -> str:
+    """Three decimals, or two digits of what is below 0.01 or huge: 0.138, 0.0042, 1.7e-98."""
+    return f"{value:.3f}" if value == 0 or 0.01 <= abs(value) < _HUGE else significant(value)
+
+
+def significant(value: float, digits: int = 2) -> str:
+    """So many digits, with an exponent only where there would be long rows of zeros."""
+    if 0 < abs(value) < _TINY or _HUGE <= abs(value) < math.inf:
+        return f"{value:.{digits - 1}e}"
+    text = np.format_float_positional(value, digits, unique=False, fractional=False)
+    return text.rstrip(".") if math.isfinite(value) else str(value)
+
+
+def beside_limit(value: float, limit: float, shown: Callable[[float], str] = plain_number) -> str:
+    """A value, with more digits where rounding would move it to the other side of a limit."""
+    text, digits = shown(value), 3
+    while (float(text) <= limit) != (value <= limit):
+        text, digits = significant(value, digits), digits + 1
+    return text
+
+
+def about(value: float, limit: float) -> str:
+    """``about 0.013``, of no more decimals than its limit has."""
+    return f"about {value:.{len(plain_number(limit).partition('.')[2])}f}"
+
+
+_SMALLEST = 1e-300  # p-value of a limit law that floating point can tell from 0
+
+
+def pvalue_text(value: float, smallest: float = 1e-4) -> str:
+    """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
+    smallest = max(smallest, _SMALLEST)
+    sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)
+    return f"p {sign} {pvalue_number(shown)}"
+
+
+def pvalue_number(value: float) -> str:
+    """Two digits, or more where these would move it to the other side of 5 %; never 0."""
+    if value < _SMALLEST:
+        return f"≤ {_SMALLEST:g}"
+    return beside_limit(value, 0.05 + 1e-12, "{:.2g}".format)
+
+
+def share(value: float) -> str:
+    """A probability in percent, of two digits: ``31 %``, ``1.2 %``; only 1 itself is ``100 %``."""
+    text = f"{100 * value:.1f}" if abs(value) < 0.0995 else f"{100 * value:.0f}"
+    if text == "100" and value < 1:
+        left = 100 * (1 - value)
+        text = (
+            f"{100 * value:.{math.ceil(-math.log10(left))}f}" if left >= 1e-4 else "just below 100"
+        )
+    if 0 < abs(value) < 0.001:
+        text = f"{100 * value:.1g}" if abs(value) >= 1e-6 else "less than 0.0001"
+    return f"{text.removesuffix('.0')} %"
+
+
+def rounded(value) -> str:
+    """Four significant digits of a number, of several with their names; a dash for None and NaN."""
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        value = dict(zip(value._fields, value, strict=True))
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {rounded(part)}" for name, part in value.items())
+    if value is None:
+        return "–"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if isinstance(value, int):
+        return f"{value:,}"
+    return f"{value:.4g}" if value == value else "–"
+
+
+def one_line(text, width: int = 60) -> str:
+    """Text on one line; what does not print is replaced, the middle of what is longer left out."""
+    text = " ".join(str(text).split())
+    text = "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in text)
+    if len(text) <= width:
+        return text
+    end = width // 3
+    return text[: width - 1 - end] + "…" + text[-end:]
+
+
+def cut_apart(texts: Iterable, width: int = 60) -> list[str]:
+    """Texts on one line, cut so that two that differ do not look alike.
+
+    Of those that :func:`one_line` would make equal, the start that they share is cut.
+    """
+    whole = [one_line(text, sys.maxsize) for text in texts]
+    shown = {text: one_line(text, width) for text in whole}
+    for group in _alike(shown):
+        start = os.path.commonprefix(group)  # noqa: RUF071 - names are no paths
+        start = start[: start.rfind(" ") + 1] or start
+        rests = cut_apart([text[len(start) :] for text in group], max(width - 1, 3))
+        for text, rest in zip(group, rests, strict=True):
+            shown[text] = f"{start[: max(width - 1 - len(rest), 0)]}…{rest}"
+    while more := [text for group in _alike(shown) for text in group if shown[text] != text]:
+        shown |= dict(zip(more, more, strict=True))
+    return [shown[text] for text in whole]
+
+
+def _alike(shown: dict[str, str]) -> list[list[str]]:
+    """The texts that are shown as the same, in groups of at least two."""
+    groups: dict[str, list[str]] = {}
+    for text, cut in shown.items():
+        groups.setdefault(cut, []).append(text)
+    return [group for group in groups.values() if len(group) > 1]
+
+
+def stated(sentence: str) -> str:
+    """A sentence with a capital and a full stop, as it stands alone."""
+    return f"{sentence[0].upper()}{sentence[1:]}{'' if sentence.endswith('.') else '.'}"
+
+
+def wrapped(text: str, first: str = "", others: str = "") -> str:
+    """Text in lines of at most 100 columns, behind what starts the first and the other lines."""
+    width = max(_WIDTH, len(first) + _NARROW)
+    text = " ".join(text.split())
+    return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others)
+
+
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "≤": r"$\le$",
+    "≥": r"$\ge$",
+    "±": r"$\pm$",
+    "−": "$-$",
+    "∞": r"$\infty$",
+    "–": "--",
+    "…": r"\dots{}",
+}
+
+
+def tex(text: str) -> str:
+    """Text as LaTeX prints it; two spaces in front indent it."""
+    words = printable(" ".join(text.split()))
+    escaped = "".join(_LATEX.get(sign, sign) for sign in words)
+    return rf"\quad {escaped}" if text.startswith("  ") else escaped
+
+
+def import_pandas():
+    """The module pandas, or an error that says how to install it."""
+    try:
+        import pandas
+    except ImportError as error:
+        raise ImportError("to_frame() needs pandas: pip install pandas.") from error
+    return pandas
