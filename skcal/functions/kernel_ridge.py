@@ -403,9 +403,12 @@ class _RidgeFits(BlockFits):
     their residuals, so that those of a block which tests a fit may take part.
     """
 
-    def __init__(self, function, blocks, rank):
+    def __init__(self, function, blocks, rank, half=None):
         self._function, self._blocks, self.rank = clone(function), blocks, rank
+        self._half = half  # the fits of half the rank that these refine
         self._factors: dict[tuple[int, ...], tuple] = {}
+        self._fitted: dict[tuple[int, ...], _KernelRidge] = {}
+        self._known: dict[tuple, float] = {}  # scores
 
     @cached_property
     def _sums(self) -> _SharedSums:
@@ -432,13 +435,28 @@ class _RidgeFits(BlockFits):
         """The fits of half the rank, where the rank is what limits them."""
         if not self._sums.may_grow:
             return None
-        coarser, rank = copy.copy(self), self.rank // 2
-        coarser._factors, coarser._sums = {}, self._sums.first(rank)
-        return coarser
+        rank, half = self.rank // 2, self._half
+        sums = self._sums.first(rank)
+        if half is None or not np.array_equal(half._sums.basis.landmarks, sums.basis.landmarks):
+            half = self._half = _RidgeFits(self._function, self._blocks, rank)
+            half._sums = sums
+        half._view(sums)
+        return half
+
+    def _view(self, sums):
+        """Take views of the same sums of finer fits, so that no rows are held twice."""
+        basis = sums.basis._replace(trace_error=self._sums.basis.trace_error)
+        self._sums = sums._replace(basis=basis)
+        if self._half is not None:
+            self._half._view(sums.first(self._half.rank))
+
+    def __getstate__(self):
+        """Without coarser fits, for other processes."""
+        return vars(self) | {"_half": None}
 
     def finer(self):
         """The fits of twice the rank."""
-        return _RidgeFits(self._function, self._blocks, 2 * self.rank)
+        return _RidgeFits(self._function, self._blocks, 2 * self.rank, half=self)
 
     def _factor(self, training):
         """The function that has taken the sum of the blocks' moments, and its eigenvectors."""
@@ -451,13 +469,24 @@ class _RidgeFits(BlockFits):
 
     def fit(self, function, training):
         """See ``BlockFits``."""
-        taken, rotation = self._factor(training)
-        if not hasattr(taken, "projection_"):
-            taken.projection_ = self._sums.basis.projection(rotation)
-        return function._solved_by(taken)
+        if training not in self._fitted:
+            self._fitted[training], rotation = self._factor(training)
+            self._fitted[training].projection_ = self._sums.basis.projection(rotation)
+            del self._factors[training]  # eigenvectors, which only scores need
+        return function._solved_by(self._fitted[training])
 
     def scores(self, functions, block, trainings):
-        """See ``BlockFits``; the products of a block's features are computed once."""
+        """See ``BlockFits``; each is computed once."""
+        keys = [[(type(f), f.alpha, block, t) for t in trainings] for f in functions]
+        new = [k for k, row in enumerate(keys) if not all(key in self._known for key in row)]
+        if new:
+            values = self._scores([functions[k] for k in new], block, trainings)
+            for k, row in zip(new, values, strict=True):
+                self._known.update(zip(keys[k], row, strict=True))
+        return np.array([[self._known[key] for key in row] for row in keys])
+
+    def _scores(self, functions, block, trainings):
+        """The products of a block's features are computed once."""
         psi, residuals, weight = self._sums.parts[block]
         options = {"sample_weight": weight, "constant": self._sums.squares[block]}
         size = residuals.shape[1], psi.shape[1]

@@ -123,6 +123,58 @@ def test_the_rank_doubles_until_the_lowest_risks_no_longer_show_it(doubled, monk
     assert limited.families_[1].models[0].functions_[0].rank_ == 6
 
 
+def test_no_factor_and_no_rows_of_a_rank_are_computed_or_held_twice(monkeypatch):
+    """The fits of half the rank, which say whether finer ones matter, are those before."""
+    monkeypatch.setattr(kernel_ridge, "_FIRST_RANK", 4)
+    factored, fits, scored = [], [], []
+    take, initialise = kernel_ridge._KernelRidge._take_factor, kernel_ridge._RidgeFits.__init__
+    score = kernel_ridge._RidgeFits._scores
+
+    def take_factor(function, basis, moments):
+        factored.append((len(moments.gram), moments.total, moments.gram[0, 0]))
+        return take(function, basis, moments)
+
+    def initialised(self, *args, **kwargs):
+        fits.append(self)
+        initialise(self, *args, **kwargs)
+
+    def of_functions(self, functions, block, trainings):
+        scored.extend((self.rank, repr(f), block, t) for f in functions for t in trainings)
+        return score(self, functions, block, trainings)
+
+    monkeypatch.setattr(kernel_ridge._KernelRidge, "_take_factor", take_factor)
+    monkeypatch.setattr(kernel_ridge._RidgeFits, "__init__", initialised)
+    monkeypatch.setattr(kernel_ridge._RidgeFits, "_scores", of_functions)
+    search = search_of_ridges()
+    assert len({rank for rank, *_ in factored}) > 3
+    assert len(set(scored)) == len(scored)
+    shared = [rank for rank, total, _ in factored if rank > 2 and total < 240]
+    # Of four blocks: six pairs and four triples; of all samples the last.
+    assert max(np.bincount(shared)) <= 10
+    ranks = sorted(part.rank for part in fits)
+    assert ranks == sorted(set(ranks))
+    of_ranks = {part.rank: part for part in fits if "_sums" in vars(part)}
+    finest = of_ranks[max(of_ranks)]._sums
+    for part in of_ranks.values():
+        assert all(
+            np.shares_memory(psi, whole)
+            for (psi, *_), (whole, *_) in zip(part._sums.parts, finest.parts, strict=True)
+        )
+    errors = [m.functions_[0].trace_error_ for f in search.families_[1:] for m in f.models]
+    assert np.isfinite(errors).all()
+
+
+def test_coarser_fits_on_other_landmarks_are_not_those_before(rng):
+    blocks, function = draw_blocks(rng, 3, "inside"), TwoStepKernelRidge(tol=1e-14)
+    fits = kernel_ridge._RidgeFits(function, blocks, 4)
+    assert fits.finer().coarser() is fits
+    other = kernel_ridge._RidgeFits(function, [(1 - X, *rest) for X, *rest in blocks], 4)
+    finer = kernel_ridge._RidgeFits(function, blocks, 8, half=other)
+    assert finer.coarser() is not other
+    scores = finer.coarser().scores([function], 1, [(0, 2)])
+    assert_allclose(scores, fits.scores([function], 1, [(0, 2)]), rtol=1e-12)
+
+
 def test_what_is_far_from_the_best_is_scored_by_the_first_fits_alone(doubled):
     first = search_of_ridges(max_rank=4)
     for one, other in zip(doubled.families_[1:], first.families_[1:], strict=True):
