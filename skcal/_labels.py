@@ -19,6 +19,7 @@ from skcal._validation import (
     decoded,
     first_of,
     naming,
+    of_series,
     plain_array,
     refuse_list_of_labels,
     refuse_masked,
@@ -245,7 +246,9 @@ def _warn_if_hard(proba: np.ndarray, name: str, of_logits: bool) -> None:
 
 
 def _are_hard(proba: np.ndarray) -> bool:
-    first, others = proba[:64], proba[64:]  # of which the first mostly settle it
+    if 0 < proba.item(0) < 1:  # which mostly settles it
+        return False
+    first, others = proba[:64], proba[64:]
     return all(bool(((rows == 0) | (rows == 1)).all()) for rows in (first, others))
 
 
@@ -555,6 +558,7 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
     if type(values) in (list, tuple, range):
         with suppress(Exception):  # which comes again below
             values = np.asarray(values)
+    values = of_series(values)
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
         return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer
     refuse_masked(values, name)

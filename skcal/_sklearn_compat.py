@@ -106,20 +106,25 @@ class ParameterError(InvalidParameterError):
         return f"The {self.argument!r} parameter of {self.function} {self.reason(self.allowed)}"
 
 
+def _takes_any(parameters: Mapping[str, Parameter]) -> bool:
+    return any(param.kind is Parameter.VAR_KEYWORD for param in parameters.values())
+
+
 def named_arguments(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
     """The arguments of a call by their names; a TypeError says what a misspelt one may mean.
 
     What else does not fit the parameters is left to the call itself.
     """
-    kinds = {argument: param.kind for argument, param in parameters.items()}
-    if Parameter.VAR_KEYWORD not in kinds.values():
-        for argument in kwargs.keys() - kinds.keys():
-            known = [param for param in kinds if param not in ("self", "cls")]
-            close = get_close_matches(argument, known, n=1, cutoff=0.7)
-            remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
-            raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
-    positional = [key for key, kind in kinds.items() if kind is Parameter.POSITIONAL_OR_KEYWORD]
-    return dict(zip(positional, args, strict=False)) | kwargs
+    for argument in kwargs:
+        if argument in parameters or _takes_any(parameters):
+            continue
+        known = [param for param in parameters if param not in ("self", "cls")]
+        close = get_close_matches(argument, known, n=1, cutoff=0.7)
+        remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
+        raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
+    positional = zip(parameters.values(), args, strict=False)
+    kind = Parameter.POSITIONAL_OR_KEYWORD
+    return {param.name: value for param, value in positional if param.kind is kind} | kwargs
 
 
 def validate_params(
@@ -132,7 +137,7 @@ def validate_params(
     """
 
     def named(function: Any) -> Any:
-        name, parameters = function.__qualname__, signature(function).parameters
+        name, parameters = function.__qualname__, dict(signature(function).parameters)
         constraints = {
             key: [make_constraint(constraint) for constraint in some]
             for key, some in parameter_constraints.items()

@@ -109,6 +109,15 @@ def decoded(values: Any) -> Any:
     return values
 
 
+def of_series(values: Any) -> Any:
+    """The array of a pandas series of numpy's numbers, which other checks take long to find."""
+    if type(values).__module__.partition(".")[0] != "pandas":
+        return values
+    dtype = getattr(values, "dtype", None)
+    is_of_numpy = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
+    return values.to_numpy() if is_of_numpy else values
+
+
 def is_foreign_array(values: Any) -> bool:
     """Whether it is an array of the array API, or a tensor, of another library than numpy."""
     kind = type(values)
@@ -223,6 +232,7 @@ def check_proba(
         place) are read as 0 or 1; rows may miss 1 by 1e-5 (float16: 2e-3, bfloat16: 1.6e-2) and are
         left as they are.
     """
+    y_proba = of_series(y_proba)
     if estimator is None and _is_array(y_proba, 1) and 0 <= y_proba.min() <= y_proba.max() <= 1:
         return y_proba  # NaN is in no range
     proba = _check_floats(y_proba, name, estimator, reset)
@@ -550,7 +560,7 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     """
     if sample_weight is None:
         return np.ones(n_samples)
-    weight = sample_weight
+    sample_weight = weight = of_series(sample_weight)
     if not (is_plain(weight, 1) and weight.dtype == np.float64):
         weight = _read_weight(sample_weight, n_samples)
     if weight.ndim != 1:

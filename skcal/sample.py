@@ -215,9 +215,8 @@ class Sample:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        for name, value in parts.items():
-            object.__setattr__(self, name, _read_only(value))
-        object.__setattr__(self, "_memory", _Memory())
+        vars(self).update({name: _read_only(value) for name, value in parts.items()})
+        vars(self)["_memory"] = _Memory()
 
     @classmethod
     def _of(cls, **parts: Any) -> Sample:
@@ -280,6 +279,8 @@ class Sample:
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
         problems = make_problems(self.proba, self.happened, self.notion, self.weight, self.logits)
+        if self.groups.independent:
+            return problems
         return [
             part._replace(groups=self.groups.take(part.rows).about(part.features, part.residuals))
             for part in problems
@@ -560,7 +561,8 @@ def _read(
     proba, logits = read_predictions(y_proba, notion, from_logits, names[1], **options)
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
-    validate_parameter_constraints(RESOLUTION, {"resolution": resolution}, "Sample")
+    if not (isinstance(resolution, str) and resolution == "auto"):
+        validate_parameter_constraints(RESOLUTION, {"resolution": resolution}, "Sample")
     asked = notion if isinstance(notion, str) else "lens"
     notion = resolve_notion(notion, proba)
     of_labels = notion.of_labels and proba.ndim == 2

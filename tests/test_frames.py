@@ -10,7 +10,7 @@ import scipy
 from sklearn.utils.fixes import parse_version
 
 from skcal import CalibrationErrorSearchCV, Recalibrator, calibration_report
-from skcal._validation import InputError, decoded
+from skcal._validation import InputError, decoded, of_series
 from skcal.hypothesis_tests import monte_carlo_test, segment_test
 from skcal.metrics import CalibrationAccumulator, expected_calibration_error
 from skcal.recalibration import TemperatureScaling
@@ -229,3 +229,22 @@ def test_arrays_of_other_libraries_are_taken_and_come_back(library):
         check=False,
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "Float64", "object"])
+@pytest.mark.parametrize("of_labels", ["int64", "int8", "bool", "float64", "Int64", "object"])
+def test_series_are_read_as_their_arrays(dtype, of_labels):
+    """Those of numpy's numbers at once, others by scikit-learn's checks."""
+    pd = pytest.importorskip("pandas")
+    p = np.round(RNG.random(N), 2)
+    y = RNG.integers(2, size=N)
+    given = pd.Series(y, name="y").astype(of_labels), pd.Series(p, name="p").astype(dtype)
+    exact = p.astype(dtype if dtype in ("float32", "float16") else "float64")
+    weight = pd.Series(RNG.integers(1, 4, N))
+    error = expected_calibration_error(*given, sample_weight=weight)
+    assert error == expected_calibration_error(y, exact, sample_weight=weight.to_numpy())
+    assert isinstance(of_series(given[1]), np.ndarray) == (dtype[0] == "f")
+    with pytest.raises(InputError, match=r"y_proba row 1 is NaN|y_proba.*NaN|contains NaN"):
+        expected_calibration_error(given[0], given[1].where(np.arange(N) != 1))
+    with pytest.raises(InputError, match="same in another order"):
+        expected_calibration_error(given[0], given[1][::-1])

@@ -262,7 +262,7 @@ def expected_calibration_error(
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups)
-    if not debias:
+    if not debias and not sample.groups.independent:
         sample = sample._replace(groups=INDEPENDENT)  # so that large samples are read in blocks
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
