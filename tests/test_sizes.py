@@ -195,6 +195,7 @@ OTHERS = {
         "displays.curves._MANY",
         "displays.simplex._MAX_ROWS",
         "hypothesis_tests.joint._MOST_CELLS",
+        "hypothesis_tests.monte_carlo._MANY_ROWS",  # tests/hypothesis_tests/test_counts.py
         "hypothesis_tests.scan._MOST_CELLS",  # tests/hypothesis_tests/test_scan.py
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
         "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
@@ -216,7 +217,6 @@ OTHERS = {
     "candidates, or features of a statistic": {
         "hypothesis_tests.comparison._MANY_CLASSES",  # test_compare_calibration.py
         "hypothesis_tests.joint._MOST_SHIFT",
-        "hypothesis_tests.joint._MOST_STEP",
         "hypothesis_tests.joint._MOST_STEPS",
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",

@@ -18,6 +18,7 @@ vary as much as those that are seen.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -35,6 +36,8 @@ from skcal.hypothesis_tests.result import (
 )
 from skcal.metrics import binned, cumulative, kernel, mean_embedding, smooth
 from skcal.metrics.statistic import (
+    MetricStatistic,
+    draw_counts,
     flip_groups,
     group_signs,
     observed_draw,
@@ -52,6 +55,7 @@ STATISTICS = {
     for name, metric in vars(module).items()
     if hasattr(metric, "preparation")
 }
+_MANY_ROWS, _COUNTS = 50_000, 128  # from which on numbers of events are drawn; so many at a time
 _ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
 
 
@@ -273,7 +277,9 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     ----------
     statistics : list of callable
         Each maps a block of outcomes of its problem to as many values, or to rows of values of its
-        ``shape``; ``statistic.chunk`` draws at a time.
+        ``shape``; ``statistic.chunk`` draws at a time. If it has ``counted_cells`` of the sorted
+        rows of its problem, ``statistic.of_sums`` maps the numbers of events in these, and they
+        are drawn where rows are many.
     problems : list of Problem
     n_resamples : int
         The number of resamples.
@@ -287,31 +293,35 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
     draws = []
     for statistic, problem in zip(statistics, problems, strict=True):
         slack = getattr(statistic, "slack", 0.0)
-        laws: list[Any] = [(redraw, observed_draw(problem))]
+        chunk, values = getattr(statistic, "chunk", 16), partial(_statistic_values, statistic)
+        laws: list[Any] = [(redraw, values, chunk, observed_draw(problem))]
+        cells = getattr(statistic, "counted_cells", None)
+        if independent and cells is not None and len(problem.weight) >= _MANY_ROWS:
+            x = problem.features[:, 0].astype(np.float64)
+            laws[0] = (partial(_counts, x, cells), statistic.of_sums, _COUNTS, laws[0][-1])
         if not independent:
-            laws.append((flip, observed_outcomes(problem)))
+            laws.append((flip, values, chunk, observed_outcomes(problem)))
+        prefer = None if isinstance(statistic, MetricStatistic) else "threads"
         nulls, observed = [], []
-        for law, outcomes in laws:
+        for law, of_draws, chunk, outcomes in laws:
             seeds = np.empty((n_resamples, 2), dtype=np.int64)
             seeds[:, 0], seeds[:, 1] = random_state.randint(2**31 - 1, size=n_resamples), common
-            nulls.append(_in_chunks(law, statistic, problem, seeds, n_jobs))
-            observed.append(_statistic_values(statistic, outcomes)[0])
+            parts = (seeds[start : start + chunk] for start in range(0, n_resamples, chunk))
+            calls = [(_draw, law, of_draws, problem, part) for part in parts]
+            nulls.append(np.concatenate(over_jobs(calls, n_jobs, prefer)))
+            observed.append(values(outcomes)[0])
         if not independent:
             slack = np.maximum(slack, _ROUNDING * np.abs(observed[1]))
         draws.append(Draws(np.stack(nulls[::-1]), np.array(observed[::-1]), slack))
     return draws
 
 
-def _in_chunks(law, statistic, problem, seeds, n_jobs) -> np.ndarray:
-    """Values of a statistic, whose outcomes are drawn a chunk at a time."""
-    chunk = getattr(statistic, "chunk", 16)
-    starts = range(0, len(seeds), chunk)
-    calls = [(_draw, law, statistic, problem, seeds[start : start + chunk]) for start in starts]
-    return np.concatenate(over_jobs(calls, n_jobs))
+def _draw(law, values, problem, seeds):
+    return values(law(problem, *seeds.T))
 
 
-def _draw(law, statistic, problem, seeds):
-    return _statistic_values(statistic, law(problem, *seeds.T))
+def _counts(x, cells, problem, seeds, group_seeds):
+    return draw_counts(x, cells, seeds)
 
 
 def flip(problem: Problem, seeds, group_seeds) -> np.ndarray:

@@ -369,9 +369,17 @@ class RangeScan:
             self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
         self.penalty[variance <= 0] = np.inf
 
+    @property
+    def counted_cells(self) -> np.ndarray | None:
+        """``starts``, or None where outcomes have weights."""
+        return self.starts if self.weight is None else None
+
     def _over_ranges(self, values) -> np.ndarray:
         """Sums (…, n_ranges) over the ranges, of values (…, n_samples)."""
-        cells = np.add.reduceat(values, self.starts, axis=-1)
+        return self._joined(np.add.reduceat(values, self.starts, axis=-1))
+
+    def _joined(self, cells) -> np.ndarray:
+        """Sums (…, n_ranges) over the ranges, of sums (…, n_cells)."""
         total = np.zeros((*cells.shape[:-1], len(self.starts) + 1), dtype=cells.dtype)
         np.cumsum(cells, axis=-1, out=total[..., 1:])
         return total[..., self.end] - total[..., self.first]
@@ -392,16 +400,20 @@ class RangeScan:
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""
-        gap = np.abs(self._happened(codes) - self.predicted)
+        return self.of_sums(np.add.reduceat(self.weighted(codes), self.starts, axis=-1))
+
+    def of_sums(self, sums):
+        """Return the same of sums (k, n_cells) of outcomes by weight, without weights of counts."""
+        gap = np.abs(self._joined(sums) - self.predicted)
         certain = self.deviation == 0  # where the predictions leave nothing to chance
         contradicted = (gap[:, certain] > 1e-6).any(axis=1)
         scores = (gap / np.where(certain, 1, self.deviation) - self.penalty).max(axis=1)
         scores = np.where(certain.all(), 0.0, scores)
         return np.where(contradicted, np.finfo(np.float64).max, scores)
 
-    def _happened(self, codes) -> np.ndarray:
-        """Sums (k, n_ranges) of what happened, by weight."""
-        return self._over_ranges(codes if self.weight is None else codes * self.weight)
+    def weighted(self, codes) -> np.ndarray:
+        """Outcomes times the weights of their samples."""
+        return codes if self.weight is None else codes * self.weight
 
     def ranges(self, critical_value, value, title) -> tuple[list[ScanRange], float]:
         """Disjoint ranges whose limits leave out the most, and how much per sample of all."""
@@ -410,7 +422,7 @@ class RangeScan:
         # Effective numbers of samples and of hits; of equal weights they are the numbers.
         effective = self.certainty * self.mass / self.squares
         sizes = effective * self.mass
-        hits = self._happened(observed_draw(self.problem))[0]
+        hits = self._over_ranges(self.weighted(observed_draw(self.problem)))[0]
         gaps, frequency, hits = hits - self.predicted, hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
         low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY))

@@ -26,6 +26,7 @@ from skcal.notions import Problem
 from skcal.sample import read_sample
 
 _Metric = TypeVar("_Metric", bound=Callable)
+_FINE_CELLS, _ROWS_OF_A_CELL = 256, 2000  # steps from 0 to 1 of redrawn counts; of more rows more
 _NEARLY_LABELS, _LEAST_RATIO = 0.95, 1e-9  # variances of shares, as parts of those of labels
 
 
@@ -314,6 +315,54 @@ def draw_codes(X: np.ndarray, seeds) -> np.ndarray:
             draw[:] = np.random.default_rng(seed).random(len(X)) < X[:, 0]
         return codes
     return codes_of(np.stack([np.random.default_rng(seed).random(len(X)) for seed in seeds]), X)
+
+
+def draw_counts(x: np.ndarray, starts: np.ndarray, seeds) -> np.ndarray:
+    """Numbers of events in cells of calibrated predictions, (n_resamples, n_cells).
+
+    Their law is that of sums of :func:`draw_codes`, but few rows are visited. In a narrow cell of s
+    rows whose predictions are lo to hi, Binomial(s, lo) events happen wherever they are. Some of
+    the rows without one are drawn, each with the probability (hi - lo) / (1 - lo), and a drawn row
+    has an event with the probability (x - lo) / (hi - lo). Cells above 1/2 count misses instead.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n_rows,)
+        Predictions in increasing order.
+    starts : ndarray of shape (n_cells,)
+        The first row of each cell.
+    seeds : sequence of int
+        One for each resample.
+    """
+    n = len(x)
+    edges = np.linspace(0, 1, max(_FINE_CELLS, n // _ROWS_OF_A_CELL), endpoint=False)
+    fine = np.union1d(starts, np.searchsorted(x, edges))
+    fine = fine[fine < n]
+    sizes, low, high = np.diff(np.append(fine, n)), x[fine], x[np.append(fine[1:], n) - 1]
+    misses, width = low + high > 1, high - low
+    base = np.where(misses, 1 - high, low)
+    further, into = width / (1 - base), np.searchsorted(fine, starts)
+    counts = np.empty((len(seeds), len(fine)), dtype=np.int64)
+    for events, seed in zip(counts, seeds, strict=True):
+        rng = np.random.default_rng(seed)
+        events[:] = rng.binomial(sizes, base)
+        cells = np.repeat(np.arange(len(fine)), rng.binomial(sizes - events, further))
+        rows = _distinct_rows(rng, cells, fine, sizes)
+        excess = np.where(misses[cells], high[cells] - x[rows], x[rows] - low[cells])
+        events += np.bincount(cells[rng.random(len(rows)) * width[cells] < excess], None, len(fine))
+    return np.add.reduceat(np.where(misses, sizes - counts, counts), into, axis=1)
+
+
+def _distinct_rows(rng, cells, starts, sizes) -> np.ndarray:
+    """Draw a row of each of some cells, named as often as rows are wanted, without repetition."""
+    rows = starts[cells] + (rng.random(len(cells)) * sizes[cells]).astype(np.intp)
+    while True:
+        order = np.argsort(rows, kind="stable")
+        again = order[1:][np.diff(rows[order]) == 0]
+        if not len(again):
+            return rows
+        of = cells[again]
+        rows[again] = starts[of] + (rng.random(len(of)) * sizes[of]).astype(np.intp)
 
 
 def codes_of(uniform: np.ndarray, X: np.ndarray) -> np.ndarray:

@@ -38,7 +38,8 @@ def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
     statistics = JointStatistics(problem)
     codes = problem.outcomes.argmax(axis=1)[None]
     test = skce_test(codes[0], proba, notion="canonical", n_resamples=19, random_state=0)
-    assert statistics(codes)[0, 1] == pytest.approx(test.statistic, rel=1e-4)
+    kernel = statistics.names.index("kernel")
+    assert statistics(codes)[0, kernel] == pytest.approx(test.statistic, rel=1e-4)
     gaps = (np.eye(3)[codes[0]] - proba).sum(axis=0)
     deviations = np.abs(gaps) / np.sqrt((proba * (1 - proba)).sum(axis=0))
     assert statistics(codes)[0, 0] == pytest.approx(deviations.max())
@@ -52,11 +53,54 @@ def test_many_predictions_share_cells_and_bias_does_not_change(rng):
         [problem] = make_problems(given, y, notion)
         statistics = JointStatistics(problem)
         assert len(statistics.sums) <= 256
-        deviations = np.abs((np.eye(n_classes)[y] - proba).sum(axis=0))
-        deviations /= np.sqrt((proba * (1 - proba)).sum(axis=0))
-        codes = statistics.problem.outcomes
-        codes = codes.argmax(axis=1) if n_classes > 2 else codes[:, 0].astype(int)
-        assert statistics(codes[None])[0, 0] == pytest.approx(deviations.max(), rel=1e-9)
+    deviations = np.abs((np.eye(3)[y] - proba).sum(axis=0))
+    deviations /= np.sqrt((proba * (1 - proba)).sum(axis=0))
+    codes = statistics.problem.outcomes.argmax(axis=1)
+    assert statistics(codes[None])[0, 0] == pytest.approx(deviations.max(), rel=1e-9)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_classes", [3, 10])
+def test_slope_of_vectors_is_the_score_of_a_temperature(rng, n_classes, weighted):
+    proba = rng.dirichlet(np.ones(n_classes), 200) * 0.99 + 0.01 / n_classes
+    y = rng.integers(0, n_classes, 200)
+    weight = rng.lognormal(size=200) if weighted else np.ones(200)
+    [problem] = make_problems(proba, y, "canonical", weight)
+    joint = JointStatistics(problem)
+    shares = weight / weight.mean()
+
+    def log_likelihoods(slope, codes):
+        powers = proba**slope
+        powers /= powers.sum(axis=1, keepdims=True)
+        return np.log(np.take_along_axis(powers, codes[:, None], axis=1)[:, 0])
+
+    scores = np.column_stack(
+        [
+            (log_likelihoods(1 + 1e-5, codes) - log_likelihoods(1 - 1e-5, codes)) / 2e-5
+            for codes in np.repeat(np.arange(n_classes)[:, None], 200, axis=1)
+        ]
+    )  # of each class
+    assert_allclose((proba * scores).sum(axis=1), 0, atol=1e-8)
+    deviation = np.sqrt(shares**2 @ (proba * scores**2).sum(axis=1))
+    expected = abs(shares @ scores[np.arange(200), y]) / deviation
+    outcomes = observed_codes(joint.problem), np.eye(n_classes)[y][None]
+    for codes in outcomes:
+        assert joint(codes)[0, joint.names.index("slope")] == pytest.approx(expected, rel=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("power", "spread"), [(0.8, "too extreme"), (1.25, "not extreme enough"), (1, "")]
+)
+def test_it_says_whether_vectors_are_too_extreme(rng, power, spread):
+    proba = rng.dirichlet(np.ones(5), 1500)
+    truth = proba**power
+    truth /= truth.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1)
+    options = {"notion": "canonical", "n_resamples": 199, "random_state": 0}
+    for given in ({"y_proba": proba}, {"y_proba": np.log(proba), "from_logits": True}):
+        result = calibration_test(y, **given, **options)
+        assert (result.direction, result.spread) == ("", spread)
+        assert (result.statistic_pvalues["slope"] <= 0.05) == (spread != "")
 
 
 def brute_force_ranks(values):
@@ -91,22 +135,19 @@ def negative_log_likelihood(parameters, y, z, weight):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize(("shift", "slope"), [(0, 1), (0.5, 1), (-0.4, 1.4), (-0.3, 0.6)])
-def test_likelihood_ratios_are_those_of_logistic_regressions(rng, shift, slope, weighted):
+def test_bias_is_the_likelihood_ratio_of_an_intercept(rng, shift, slope, weighted):
     p = rng.choice(np.linspace(0.02, 0.6, 40), 800)
     y = (rng.uniform(size=800) < expit(shift + slope * logit(p))).astype(int)
     weight = rng.integers(1, 4, 800) if weighted else np.ones(800)
     [problem] = make_problems(p, y, "binary", weight)
     joint = JointStatistics(problem)
-    values = dict(zip(joint.names, joint(observed_codes(joint.problem))[0], strict=True))
+    value = joint(observed_codes(joint.problem))[0, joint.names.index("bias")]
     weight = weight / weight.mean()
     fits = logit(p), weight
     calibrated = negative_log_likelihood([0, 1], y, *fits)
-    both = minimize(negative_log_likelihood, [0, 1], (y, *fits)).fun
     [intercept] = minimize(lambda a: negative_log_likelihood([a[0], 1], y, *fits), [0]).x
     alone = negative_log_likelihood([intercept, 1], y, *fits)
-    assert values["intercept"] == pytest.approx(np.sqrt(2 * (calibrated - alone)), rel=1e-3)
-    assert 0.98 * (calibrated - both) <= values["cox"] <= 1.0001 * (calibrated - both)
-    assert values["cox"] >= values["intercept"] ** 2 / 2
+    assert value == pytest.approx(np.sqrt(2 * (calibrated - alone)), rel=1e-3)
 
 
 def test_sums_of_cells_are_those_of_each_sample(rng):
@@ -118,18 +159,49 @@ def test_sums_of_cells_are_those_of_each_sample(rng):
         codes = observed_codes(joint.problem)
         delta = (codes[0] - joint.X[:, 0]) * joint.weight
         for outcomes in (codes, codes.astype(float)):
-            assert_allclose(joint._gaps(outcomes)[0], np.bincount(joint.cells, delta), atol=1e-9)
+            gaps = joint._gaps(joint._sums(outcomes))[0]
+            assert_allclose(gaps, np.bincount(joint.cells, delta), atol=1e-9)
 
 
-def test_bins_are_those_of_hosmer_and_lemeshow(rng):
-    p = rng.uniform(0.05, 0.9, 1000)
-    y = (rng.uniform(size=1000) < p**1.2).astype(int)
-    [problem] = make_problems(p, y, "binary")
+def test_curvature_and_waves_are_scores_of_regressions_on_distinct_predictions(rng):
+    p = np.repeat(np.linspace(0.05, 0.9, 20), 30)
+    y = (rng.uniform(size=600) < p**1.2).astype(int)
+    weight = np.repeat(rng.uniform(0.5, 2, 20), 30)
+    [problem] = make_problems(p, y, "binary", weight)
     joint = JointStatistics(problem)
-    value = joint(observed_codes(joint.problem))[0, joint.names.index("bins")]
-    parts = np.array_split(np.argsort(p), 10)
-    gaps, spread = ([v[part].sum() for part in parts] for v in (y - p, p * (1 - p)))
-    assert value == pytest.approx((np.square(gaps) / spread).sum(), rel=0.1)  # bins are of cells
+    values = dict(zip(joint.names, joint(observed_codes(joint.problem))[0], strict=True))
+    w = joint.weight
+    variance = w**2 * p * (1 - p)
+    z, time = logit(p), (variance.reshape(20, 30).sum(axis=1).cumsum() / variance.sum()).repeat(30)
+    time -= variance.reshape(20, 30).sum(axis=1).repeat(30) / variance.sum() / 2
+
+    def score(column, others):
+        """The score of a column beside others, by weighted least squares."""
+        root = np.sqrt(variance)
+        fit = np.linalg.lstsq(root[:, None] * others, root * column, rcond=None)[0]
+        rest = column - others @ fit
+        return (w * (y - p)) @ rest / np.sqrt(variance @ rest**2)
+
+    powers = np.column_stack([np.ones(600), z])
+    assert values["curvature"] == pytest.approx(abs(score(z**2, powers)), rel=1e-6)
+    cosines = np.column_stack([np.cos(np.pi * k * time) for k in range(8)])
+    scores = [score(cosines[:, k], cosines[:, :k]) for k in range(2, 8)]
+    assert values["waves"] == pytest.approx(np.square(scores).sum(), rel=1e-6)
+    gaps = np.bincount(joint.cells, w * (y - p))
+    centres = np.unique(p)
+    kernel = np.exp(-np.abs(centres - centres[:, None]) / 0.1)
+    assert values["kernel"] == pytest.approx(gaps @ kernel @ gaps, rel=1e-6)
+
+
+@pytest.mark.parametrize("n_values", [1, 2, 3, 4])
+def test_directions_that_few_predictions_cannot_have_count_nothing(rng, n_values):
+    p = rng.choice([0.1, 0.4, 0.8, 0.6][:n_values], 200)
+    [problem] = make_problems(p, (rng.uniform(size=200) < p).astype(int), "binary")
+    joint = JointStatistics(problem)
+    [values] = joint(observed_codes(joint.problem))
+    assert np.isfinite(values).all()
+    named = dict(zip(joint.names, values, strict=True))
+    assert (named["curvature"] == 0) == (named["waves"] == 0) == (n_values < 3)
 
 
 def test_single_probabilities_have_the_statistics_of_the_table(rng):

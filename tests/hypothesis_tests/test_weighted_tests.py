@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from report_cases import verdict_test
 from scipy.optimize import brentq
-from scipy.special import expit, logit
+from scipy.special import expit, logit, xlogy
 from scipy.stats import rankdata
 from used import used
 
@@ -95,17 +95,19 @@ def test_statistics_of_the_joint_test_meet_their_definition(n_classes):
     x, delta, w = problem.features, problem.residuals, weight / weight.mean()
     variance = (w**2)[:, None] * x * (1 - x)
     moved = w[:, None] * delta
-    assert_allclose(found[0], np.max(np.abs(moved.sum(0)) / np.sqrt(variance.sum(0))), rtol=1e-9)
     if n_classes is None:
-        z = logit(np.clip(x, 1e-6, 1 - 1e-6))[:, 0]
-        happened = w @ problem.outcomes[:, 0]
-        fitted = expit(z + brentq(lambda a: w @ expit(z + a) - happened, -9, 9, xtol=1e-14))
+        z, y = logit(np.clip(x, 1e-6, 1 - 1e-6))[:, 0], problem.outcomes[:, 0]
+        fitted = expit(z + brentq(lambda a: w @ (expit(z + a) - y), -9, 9, xtol=1e-14))
+        bias = 2 * w @ (xlogy(y, fitted / expit(z)) + xlogy(1 - y, (1 - fitted) / expit(-z)))
+        assert_allclose(found[joint.names.index("bias")], np.sqrt(bias), atol=1e-8)
         z = z - np.average(z, weights=w * fitted * (1 - fitted))
         score = (w * (problem.outcomes[:, 0] - fitted)) @ z
         slope = abs(score) / np.sqrt((w**2 * fitted * (1 - fitted)) @ z**2)
         assert_allclose(found[joint.names.index("slope")], slope, atol=1e-8)
         assert_allclose(found[joint.names.index("scan")], scan_of(problem), rtol=1e-12)
     else:
+        bias = np.max(np.abs(moved.sum(0)) / np.sqrt(variance.sum(0)))
+        assert_allclose(found[joint.names.index("bias")], bias, rtol=1e-9)
         largest = []
         for width in (0.01, 0.1, 1.0):
             kernel = Kernel.of("laplacian", width, x)

@@ -1,8 +1,8 @@
 """False alarms and missed miscalibration of every test.
 
 Figure 2 of Widmann et al. (2019) for 2, 10 and 100 classes: data sets of model M1 are calibrated,
-so a test rejects falsely; those of M2 and M3 are not, so it errs when it does not reject. Drawn for
-the paper's tests and skcal's defaults, with a table of every test at 5 %. Run
+so a test rejects falsely; those of M2, M3 and of a temperature are not, so it errs when it does not
+reject. Drawn for the paper's tests and skcal's defaults, with a table of every test at 5 %. Run
 
     python tests/studies/errors_of_tests.py --out pvalues.csv --tables OUT      # resumes
     python tests/studies/errors_of_tests.py --out pvalues.csv --every-setting --table
@@ -20,7 +20,7 @@ from joblib import Parallel, delayed
 from scipy.stats import binom
 from study_tools import append, command_line, dots, figure, kept, rows_of, save, write_table
 
-from skcal.datasets import make_dirichlet
+from skcal.datasets import make_dirichlet, make_tempered
 from skcal.hypothesis_tests import (
     calibration_test,
     cox_test,
@@ -89,6 +89,7 @@ OF_FIGURE = [  # model, noise of M2, n, C, concentration
 SETTINGS = [
     *OF_FIGURE,
     *[("M2", noise, 250, 10, 0.1) for noise in (0.05, 0.1, 0.25)],
+    ("T", 1.2, 250, 10, 0.1),  # a temperature in place of the noise
     *[("M1", 0.5, n, 10, 0.1) for n in (50, 1000)],
     *[("M1", 0.5, 250, C, 1.0) for C in N_CLASSES],
 ]
@@ -97,9 +98,11 @@ SETTINGS = [
 def pvalues(setting, seed, names, n_resamples):
     """Return a row for each test on one data set."""
     model, noise, n, C, concentration = setting
-    data = make_dirichlet(
-        n, n_classes=C, concentration=concentration, model=model, noise=noise, random_state=seed
-    )
+    options = {"n_classes": C, "concentration": concentration, "random_state": seed}
+    if model == "T":
+        data = make_tempered(n, temperature=noise, n_truth_draws=0, **options)
+    else:
+        data = make_dirichlet(n, model=model, noise=noise, **options)
     rows = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -147,7 +150,8 @@ def table(path):
         rows = [(name, values) for (s, name), values in groups.items() if s == setting]
         if rows:
             model, noise, n, C, a = setting
-            of_model = f"{model} (π = {noise})" if model == "M2" else model
+            words = {"M2": f"M2 (π = {noise})", "T": f"temperature {noise}"}
+            of_model = words.get(model, model)
             print(f"\n{of_model}, n = {n}, C = {C}, Dir({a})")
         for name, values in rows:
             known = values[~np.isnan(values)]

@@ -1,8 +1,9 @@
 """Power and level of the test of calibration beside each of its statistics alone (slow).
 
 Every column is a test of exact level on the same redrawn outcomes: the combined p-value, and single
-statistics, which are the likelihood ratio of an intercept, Cox's likelihood ratio, the score of the
-slope, Hosmer and Lemeshow's statistic, the squared kernel error and the scan. Run
+statistics, which are the likelihood ratio of an intercept, the score statistic of Cox's regression,
+the scores of slope and curvature, Hosmer and Lemeshow's statistic, the squared kernel error and the
+scan. Run
 
     python tests/studies/power_study.py power
     python tests/studies/power_study.py frontier
@@ -14,12 +15,11 @@ import argparse
 import numpy as np
 from laws import beta, between, labels_of, nearly_certain, normal_logits, odds, uniform
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
 from skcal.hypothesis_tests import calibration_test
-from skcal.hypothesis_tests.joint import JointStatistics
-from skcal.kernels import Kernel
+from skcal.hypothesis_tests.joint import JointStatistics, _orthonormal
 from skcal.notions import make_problems
 
 LEVEL = 0.05
@@ -29,6 +29,27 @@ RARE, CREDIT = normal_logits(-5, 0.9), normal_logits(-1.6, 1)  # 1 % and 20 % ev
 def ends(rng, n):
     """Nine of ten predictions near 0 or 1."""
     return np.where(rng.uniform(size=n) < 0.9, rng.choice([0.001, 0.999], n), rng.uniform(size=n))
+
+
+def curved(by, middle, variance):
+    """Log-odds are off by a parabola."""
+    return lambda p: expit(logit(p) + by * ((logit(p) - middle) ** 2 - variance))
+
+
+def forest(trees, a, b):
+    """Shares of the votes of some trees."""
+    return lambda rng, n: rng.binomial(trees, rng.beta(a, b, n)) / trees
+
+
+def inner_odds(slope, shift=0.0):
+    """Log-odds are off by a factor and a shift; 0 and 1 are true."""
+    return lambda p: np.where(p * (1 - p) > 0, odds(slope, shift)(np.clip(p, 1e-9, 1 - 1e-9)), p)
+
+
+def wave(by, n_periods, low=0.0, high=1.0):
+    """A sine, which is smaller near 0 and 1 where predictions reach them."""
+    room = (lambda p: np.minimum(1, 8 * np.minimum(p, 1 - p))) if low == 0 else np.ones_like
+    return lambda p: p + by * np.sin(2 * np.pi * n_periods * p) * room(p)
 
 
 CELLS = {
@@ -46,7 +67,7 @@ CELLS = {
     ),
     "a sine of ±0.07, n = 1,000": (
         between(0.1, 0.9),
-        lambda p: p + 0.07 * np.sin(6 * np.pi * p),
+        wave(0.07, 3, 0.1, 0.9),
         1000,
     ),
     "90 % at the ends, 1 % noise, n = 500": (ends, lambda p: 0.01 + 0.98 * p, 500),
@@ -78,19 +99,56 @@ ASIDE = {
     ),
     "Beta-shaped, n = 700": (uniform, lambda p: expit(1.15 * np.log(p) - 0.85 * np.log1p(-p)), 700),
 }
+#: Drawn only after all choices of 2026-11-28, which other curves, forests and sizes decided.
+NEW = {
+    "uniform, U of ±0.06, n = 900": (
+        beta(0.8, 0.8),
+        lambda p: np.clip(
+            p + 0.06 * np.cos(2 * np.pi * p) * np.minimum(1, 10 * np.minimum(p, 1 - p)), 0, 1
+        ),
+        900,
+    ),
+    "25 % events, U of log-odds, n = 1,100": (
+        normal_logits(-1.2, 1.3),
+        curved(0.11, -1, 1.2),
+        1100,
+    ),
+    "69 % events, cap of log-odds, n = 800": (normal_logits(1, 1.4), curved(-0.12, 1, 1.3), 800),
+    "forest of 20, slope 0.75, n = 500": (forest(20, 0.6, 0.9), inner_odds(0.75, 0.05), 500),
+    "forest of 8, slope 1.4, n = 400": (forest(8, 0.6, 0.9), inner_odds(1.4, 0.1), 400),
+    "forest of 5, slope 1.5, n = 300": (forest(5, 0.9, 1.2), inner_odds(1.5), 300),
+    "a quarter 0.09 too low, n = 900": (
+        uniform,
+        lambda p: np.where((p > 0.5) & (p < 0.75), p + 0.09, p),
+        900,
+    ),
+    "a sine of ±0.08, n = 900": (between(0.05, 0.95), wave(0.08, 3), 900),
+    "15 % events, slope 1.35, n = 900": (normal_logits(-2, 1.1), odds(1.35, 0.6), 900),
+    "42 % events, odds 1.28, n = 500": (normal_logits(-0.5, 1.2), odds(1, 0.25), 500),
+    "sure, top ones 0.02 too high, n = 500": (
+        nearly_certain,
+        lambda p: np.where(p > 0.9, p - 0.02, p),
+        500,
+    ),
+}
 N_NULL, N_SETS = 1999, 60  # of each draw of predictions
-SHOWN = ("intercept", "cox", "slope", "bins", "kernel", "scan")
+SHOWN = ("bias", "cox", "slope", "curvature", "bins", "kernel", "scan")
 
 
-class WithKernel(JointStatistics):
-    """The statistics of the test, and the squared kernel error of width 0.1 as the last."""
+class WithOthers(JointStatistics):
+    """The statistics of the test, then Cox's and those of ten bins."""
 
-    def __call__(self, codes):
-        gaps = self._gaps(codes)
-        centres = self.sums / np.bincount(self.cells)[:, None]
-        matrix = Kernel.of("laplacian", 0.1, centres).matrix(centres, centres)
-        errors = np.einsum("kc,kc->k", gaps, gaps @ matrix)
-        return np.column_stack([super().__call__(codes), errors])
+    def of_sums(self, sums):
+        gaps, x = self._gaps(sums), self.X[:, 0]
+        variances = np.bincount(self.cells, self.squares * x * (1 - x))
+        line = _orthonormal([np.ones(len(variances)), self.logistic.logits], variances)
+        mass = self.logistic.mass
+        place = (mass.cumsum() - mass / 2) / mass.sum()
+        bins = np.flatnonzero(np.diff(np.floor(10 * place), prepend=-1))
+        deviations = np.sqrt(np.maximum(np.add.reduceat(variances, bins), 1e-300))
+        in_bins = np.add.reduceat(gaps, bins, axis=1) / deviations
+        others = [(sums**2).sum(axis=1).round(9) for sums in (gaps @ line.T, in_bins)]
+        return np.column_stack([super().of_sums(sums), *others])
 
 
 def draw_statistics(joint, chance, n_rows, rng):
@@ -110,22 +168,23 @@ def rejections(draw, truth, n, seed):
     rng = np.random.default_rng([seed, 23])
     p = draw(rng, n)
     [problem] = make_problems(p, np.zeros(n, dtype=int), "binary", np.ones(n))
-    joint = WithKernel(problem)
+    joint = WithOthers(problem)
     p = joint.X[:, 0]
     null = draw_statistics(joint, p, N_NULL, rng)
     found = draw_statistics(joint, truth(p), N_SETS, rng)
     own = np.column_stack([rankdata(-column, method="max") for column in null.T])
     ranks = np.column_stack([ranks_among(*pair) for pair in zip(null.T, found.T, strict=True)])
-    weights = np.array([*joint.weights, 0.0])
+    weights = np.array([*joint.weights, 0.0, 0.0])
     evidence = ranks_among((weights / own).sum(axis=1), (weights / ranks).sum(axis=1))
     columns = [evidence, *ranks.T]
-    names = ["this", *joint.names, "kernel"]
+    names = ["this", *joint.names, "cox", "bins"]
     return {name: rank <= LEVEL * (N_NULL + 1) for name, rank in zip(names, columns, strict=True)}
 
 
 def print_power(n_draws):
     """Print a row a cell, and how far the test is from the best statistic."""
-    for cells in (CELLS, ASIDE):
+    every: list[float] = []
+    for cells in (CELLS, ASIDE, NEW):
         losses = []
         for name, cell in cells.items():
             rows = [rejections(*cell, seed) for seed in range(n_draws)]
@@ -133,7 +192,9 @@ def print_power(n_draws):
             losses.append(max(shares[key] for key in SHOWN) - shares["this"])
             shown = "".join(f"{shares[key]:<6.0f}" for key in ("this", *SHOWN))
             print(f"{name:43}{shown}loss {losses[-1]:.0f}", flush=True)
+        every += losses
         print(f"mean loss {np.mean(losses):.1f}, largest {max(losses):.0f}", flush=True)
+    print(f"all: mean loss {np.mean(every):.1f}, largest {max(every):.0f}", flush=True)
 
 
 def print_frontier(n_draws=400_000):
