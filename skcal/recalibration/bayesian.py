@@ -17,12 +17,13 @@ from skcal.recalibration.lines import Cells
 
 #: Prior weight of each model.
 PRIOR = {
-    "identity": 0.27,
-    "intercept": 0.26,
-    "slope": 0.20,
-    "Platt": 0.13,
+    "identity": 0.29,
+    "intercept": 0.25,
+    "slope": 0.19,
+    "Platt": 0.12,
     "Beta": 0.05,
-    "spline": 0.07,
+    "noise": 0.07,
+    "spline": 0.065,
     "steps": 0.03,
     "shifts": 0.03,
 }
@@ -31,6 +32,7 @@ _UNITS = {8.0: 0.3, 32.0: 0.6, np.inf: 0.1}
 _SMOOTHING, _SHARE_OF_SMOOTHED = 0.01, {"slope": 0.2, "Platt": 0.23}
 _SLOPE, _INTERCEPT = 0.8, 1.2  # largest prior standard deviations
 _LENGTHS, _HEIGHTS = (0.4, 0.15, 0.05), (0.15, 0.4, 1.0)  # of splines: shares of samples, logits
+_NOISE = np.log(0.04), 1.2  # shares of wrong labels: mean and deviation of their logarithms
 _SHIFTS, _CUTS = (0.3, 1.0), (3, 12)  # standard deviations of shifts, expected ends of segments
 _MOST_SEGMENTS, _N_KNOTS, _FARTHEST = 128, 400, 36.04
 _CLEARLY = 15.0  # log-likelihood; in 500 sets of increasing truths 14.5 was the largest
@@ -40,9 +42,9 @@ class BayesianCalibration(RecalibrationMap):
     """Average simple and flexible maps of a single probability by how well they fit.
 
     The models are the identity, a new intercept, a new slope, both (Platt scaling), Beta
-    calibration, splines around Platt scaling, steps, and shifts of the logit in segments. Each is
-    weighted by its prior times its evidence, so that few samples choose simple maps and many
-    samples flexible ones. The average is made increasing, so that the ranking of samples stays.
+    calibration, labels that are wrong now and then, splines around Platt scaling, steps, and shifts
+    of the logit in segments. Each is weighted by its prior times its evidence, so that few samples
+    choose simple maps and many samples flexible ones. The average is made increasing, so that the ranking of samples stays.
 
     Parameters
     ----------
@@ -188,6 +190,7 @@ def _models(cells, at) -> Iterator[_Model]:
     yield from _linear(cells, at, unsmoothed)
     drawn_in = cells._replace(z=_smoothed(cells.z))
     yield from _linear(drawn_in, _smoothed(at), _SHARE_OF_SMOOTHED)
+    yield _noise(cells, at)
     if len(cells.z) > 3:
         yield from _splines(cells, at)
         yield from _piecewise(cells, at)
@@ -295,6 +298,35 @@ def _posteriors(priors, X, X_at, roots, cells, at) -> Iterator[_Model]:
     proba = expit(means / np.sqrt(1 + np.pi / 8 * variances))
     for (name, prior), of_data, row in zip(priors, evidence, proba, strict=True):
         yield _Model(name, of_data + np.log(prior), row)
+
+
+# Noise
+
+
+def _noise(cells, at) -> _Model:
+    """Chances a + (1 - a - b) p, if a share of the labels is wrong: a of class 0, b of class 1.
+
+    The logits of 2 a and 2 b have independent normal priors. Laplace's approximation takes the
+    expected information.
+    """
+    p, rest, others = expit(cells.z), expit(-cells.z), cells.mass - cells.events
+    mean, deviation = _NOISE[0] + np.log(2), _NOISE[1]
+
+    def derivatives(b, _):
+        a = expit(mean + deviation * b[0]) / 2
+        chance, of_others = p + a[0] * rest - a[1] * p, rest - a[0] * rest + a[1] * p
+        X = (deviation * a * (1 - 2 * a))[:, None] * np.stack([rest, -p])
+        loss = -cells.events @ np.log(chance) - others @ np.log(of_others)
+        gradient = X @ (others / of_others - cells.events / chance)
+        hessian = (X * (cells.mass / (chance * of_others))) @ X.T
+        return np.array([loss]), gradient[None], hessian[None]
+
+    b, losses, hessians = modes(derivatives, (1, 2))
+    precision = hessians[0] + np.eye(2)
+    evidence = -losses[0] - b[0] @ b[0] / 2 - np.linalg.slogdet(precision)[1] / 2
+    low, high = expit(mean + deviation * b[0]) / 2
+    log_weight = evidence + np.log(PRIOR["noise"])
+    return _Model("noise", log_weight, low + (1 - low - high) * expit(at))
 
 
 # Segments

@@ -87,6 +87,24 @@ def test_the_evidence_is_the_integral_over_the_prior():
     assert proba[0] == pytest.approx(weight @ expit(0.3 + 0.4 * b) / weight.sum(), abs=0.002)
 
 
+def test_the_evidence_of_wrong_labels_is_the_integral_over_both_shares():
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 0.3, 150)
+    y = (rng.random(150) < 0.06 + 0.86 * p).astype(int)
+    cells = Cells.of(logit(p), y, np.ones(150))
+    found = bayesian._noise(cells, np.array([-50, 0.3, 50]))
+    t = np.linspace(-9, 6, 201)
+    a, b = (grid[..., None] for grid in np.meshgrid(expit(t) / 2, expit(t) / 2))
+    log_joint = np.log(a + (1 - a - b) * p) @ y + np.log1p(-a - (1 - a - b) * p) @ (1 - y)
+    unit = (t - bayesian._NOISE[0] - np.log(2)) / bayesian._NOISE[1]
+    log_joint -= np.add.outer(unit**2, unit**2) / 2
+    weight = np.exp(log_joint - log_joint.max())
+    integral = log_joint.max() + np.log(weight.sum() * (unit[1] - unit[0]) ** 2 / (2 * np.pi))
+    assert found.log_weight == pytest.approx(integral + np.log(bayesian.PRIOR["noise"]), abs=0.15)
+    a, b = ((weight * of[..., 0]).sum() / weight.sum() for of in (a, b))
+    assert_allclose(found.proba, [a, a + (1 - a - b) * expit(0.3), 1 - b], atol=0.005)
+
+
 @pytest.mark.parametrize("scale", [1, 60])
 def test_the_likelihood_of_two_classes_has_these_derivatives(scale):
     rng = np.random.default_rng(0)
@@ -108,7 +126,12 @@ def test_the_likelihood_of_two_classes_has_these_derivatives(scale):
 
 @pytest.mark.parametrize(
     ("truth", "model"),
-    [(moved, "intercept"), (stepped, "steps"), (lambda p: expit(0.5 * logit(p)), "slope")],
+    [
+        (moved, "intercept"),
+        (stepped, "steps"),
+        (lambda p: expit(0.5 * logit(p)), "slope"),
+        (lambda p: 0.15 + 0.8 * p, "noise"),
+    ],
 )
 def test_many_samples_find_the_model_and_the_truth(truth, model):
     p, y = drawn(5000, truth)
