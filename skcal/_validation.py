@@ -330,7 +330,14 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             proba = check_array(proba, input_name=name, ensure_2d=False, **options)
         else:
             proba = _validate_columns(estimator, proba, name, reset, options)
-    check_finite(proba, name)
+    absent = np.isneginf(proba) if getattr(estimator, "_takes_absent", False) else None
+    if absent is None or proba.ndim < 2 or proba.shape[1] < 2 or not absent.any():
+        check_finite(proba, name)
+        return proba
+    check_finite(np.where(absent, 0, proba), name)
+    if absent.all(axis=1).any():
+        row = int(np.argmax(absent.all(axis=1)))
+        raise InputError(name, "is -inf for every class.", "Drop that sample.", row=row)
     return proba
 
 

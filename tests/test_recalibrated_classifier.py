@@ -10,7 +10,7 @@ from joblib import parallel_config
 from numpy.testing import assert_allclose, assert_array_equal
 from scipy.special import softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.datasets import make_classification
+from sklearn.datasets import load_iris, make_classification
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
@@ -36,6 +36,7 @@ from skcal import (
     Recalibrator,
     TemperatureScaling,
 )
+from skcal.recalibration import Identity
 
 ONE = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
 
@@ -707,3 +708,17 @@ def test_folds_of_few_groups_are_refused_with_a_number_that_works(n_groups):
     with pytest.raises(ValueError, match=r"Pass fewer folds or finer groups\. \(Cannot have"):
         classifier.fit(X, Y, groups=groups)
     classifier.set_params(cv=n_groups).fit(X, Y, groups=groups)
+
+
+def test_last_digits_are_those_of_the_map_mixed_with_uniform_probabilities():
+    X, y = load_iris(return_X_y=True)
+    model = FrozenEstimator(GaussianNB().fit(X[::2], y[::2]))
+    P, labels = model.predict_proba(X[1::2]), y[1::2]
+    fitted = RecalibratedClassifierCV(model, TemperatureScaling()).fit(X[1::2], labels)
+    expected = TemperatureScaling().fit(P, labels).predict_proba(P)
+    n = len(labels)
+    found = fitted.predict_proba(X[1::2])
+    assert_allclose(found, (n * expected + 1 / 3) / (n + 1), rtol=1e-12)
+    assert found.min() >= 1 / (3 * (n + 1))
+    kept = RecalibratedClassifierCV(model, Identity()).fit(X[1::2], labels)
+    assert_array_equal(kept.predict_proba(X[1::2]), P)

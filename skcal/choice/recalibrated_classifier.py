@@ -58,7 +58,8 @@ class RecalibratedClassifierCV(
 
     As :class:`~sklearn.calibration.CalibratedClassifierCV`: classifiers are fitted without each
     fold in turn, and the map is fitted to their predictions for it. Here *one* map is fitted to the
-    predictions of all folds. It is chosen among several, and changes nothing if that is best.
+    predictions of all folds. It is chosen among several. The predictions stay as they are unless
+    cross-validation shows a clear gain.
 
     Parameters
     ----------
@@ -113,6 +114,11 @@ class RecalibratedClassifierCV(
     was fitted to the predictions for the others. Those come from classifiers that were fitted to
     this fold too, as in stacking. The mean of an ensemble is in general better than its members,
     of which ``comparison_`` tells.
+
+    The probabilities of a map are mixed with uniform ones of weight 1 / (n + 1), where n is the
+    number of rows that the map was fitted to. So no class gets less than 1 / ((n + 1) C) of C
+    classes, and the last digits differ from those of the map by itself. Predictions that stay as
+    they are keep every digit.
 
     scikit-learn's callbacks (1.9 and later) are called for every fold and by the recalibrator:
     ``classifier.set_callbacks(ProgressBar())``.

@@ -22,7 +22,7 @@ from skcal._validation import InputError, as_given, decoded, read_columns
 from skcal.choice.recalibrator_json import recalibrator_from_text, recalibrator_to_text
 from skcal.choice.recalibrator_summary import summary_of
 from skcal.hypothesis_tests.error_interval import calibration_error_interval
-from skcal.recalibration.base import warn_of_line
+from skcal.recalibration.base import RecalibrationMap, warn_of_line
 from skcal.recalibration.bayesian import warn_if_contradicted
 from skcal.recalibration.candidates import default_max_samples, make_map_candidates
 from skcal.recalibration.mixture import fit_map, mapped_proba
@@ -54,8 +54,9 @@ class Recalibrator(
     candidates : list of maps or of (map, param_grid), default=None
         Classifiers of probabilities, the simplest first, such as
         ``[TemperatureScaling(), (VectorScaling(), {"C": [0.1, 1]})]``. The identity is always among
-        them, as the first. None: of two classes ``BayesianCalibration``, of more a temperature of
-        the probabilities and of smoothed ones, and vector and up to 100 classes matrix scaling.
+        them, as the first. None: of two classes ``BayesianCalibration``, of more a temperature,
+        ``EnsembleTemperatureScaling`` and vector scaling, and up to 100 classes a temperature of
+        smoothed probabilities and matrix scaling.
     cv : int ≥ 2, cross-validation splitter or iterable, default=5
         The splits that choose; an int means as many shuffled folds. Test sets may not overlap.
     scoring : {"neg_log_loss", "neg_brier_score"}, default="neg_log_loss"
@@ -64,13 +65,14 @@ class Recalibrator(
         Whether the predictions stay as they are unless a map is significantly better, and where the
         maps that the other folds choose raise the loss by more than a standard error, or do not
         clearly lower the calibration error: the gains of loss and calibration error sum to less
-        than 1.5 standard errors. ``BayesianCalibration`` needs no significance, since it averages
-        with the identity.
+        than 1.6 standard errors. ``BayesianCalibration`` averages with the identity: it needs no
+        significance, and a smaller gain where its weight of the identity is below 1/2.
     mix : bool, default=True
         Whether the mean of the candidates' probabilities, by weights of the highest held-out
-        likelihood, is applied instead of the best of them. With three and more classes a
-        temperature is fitted to the cross-fitted means. If not all samples take part in the choice,
-        there is no mixture: with so many samples one map is as good.
+        likelihood, is a candidate, too. It is applied if its loss is below that of each simpler one
+        by more than the standard error of the difference. With three and more classes a temperature
+        is fitted to the cross-fitted means. If not all samples take part in the choice, there is no
+        mixture: with so many samples one map is as good.
     monotone : bool, default=True
         With two classes, whether the default map is increasing. Then the ranking of samples and the
         area under the ROC curve stay. If False, it may fall where the outcomes do.
@@ -82,7 +84,9 @@ class Recalibrator(
         the names of a data frame's columns, when these name all labels; else the sorted labels,
         with a warning where single probabilities are clearly those of the first.
     from_logits : bool, default=False
-        Whether the predictions are logits, which the maps then use as they are.
+        Whether the predictions are logits, which the maps then use as they are. A logit of -inf is
+        that of an absent option, whose probability stays 0. By default only temperatures compete
+        then: they treat options alike and keep the answer.
     max_samples : int, default=None
         So many samples at most, drawn at random, choose; the chosen map is fitted to all. None:
         50,000 of two classes, 5,000 of more.
@@ -150,7 +154,7 @@ class Recalibrator(
     >>> data = make_tempered(2000, temperature=2.0, n_truth_draws=0, random_state=0)
     >>> recalibrator = Recalibrator(random_state=0).fit(data.proba[:1000], data.labels[:1000])
     >>> recalibrator.best_name_, recalibrator.simplest_name_
-    ('Mixture', 'TemperatureScaling')
+    ('TemperatureScaling', 'TemperatureScaling')
     >>> bool(recalibrator.comparison_["log_loss"].pvalue < 1e-3)
     True
     >>> recalibrator.predict_proba(data.proba[1000:]).shape
@@ -158,6 +162,8 @@ class Recalibrator(
     """
 
     _set_last = "best_estimator_"
+    _treats_options_alike = True
+    _takes_absent = RecalibrationMap._takes_absent
 
     _parameter_constraints: dict = {
         "candidates": [list, tuple, None],
@@ -246,7 +252,12 @@ class Recalibrator(
 
     def _fit(self, data: LabelledPredictions, X, y):
         candidates = make_map_candidates(
-            self.candidates, data.n_classes, self.from_logits, self.monotone, self.preserve_classes
+            self.candidates,
+            data.n_classes,
+            self.from_logits,
+            self.monotone,
+            self.preserve_classes,
+            data.has_absent,
         )
         most = self.max_samples or default_max_samples(data.n_classes)
         splits = splits_that_choose(data, self.cv, most, self.random_state)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
+from contextlib import suppress
 from numbers import Integral
 from typing import Any
 
 import numpy as np
+from scipy.special import expit, logit
 
 from skcal._selection import LEVEL, Judged, choice_summary
 from skcal._show import Summary, about, format_setting, number, printable, pvalue_text, share
+from skcal.metrics.cox import cox_recalibration
 from skcal.recalibration.mixture import Mixture
 
 
@@ -41,8 +45,60 @@ def summary_of(recalibrator: Any) -> Summary:
         record="loss",
         choice=list(_chosen_map(recalibrator)),
         facts=[(label, str(recalibrator.comparison_[key])) for key, label in gains]
+        + list(_facts_of_lines(recalibrator))
         + list(_facts_of_predictions(recalibrator)),
     )
+
+
+def _facts_of_lines(recalibrator) -> Iterator[tuple[str, str]]:
+    """Slope and intercept of one event before, after and by a logistic update, cross-validated.
+
+    TRIPOD asks for them where a model is updated.
+    """
+    judged = getattr(recalibrator, "out_of_fold_", None)
+    if judged is None or len(recalibrator.classes_) > 2:
+        return
+    rows, before = np.arange(len(judged.before)), judged.before[:, 1]
+    line = _line(judged, before, rows)
+    if line is None:
+        yield "calibration slope", "undefined: these outcomes determine no finite one"
+        return
+    yield "slope and intercept before", line.sentence()
+    if recalibrator.best_name_ != "Identity":
+        after = _line(judged, judged.after[:, 1], rows)
+        yield "slope and intercept after", "undefined" if after is None else after.sentence()
+    updated = np.full(len(before), np.nan)
+    for fold in recalibrator._cross_fits:
+        test = np.searchsorted(judged.rows, fold.test)
+        of_others = _line(judged, before, np.setdiff1d(rows, test))
+        if of_others is not None:
+            updated[test] = _moved(before[test], of_others)
+    proof = None if np.isnan(updated).any() else _line(judged, updated, rows)
+    if proof is not None:
+        update = f"new log-odds = {line.intercept:.3g} + {line.slope:.3g} × log-odds"
+        yield "logistic update", f"{update}; cross-validated: {proof.sentence()}"
+
+
+def _line(judged, proba, rows) -> Any:
+    """The logistic recalibration of some rows, None where their outcomes determine none."""
+    codes, n_classes = judged.codes[rows], judged.before.shape[1]
+    groups = judged.groups.codes
+    with warnings.catch_warnings(), suppress(ValueError):
+        warnings.simplefilter("ignore")  # the sentence says what is undefined
+        return cox_recalibration(
+            codes,
+            proba[rows],
+            sample_weight=judged.weight[rows],
+            groups=groups if groups is None else groups[rows],
+            labels=np.arange(n_classes),
+        )
+    return None
+
+
+def _moved(proba, line) -> np.ndarray:
+    """Probabilities whose log-odds are moved by a line; 0 and 1 stay."""
+    with np.errstate(divide="ignore"):
+        return expit(line.intercept + line.slope * logit(proba))
 
 
 def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
@@ -105,12 +161,7 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
         shown = "The identity" if simplest == "Identity" else simplest
         chance = pvalue_text(gap.pvalue, 0)
-        if name == "Mixture" and gap.difference <= 0:
-            yield (
-                f"{shown} is simpler and its loss is lower, but not significantly for all "
-                f"candidates together ({chance} by itself): of maps so close the mean is safer."
-            )
-        elif gap.difference > 0:
+        if gap.difference > 0:
             yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
         elif gap.pvalue > LEVEL:
             yield f"{shown} is simpler, and its loss is lower, but not significantly ({chance})."

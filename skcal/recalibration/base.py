@@ -55,7 +55,8 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     from_logits : bool, default=False
         Whether X holds logits instead of probabilities, in a single column the logit of the
         positive class. They are used without loss; a row's log-sum-exp is subtracted, which changes
-        no probability.
+        no probability. ``Identity``, ``TemperatureScaling`` and ``EnsembleTemperatureScaling`` take
+        logits of -inf, those of absent options, and give these probability 0.
 
     Attributes
     ----------
@@ -92,6 +93,7 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     _takes_shares = True
     _takes_line: Any = False  # whether slope and offset are free, so that scores have any unit
     _is_of_ranks: Any = False  # or the order of the scores is all that counts
+    _treats_options_alike = False  # so that some of them may be absent
     _saved_parameters: tuple[str, ...] = ()  # attributes without their underscore
     _formula: Any = ""  # of probabilities as a function of z and these; a property of a fit's own
 
@@ -172,13 +174,18 @@ class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
     def _line_of(self, data):
         """The line by which scores become log-odds, or None, and its log loss."""
         several = self._is_of_several_classes
-        if self._is_of_ranks and not several:
+        if (self._is_of_ranks and not several) or data.has_absent:
             return None, np.nan
         X, codes, weight, _ = data.as_labels()
         z = self._plain_logarithms(X) if several else self._logarithms(X)
         # An offset of a class bends its log-odds against the rest.
         bent = z.shape[1] > 2 and (several or (self._takes_line and self.from_logits))
         return line_of(z, codes, weight, 0.5 if bent else 5.0, self.from_logits)
+
+    @property
+    def _takes_absent(self) -> bool:
+        """Whether logits may be -inf, those of absent options."""
+        return self._treats_options_alike and self.from_logits
 
     @property
     def _is_of_several_classes(self) -> bool:
@@ -352,6 +359,8 @@ class Identity(RecalibrationMap):
     >>> Identity().fit([0.2, 0.9], [0, 1]).predict_proba([0.3])
     array([[0.7, 0.3]])
     """
+
+    _treats_options_alike = True
 
     def _fit(self, z, codes, weight):
         pass

@@ -44,7 +44,8 @@ class BayesianCalibration(RecalibrationMap):
     The models are the identity, a new intercept, a new slope, both (Platt scaling), Beta
     calibration, labels that are wrong now and then, splines around Platt scaling, steps, and shifts
     of the logit in segments. Each is weighted by its prior times its evidence, so that few samples
-    choose simple maps and many samples flexible ones. The average is made increasing, so that the ranking of samples stays.
+    choose simple maps and many samples flexible ones. The average is made increasing, so that the
+    ranking of samples stays.
 
     Parameters
     ----------

@@ -18,21 +18,28 @@ MATRIX_MAX_CLASSES = 100
 _TOL = 1e-5  # of maps whose neighbours on the grid differ by far more
 
 
-def default_candidates(n_classes: int, monotone=True, preserve_classes=False) -> list[tuple]:
-    """Maps and grids, from the simplest on."""
-    temperature, smoothed = TemperatureScaling(), Smoothed(TemperatureScaling(), strength=0.01)
-    if preserve_classes:
-        return [(temperature, {}), (smoothed, {}), (EnsembleTemperatureScaling(), {})]
-    if n_classes == 2:
+def default_candidates(
+    n_classes: int, monotone=True, preserve_classes=False, absent=False
+) -> list[tuple]:
+    """Maps and grids, from the simplest on; if options are absent, those that treat all alike."""
+    if n_classes == 2 and not preserve_classes and not absent:
         return [(BayesianCalibration(monotone=monotone), {})]
+    temperatures: list[tuple] = [
+        (TemperatureScaling(), {}),
+        (EnsembleTemperatureScaling(), {}),
+        (Smoothed(TemperatureScaling(), strength=0.01), {}),
+    ]
+    if absent:
+        return temperatures[:2]
+    if preserve_classes:
+        return temperatures
     vector = VectorScaling(C=1 / (2 * n_classes), structured=True, tol=_TOL)
     if n_classes > MATRIX_MAX_CLASSES:
-        return [(temperature, {}), (vector, {})]
+        return [*temperatures[:2], (vector, {})]
     roots = MatrixScaling(structured=True, tol=_TOL)
     logs = MatrixScaling(C=0.01, structured=True, coordinates="log-ratio", tol=_TOL)
     return [
-        (temperature, {}),
-        (smoothed, {}),
+        *temperatures,
         (vector, {}),
         (logs, {}),
         (roots, {"C": [0.1, 1.0, 10.0]}),
@@ -73,14 +80,19 @@ def _is_map(candidate) -> bool:
 
 
 def make_map_candidates(
-    candidates, n_classes: int, from_logits=False, monotone=True, preserve_classes=False
+    candidates,
+    n_classes: int,
+    from_logits=False,
+    monotone=True,
+    preserve_classes=False,
+    absent=False,
 ) -> list[MapCandidate]:
     """Expand maps or (map, param_grid) pairs, None the default ones; the identity comes first."""
     if not monotone and candidates is None and (n_classes > 2 or preserve_classes):
         reason = "belongs to the default map of two classes, which may change their order."
         raise InputError("monotone=False", reason, "Leave it out.")
     if candidates is None:
-        candidates = default_candidates(n_classes, monotone, preserve_classes)
+        candidates = default_candidates(n_classes, monotone, preserve_classes, absent)
     elif not monotone:
         reason = "belongs to the default candidates, and candidates are passed."
         raise InputError("monotone=False", reason, "Leave one of them out.")
@@ -96,6 +108,10 @@ def make_map_candidates(
         if not isinstance(estimator, Identity):
             place = f"{place}, {shown_name(estimator)}"
             estimator = for_input(estimator, from_logits, place)
+            if absent and not getattr(estimator, "_takes_absent", False):
+                reason = "does not take logits of -inf, those of absent options."
+                remedy = "Leave candidates out, or pass TemperatureScaling() or "
+                raise InputError(place, reason, f"{remedy}EnsembleTemperatureScaling().")
             expanded.append((estimator, *settings_of(estimator, grid, place)))
     names = distinct_names(shown_name(estimator) for estimator, _, _ in expanded)
     return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]

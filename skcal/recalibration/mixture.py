@@ -20,6 +20,7 @@ from skcal._validation import InputError, read_columns
 from skcal.recalibration.base import Identity
 from skcal.recalibration.features import log_probabilities
 from skcal.recalibration.reading import LabelledPredictions, read_for_map
+from skcal.recalibration.temperature import uniform
 
 _PACKAGE = str(Path(__file__).parents[1])
 _STEPS = 200
@@ -74,7 +75,7 @@ def mapped_proba(fitted, X: np.ndarray, n_rows: float, n_classes: int) -> np.nda
     """Probabilities (n, C) of a map that was fitted to so many rows.
 
     Except of the identity they are mixed with uniform ones, of weight 1 / (n_rows + 1), since so
-    few rows cannot show that anything is impossible.
+    few rows cannot show that anything is impossible. Absent options, with logits of -inf, stay so.
     """
     proba = plain_proba(fitted, X, n_classes)
     if isinstance(fitted, Identity):
@@ -82,7 +83,7 @@ def mapped_proba(fitted, X: np.ndarray, n_rows: float, n_classes: int) -> np.nda
     if np.may_share_memory(proba, X):
         proba = proba.copy()
     proba *= n_rows / (n_rows + 1)
-    proba += 1 / (n_classes * (n_rows + 1))
+    proba += (uniform(X) if np.isneginf(X).any() else 1 / n_classes) / (n_rows + 1)
     return proba
 
 
@@ -132,6 +133,11 @@ class Mixture(ClassifierMixin, BaseEstimator):
         """Whether X holds logits, which is so if one of the maps reads them."""
         return any(getattr(map, "from_logits", False) for map in self.estimators)
 
+    @property
+    def _takes_absent(self) -> bool:
+        """Whether logits may be -inf, those of absent options."""
+        return all(getattr(map, "_takes_absent", False) for map in self.estimators)
+
     @_fit_context(prefer_skip_nested_validation=False)
     def fit(self, X, y, sample_weight=None) -> Self:
         """Fit every map.
@@ -168,7 +174,8 @@ class Mixture(ClassifierMixin, BaseEstimator):
         n_classes = len(self.classes_)
         total = sum(weight * plain_proba(fitted, X, n_classes) for fitted, weight in parts)
         if self.temperature != 1:
-            total = softmax(log_probabilities(total) / self.temperature, axis=1)
+            logits = np.where(np.isneginf(X), -np.inf, log_probabilities(total))
+            total = softmax(logits / self.temperature, axis=1)
         return total.astype(X.dtype, copy=False)
 
     def predict(self, X) -> np.ndarray:

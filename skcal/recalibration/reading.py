@@ -15,7 +15,14 @@ from skcal._labels import (
     refuse_several_labels,
     rows_of_shares,
 )
-from skcal._validation import InputError, check_weight, n_rows, read_columns, row_weights
+from skcal._validation import (
+    InputError,
+    check_weight,
+    first_of,
+    n_rows,
+    read_columns,
+    row_weights,
+)
 
 
 class LabelledPredictions(NamedTuple):
@@ -100,6 +107,11 @@ class LabelledPredictions(NamedTuple):
         return (self.happened == k).astype(int)
 
     @property
+    def has_absent(self) -> bool:
+        """Whether options are absent, whose logits are -inf."""
+        return bool(np.isneginf(self.X).any())
+
+    @property
     def of_shares(self) -> bool:
         """Whether what happened are shares."""
         return self.happened.ndim == 2
@@ -148,6 +160,7 @@ def read_labelled(
     )
     if shares is None and proba.ndim == 1 and labels is None:
         _warn_if_reversed(proba.astype(np.float64), codes, classes)
+    refuse_absent_labels(columns, codes if shares is None else shares, classes)
     estimator.classes_ = classes
     weight = check_weight(sample_weight, len(columns))
     together = read_groups(groups, weight, fewest=2)  # folds need no more
@@ -157,6 +170,20 @@ def read_labelled(
     votes = np.nan_to_num(votes, nan=1.0)
     weight = weight * votes
     return LabelledPredictions(columns, shares, weight, together.with_votes(votes, weight))
+
+
+def refuse_absent_labels(columns, happened, classes) -> None:
+    """Raise where a label is an absent option, whose logit is -inf."""
+    absent = np.isneginf(columns)
+    if not absent.any():
+        return
+    if happened.ndim == 1:
+        happened = np.arange(columns.shape[1]) == happened[:, None]
+    wrong = absent & (happened > 0)
+    if wrong.any():
+        where = first_of(wrong)
+        reason = f"is -inf, but y says that {str(classes[where['column']])!r} happened there."
+        raise InputError("X", reason, "Correct the label or the logit.", **where)
 
 
 def _warn_if_reversed(x, codes, classes) -> None:

@@ -13,6 +13,7 @@ from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
 
 _ACCURACY = 1e-12  # of log T
+_ABSENT = -1e150  # of a logit of -inf, whose product with a probability of 0 is 0
 _NEWTON_STEPS = 10  # in log T, before its limits are tried
 
 
@@ -60,6 +61,7 @@ class TemperatureScaling(RecalibrationMap):
         "max_temperature": [Interval(Real, 1, None, closed="neither")],
     }
 
+    _treats_options_alike = True
     _saved_parameters: tuple[str, ...] = ("temperature",)
     _formula = "softmax(z / temperature)"
 
@@ -155,7 +157,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
     """Ensemble temperature scaling: mix tempered, original and uniform probabilities.
 
     c(p) = w₁ softmax(log p / T) + w₂ p + w₃ / n_classes, T the maximum likelihood temperature, then
-    w the maximum likelihood weights ≥ 0 of sum 1.
+    w the maximum likelihood weights ≥ 0 of sum 1. Classes whose logit is -inf do not count.
 
     Parameters
     ----------
@@ -209,7 +211,7 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return (
             softmax(logits / self.temperature_, axis=1),
             proba,
-            np.full_like(proba, 1 / logits.shape[1]),
+            uniform(logits),
         )
 
     def _proba(self, z):
@@ -217,6 +219,12 @@ class EnsembleTemperatureScaling(TemperatureScaling):
         return sum(
             weight * part for weight, part in zip(self.weights_, self._parts(z), strict=True)
         )
+
+
+def uniform(logits) -> np.ndarray:
+    """Uniform probabilities of the classes that are present, whose logits are above -inf."""
+    present = ~np.isneginf(logits)
+    return present / present.sum(axis=1, keepdims=True)
 
 
 def best_temperature(z, codes, weight, max_temperature=100.0):
@@ -227,6 +235,10 @@ def best_temperature(z, codes, weight, max_temperature=100.0):
 def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
     """1/T of the highest log-likelihood less ``penalty`` (1/(center T) - 1)² / 2."""
     top = None if logits.shape[1] == 2 else logits.max(axis=1, keepdims=True)
+    if top is None and not (both := np.isfinite(logits).all(axis=1)).all():
+        if not both.any():
+            return center
+        logits, codes, weight = logits[both], codes[both], weight[both]  # one option is certain
     sample = logits, top, codes, weight, center, penalty
     low, high = np.array([-1, 1]) * np.log(max_temperature) - np.log(_unit(logits, top))
     log_scale = np.log(center)
@@ -254,7 +266,7 @@ def _unit(logits, top) -> float:
     if top is None:
         typical = np.median(np.abs(logits[:, 1] - logits[:, 0])) / 2
     else:
-        typical = np.median(top[:, 0] - logits.mean(axis=1))
+        typical = np.median(top[:, 0] - logits.mean(axis=1, where=~np.isneginf(logits)))
     return float(typical / np.clip(typical, 0.1, 10)) or 1.0
 
 
@@ -275,6 +287,7 @@ def _derivatives(scale, logits, top, codes, weight, center, penalty):
             curvature += row_weight @ (margin**2 * share * (1 - share))
         else:
             below = logits[rows] - top[rows]  # rows without information are 0
+            below = np.maximum(below, _ABSENT)
             share = np.exp(scale * below)
             total = share.sum(axis=1)
             share *= below

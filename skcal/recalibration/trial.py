@@ -26,9 +26,8 @@ from skcal.recalibration.mixture import Mixture, fit_map, mapped_proba, mixture_
 from skcal.recalibration.reading import LabelledPredictions
 from skcal.recalibration.temperature import best_temperature
 
-_NOT_WORSE = 0.1  # standard errors by which a simpler map may be worse
-
-_LEAST_GAIN = 1.5  # of loss and calibration error together, in standard errors
+_NOT_WORSE = 0.1, 1.0  # standard errors by which a simpler map may be worse; beside a mixture
+_LEAST_GAIN = 3.0  # of loss, calibration error and twice the evidence, in standard errors
 #: Name of a loss → scikit-learn's name of its score.
 SCORES = {"log_loss": "neg_log_loss", "brier_score": "neg_brier_score"}
 
@@ -225,11 +224,10 @@ class Trial:
         The identity stays unless the map of the lowest loss gains more than chance would if the
         identity were calibrated, at the 5 % level: given p and the map, mean and variance of the
         gain are then known. An average with the identity needs no such test, which would double its
-        loss where predictions are a little miscalibrated. Otherwise the mixture is taken, unless
-        the loss of a map is significantly lower (5 % over all candidates): of maps that can hardly
-        be told apart the mean is better than the one that was lucky. Without a mixture the first
-        map is taken whose loss is not above the lowest by more than a tenth of the standard error
-        of the difference.
+        loss where predictions are a little miscalibrated. Otherwise the first map is taken whose
+        loss is not above the lowest by more than a tenth of the standard error of the difference,
+        or a whole one if there is a mixture, which is the last. Where one temperature is right, a
+        mixture with maps of many parameters costs several times its loss.
         """
         if len(self.maps) == 1:
             return 0
@@ -238,14 +236,10 @@ class Trial:
         hedged = getattr(self.maps[best], "_shrinks_to_identity", False)
         if do_no_harm and not hedged and not self._is_significant(best, means):
             return 0
-        if isinstance(self.maps[-1], Mixture):
-            last = len(self.maps) - 1
-            gap = self.compare(last, best)
-            if not (gap.difference > 0 and gap.pvalue < LEVEL / (len(self.names) - 1)):
-                return last
+        slack = _NOT_WORSE[isinstance(self.maps[-1], Mixture)]
         for setting in self.best_of_candidates(means)[1:]:
             gap = self.compare(setting, best)
-            if setting == best or gap.difference <= _NOT_WORSE * gap.standard_error:
+            if setting == best or gap.difference <= slack * gap.standard_error:
                 return setting
         return best
 
@@ -416,8 +410,8 @@ def judged_choice(trial: Trial, do_no_harm: bool, loss: str) -> Choice:
 
     Harm is a loss that rises by more than a standard error. It is also a calibration error that
     does not clearly fall: its gain, and that of the loss above what calibrated predictions would
-    give, sum to less than 1.5 standard errors. Chance of few events raises the error although the
-    loss falls.
+    give, sum to less than 3 + 2 log w standard errors, w the weight of the identity in an average,
+    or 1/2. Chance of few events raises the error although the loss falls.
     """
     setting = trial.choose(do_no_harm)
     numbers = range(len(trial.splits))
@@ -433,10 +427,20 @@ def judged_choice(trial: Trial, do_no_harm: bool, loss: str) -> Choice:
     if gap.difference < -gap.standard_error:
         harm = "raises the cross-validated loss"
     elif noise > 0 and saved.standard_error > 0 and np.isfinite(gap.difference):
-        surprise = sum(judged.surprise for judged in held_out) / noise
-        if surprise + saved.difference / saved.standard_error < _LEAST_GAIN:
+        gain = sum(judged.surprise for judged in held_out) / noise
+        gain += saved.difference / saved.standard_error
+        if gain < _LEAST_GAIN + 2 * np.log(_weight_of_identity(held_out)):
             harm = "does not clearly lower the cross-validated calibration error"
     return _judged(trial, 0, [0 for _ in numbers])._replace(harm=harm) if harm else choice
+
+
+def _weight_of_identity(held_out: list[JudgedMap]) -> float:
+    """The mean weight of the identity in averages with it, 1/2 of other maps."""
+    weights: list[Any] = [getattr(judged.fitted, "weights_", None) for judged in held_out]
+    of_averages = [one["identity"] for one in weights if isinstance(one, dict)]
+    if len(of_averages) < len(weights):
+        return 0.5
+    return max(float(np.mean(of_averages)), np.finfo(float).tiny)
 
 
 def _gain_of_error(choice: Choice) -> LossComparison:

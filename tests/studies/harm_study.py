@@ -45,12 +45,12 @@ def batches(done):
             p = draw(rng, n)
             y = labels_of(truth(p), rng)
         fresh = draw(rng, N_FRESH)
-        answers = [fresh]
-        for safe in (False, True):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                fitted = Recalibrator(do_no_harm=safe, random_state=seed).fit(p, y)
-            answers.append(fitted.predict_proba(fresh)[:, 1])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            fitted = Recalibrator(random_state=seed).fit(p, y)
+            always = Recalibrator(do_no_harm=False, cv=2, random_state=seed)  # the same map
+            always = fitted if fitted.best_name_ != "Identity" else always.fit(p, y)
+        answers = [fresh, *(one.predict_proba(fresh)[:, 1] for one in (always, fitted))]
         errors = [1e4 * np.abs(q - truth(fresh)).mean() for q in answers]
         losses = [divergence(truth(fresh), q) for q in answers]
         yield [(name, n, seed, *errors, *losses, int(fitted.best_name_ == "Identity"))]
