@@ -55,6 +55,7 @@ FOLLOWED = {
     "Write 1 or 0, true or false": "tests/cli/test_forms.py::test_words_of_judges",
     "The command report shows each by --by": "tests/cli/test_forms.py::test_rows_of_several_models",
     "Name the array of predictions by --score": "tests/cli/test_forms.py::test_arrays_of_other",
+    "Leave candidates out, or pass TemperatureScaling": "test_a_map_of_classes_in_place_of_options",
     # tests/test_recalibrated_classifier.py
     "Pass groups to fit, too": "test_a_splitter_of_groups_without_groups_asks_for_them",
     "Pass fewer folds or {}. (": "test_folds_of_few_groups_are_refused_with_a_number_that_works",

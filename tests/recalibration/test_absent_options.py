@@ -119,6 +119,16 @@ def test_maps_that_treat_classes_differently_refuse_absent_ones(kind):
     kind(from_logits=True).fit(np.maximum(X, -1e4), y)  # the remedy
 
 
+def test_a_map_of_classes_in_place_of_options_has_a_remedy():
+    X, y = questions(100)
+    with pytest.raises(ValueError, match=r"pass TemperatureScaling\(\) or EnsembleTemperature"):
+        Recalibrator([Smoothed(TemperatureScaling())], from_logits=True).fit(X, y)
+    passed = [TemperatureScaling(), EnsembleTemperatureScaling()]
+    for candidates in (None, passed[:1], passed[1:]):
+        fitted = Recalibrator(candidates, from_logits=True, random_state=0).fit(X, y)
+        assert fitted.predict_proba(X)[np.isneginf(X)].max() == 0
+
+
 def test_what_is_no_absent_option_is_refused_by_place():
     X, y = questions(50)
     model = TemperatureScaling(from_logits=True)
