@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._show import cut_apart, listed
 from skcal.cli.bounds import FileError, check_size
-from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, names_in, vectors_of, whole
+from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, names_in, vector_of, vectors_of, whole
 from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import ROUNDING
@@ -329,7 +331,7 @@ class Seeker:
 
     def _vector(self, name: str) -> Found:
         """The numbers of a column of vectors, in the order that its classes have."""
-        parts, numbers = vectors_of(self.frame.cells(name), self.frame.place_of, name)
+        parts, numbers = vectors_of(self._cells_of(name), self.frame.place_of, name)
         check_size(self.path, numbers.nbytes, self.options.max_bytes)
         numbers, notes = self._filled(numbers)
         self._refuse_cut_lists(name, numbers)
@@ -368,9 +370,13 @@ class Seeker:
                     f"{len(parts)} entries. Name the class of each entry."
                 )
             return list(given)
-        beside = self._labels_beside(name, parts) if all(map(str.isdecimal, parts)) else None
-        if beside is not None and known <= set(beside):
-            return beside
+        ends = [re.sub(r"^\D*[\W_](?=\d+$)", "", part) for part in parts]
+        if not known <= set(parts) and known <= set(ends) and len({*ends}) == len(parts):
+            return ends  # as in LABEL_0 and LABEL_1
+        numbered = {label.partition(":")[0]: label for label in known if ":" in label}
+        places = [str(k) for k in range(1, len(parts) + 1)]
+        if numbered.keys() == {*places}:
+            return [numbered[k] for k in places]  # as Weka writes labels, 1:no and 2:yes
         if known <= set(parts):
             if all(part.isdecimal() for part in parts) and sorted(parts) != parts:
                 few = len(parts) <= _MOST_LISTED
@@ -387,33 +393,32 @@ class Seeker:
             return parts
         as_texts = len(parts) >= len(known) and not all(label.isdecimal() for label in known)
         shown = sorted(known, key=lambda label: (0 if as_texts else len(label), label))
-        orders = [shown, shown[::-1]][: 2 if len(shown) == 2 else 1]
-        choices = [{"labels": order} for order in orders if len(order) == len(parts)]
+        choices = [{"labels": order} for order in (shown, shown[::-1])] if len(parts) == 2 else []
         raise FileError(
             f"{self.path}: column {name!r} has {len(parts)} entries in each cell, and nothing says "
             f"which label each is of. Pass the labels in their order, such as --labels "
-            f"{','.join(shown)}.",
-            choices=choices,
+            f"{','.join(shown)}{' if they are sorted' * (len(parts) > 2)}.",
+            choices=choices if len(shown) == 2 else [],
         )
 
-    def _labels_beside(self, name: str, parts: list[str]) -> list[str] | None:
-        """The label of each entry where another column lists them; they may not change places."""
+    def _cells_of(self, name: str):
+        """The cells of a column of vectors, whose entries lists in another column may name."""
+        cells, known = self.frame.cells(name), set(self.labels)
+        sizes = [len(vector_of(cell) or ()) for cell in cells[:1]]
+        if not any(sizes) or not next(iter(vector_of(cells[0]) or ())).isdecimal():
+            return cells
+        likely: list = []
         for other in self.rest:
-            if other == name or self.frame.kind(other) == "number":
+            first = [names_in(cell) for cell in self.frame.cells(other, 1)]
+            if other == name or [len(names or ()) for names in first] != sizes:
                 continue
-            lists = [names_in(cell) for cell in self.frame.cells(other, _FIRST)]
-            if not lists or any(names is None or len(names) != len(parts) for names in lists):
-                continue
-            for row, names in enumerate(lists):
-                if names != lists[0]:
-                    raise FileError(
-                        f"{self.frame.place_of(row)}, column {other!r} lists labels in another "
-                        f"order than the first row, so that entries of column {name!r} change "
-                        "places. Write a column of probabilities for each label, or cells of "
-                        '{"label": probability}.'
-                    )
-            return lists[0]
-        return None
+            names = [names_in(cell) or () for cell in self.frame.cells(other)]
+            vectors = [tuple((vector_of(cell) or {}).values()) for cell in cells]
+            if list(map(len, vectors)) == list(map(len, names)):
+                pairs = zip(names, vectors, strict=True)
+                named = [dict(zip(*pair, strict=True)) for pair in pairs]
+                likely.append((not known <= {*chain(*names)}, named))
+        return min(likely, key=lambda part: part[0])[1] if likely else cells
 
     # A single column
 

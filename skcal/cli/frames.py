@@ -38,6 +38,8 @@ _LONGEST_LINE = 2**24  # bytes
 LONGEST_NAME = 80  # characters of a column's name in a message
 _FIRST = 1000  # rows by which a column is known, and lines of JSON that name the columns
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
+_TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns in files of Orange
+_LAST_IN_WEKA = "distribution"  # a column whose numbers stand between commas
 _WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
 
 
@@ -191,7 +193,7 @@ def _kind_of(cells) -> str:
     )
     if 2 * numbers >= len(known[:50]):
         return "number"
-    if all(vector_of(cell) is not None for cell in known[:20]):
+    if 2 * sum(vector_of(cell) is not None for cell in known[:20]) > len(known[:20]):
         return "vector"
     return "text" if all(isinstance(cell, str | bool) for cell in known[:50]) else "other"
 
@@ -216,6 +218,10 @@ def kind_of(path) -> str:
         kind = _KINDS.get(Path(name).suffix)
         if kind is not None:
             return kind
+    if Path(path).is_file():  # as services name parts of their predictions
+        with open(path, "rb") as file:
+            if file.read(1) == b"{":
+                return "jsonl"
     raise FileError(
         f"{path}: unknown kind of file. Pass a .csv, .tsv, .txt, .jsonl, .json, .parquet, .xlsx or "
         ".npz file; text may be packed as .gz, .bz2, .xz or .zip. Save other kinds as .csv."
@@ -342,7 +348,9 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
         n_skipped = _lines_of_preamble(stream)
     with rows() as (_, lines):
         header = [name.strip() for name in next(lines, (0, []))[1]]
-        first: list[str] = next(lines, (0, []))[1]
+        first, second = ([name.strip() for name in next(lines, (0, []))[1]] for _ in range(2))
+    is_typed = not _TYPES.isdisjoint(first) and {"class", "meta"} & {*second} and len(second) > 1
+    n_names = 3 if is_typed and len(first) == len(header) else 1  # lines, of Orange
     if "\0" in "".join(header):
         raise FileError(
             f"{path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
@@ -351,7 +359,8 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
     empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
     if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
         return Frame(path, header, empty, lambda row: row + 2, sep=sep)
-    _refuse_title(path, header, first)
+    if n_names == 1:
+        _refuse_title(path, header, first)
     notes = []
     more = sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
     if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
@@ -361,7 +370,7 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
 
     def line_of(row: int) -> int:
         with rows() as (_, lines):
-            return n_skipped + next(islice(lines, row + 1, None))[0]
+            return n_skipped + next(islice(lines, row + n_names, None))[0]
 
     def refuse(error=None) -> None:
         with rows() as (_, lines):
@@ -371,7 +380,8 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
         """Columns as texts, or all, of numbers where all cells are."""
         with rows() as (stream, lines), warnings.catch_warnings():
             warnings.simplefilter("ignore", pandas.errors.DtypeWarning)  # of texts among numbers
-            next(lines)
+            for _ in range(n_names):
+                next(lines)
             return pandas.read_csv(
                 stream,
                 sep=r"\s+" if sep == " " else sep,
@@ -386,7 +396,11 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
             )
 
     if len(first) > len(header):
-        refuse()
+        if header[-1] != _LAST_IN_WEKA:
+            refuse()
+        with rows() as (_, lines):
+            cells = [_with_list(row, len(header) - 1) for _, row in islice(lines, 1, None)]
+        return Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of, sep=sep)
     try:
         columns = read()
     except pandas.errors.EmptyDataError:
@@ -411,6 +425,11 @@ def _refuse_title(path, header: list[str], first: list[str]) -> None:
             f"{path}: line 1, {header[0][:LONGEST_NAME]!r}, may be a title, and line 2 the header: "
             f"{all_names(names)}. If so, delete line 1."
         )
+
+
+def _with_list(row: list[str], n_before: int) -> list[str]:
+    """A row whose last fields become a list; Weka marks the largest by a star."""
+    return [*row[:n_before], f"[{','.join(row[n_before:]).replace('*', '')}]"]
 
 
 def _lines_of_preamble(stream) -> int:
@@ -627,6 +646,11 @@ def _read_folder(pandas, path, max_bytes, dialect) -> Frame:
         raise FileError(f"{path}: is a folder without tables. Pass the path of a file.")
     frames = [read_frame(part, max_bytes, dialect) for part in files]
     header = frames[0].header
+    if all(map(Dialect().is_number, header)):
+        raise FileError(
+            f"{path}: {frames[0].path.name} has no header, but numbers in line 1. Save the files "
+            "with names of the columns, in Spark by header=True."
+        )
     for frame in frames:
         if sorted(frame.header) != sorted(header):
             other = sorted(set(frame.header) ^ set(header))

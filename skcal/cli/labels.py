@@ -112,10 +112,12 @@ def encode(table, proba, labels, classes, options, known, event) -> tuple[np.nda
 
 
 def positive_last(classes: np.ndarray, pos_label) -> np.ndarray:
-    """The classes, of which two have the positive one second; of 0 and 1 that is 1."""
+    """The classes, of which two have the positive one second, 1 or a word such as yes."""
     names = [str(name) for name in classes.tolist()]
     if pos_label is None:
-        return classes[::-1] if names == ["1", "0"] else classes
+        first, last = names[0].lower(), names[-1].lower()
+        is_first = names == ["1", "0"] or (first in _POSITIVE and last in _NEGATIVE)
+        return classes[::-1] if is_first and len(names) == 2 else classes
     pos_label = pos_label if pos_label in names else whole(pos_label)
     if len(names) != 2 or pos_label not in names:
         raise ValueError(f"--pos-label {pos_label!r} is not one of two classes: {listed(names)}.")

@@ -139,7 +139,8 @@ def _replaced(frame: Frame, table: FileTable, numbers, dialect, as_text: bool):
     """The columns of a file with other numbers."""
     columns = frame.columns.copy()
     if table.vector is not None:
-        cells = [json.dumps(row) for row in numbers.tolist()] if as_text else list(numbers)
+        rows = _vectors(table, numbers)
+        cells = [json.dumps(row) for row in rows] if as_text else rows
         columns.isetitem(frame.header.index(table.vector), cells)
         return columns
     for name, values in zip(table.names, numbers.T, strict=True):
@@ -148,11 +149,21 @@ def _replaced(frame: Frame, table: FileTable, numbers, dialect, as_text: bool):
     return columns
 
 
+def _vectors(table: FileTable, numbers: np.ndarray) -> list:
+    """Lists of numbers, or dicts where the entries have names."""
+    parts = [name.removeprefix(f"{table.vector}[").removesuffix("]") for name in table.names]
+    rows = numbers.tolist()
+    if all(map(str.isdecimal, parts)):
+        return rows
+    return [dict(zip(parts, row, strict=True)) for row in rows]
+
+
 def _with_numbers(table: FileTable, numbers) -> str:
     """Objects of JSON, one a line, with other numbers in place of some of their own."""
     assert table.frame is not None
     lines = []
-    for text, values in zip(table.frame.records, numbers.tolist(), strict=True):
+    rows = numbers.tolist() if table.vector is None else _vectors(table, numbers)
+    for text, values in zip(table.frame.records, rows, strict=True):
         record = json.loads(text)
         if table.vector is not None:
             _replace(record, table.vector, values)

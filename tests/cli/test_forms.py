@@ -196,8 +196,8 @@ def test_vectors_of_json_take_the_order_of_labels(kind, tmp_path):
         assert len(commands) == 2
         assert_event(read(path, *right[0]))
         wrong = read(path, "--labels", "yes,no")
-        np.testing.assert_allclose(wrong.proba[:, 1], P)
-        assert wrong.classes.tolist() == ["yes", "no"]
+        np.testing.assert_allclose(wrong.proba[:, 0], P)
+        assert wrong.classes.tolist() == ["no", "yes"]
     else:
         assert_event(read(path))
 
@@ -701,12 +701,7 @@ def test_lists_of_labels_beside_their_probabilities_name_the_entries(kind, chang
     path = tmp_path / f"a.{kind}"
     path.write_text(text)
     given = ["--label", "gold", *(["--sep", ";"] if kind == "csv" else [])]
-    if changes:
-        commands, told = offers(path, *given)
-        assert not commands
-        assert "change places" in told
-    else:
-        assert_three(read(path, *given), names.tolist())
+    assert_three(read(path, *given), names.tolist())
 
 
 # What nothing in a file decides is asked, and what was decided is said
@@ -818,8 +813,8 @@ def test_the_order_of_classes_in_an_archive_is_taken(name, tmp_path):
     arrays = {"probs": np.column_stack([P, Q]), "y": NO_YES[Y], name: NO_YES[::-1]}
     np.savez(tmp_path / "a.npz", **arrays)
     found = read(tmp_path / "a.npz", "--score", "probs", "--label", "y")
-    assert found.classes.tolist() == ["yes", "no"]
-    np.testing.assert_allclose(found.proba[:, 0], P)
+    assert found.classes.tolist() == ["no", "yes"]
+    np.testing.assert_allclose(found.proba[:, 1], P)
     told = found.read.read_as
     assert "Array 'probs' holds the predictions, array 'y' what happened." in told
     assert ("array 'probs' are the classes yes, no" in told) == (name == "classes_")
@@ -855,13 +850,13 @@ def test_advice_on_numbers_of_fields_runs_in_no_circle(tmp_path):
         [f"{q},{p}" for p, q in zip(P, Q, strict=True)],
         strict=True,
     )
-    path = write(tmp_path / "a.csv", "inst#,actual,predicted,distribution", rows)
+    path = write(tmp_path / "a.csv", "inst#,actual,predicted,probabilities", rows)
     commands, _ = offers(path, "--label", "actual", "--sep", ";")
     assert not commands
     with pytest.raises(FileError, match="line 2 has 5 fields, the header 4") as caught:
         read_predictions(path, label="actual")
     assert "--sep" not in str(caught.value)
-    text = path.read_text().replace("distribution", "no,yes")
+    text = path.read_text().replace("probabilities", "no,yes")
     path.write_text(text)
     assert_event(read(path, "--label", "actual"))
 
@@ -914,3 +909,137 @@ def test_columns_of_other_names_are_read_in_the_order_of_labels(tmp_path):
     assert "The columns 0, 1, 2 are the probabilities of setosa, versi" in found.read.read_as
     with pytest.raises(FileError, match="no columns have the names"):
         read(path, *given, "setosa,virginica")
+
+
+# Exports that spread what belongs together over fields, lines or files
+
+
+@pytest.mark.parametrize("n_classes", [2, 3])
+def test_a_distribution_of_weka_is_a_list_in_the_order_of_numbered_labels(n_classes, tmp_path):
+    rows, outcomes = (np.column_stack([Q, P]), Y) if n_classes == 2 else (THREE, CLASS)
+    names = np.array(["1:z", "2:y", "3:x"])
+    lines = [
+        [k, names[y], names[row.argmax()], "+" * int(y != row.argmax())]
+        + [f"{'*' * int(j == row.argmax())}{p}" for j, p in enumerate(row)]
+        for k, (y, row) in enumerate(zip(outcomes, rows, strict=True), 1)
+    ]
+    header = "=== Predictions on test data ===\n\ninst#,actual,predicted,error,distribution"
+    path = write(tmp_path / "a.csv", header, lines)
+    found = read(path, "--label", "actual")
+    if n_classes == 3:
+        assert_three(found, names.tolist())
+    else:
+        assert_event(found)
+    lines[3][4] = "?"
+    with pytest.raises(FileError, match=r"line 7, column .distribution. is .\[\?"):
+        read(write(path, header, lines), "--label", "actual")
+
+
+def test_the_lines_of_types_and_roles_of_orange_are_no_rows(tmp_path):
+    names = [f"Random Forest ({name})" for name in NO_YES]
+    head = [["age", "died", *names], ["continuous", "no yes", *["continuous"] * 2]]
+    head.append(["", "class", "meta", "meta"])
+    rows = zip(range(N), NO_YES[Y], Q, P, strict=True)
+    header = "\n".join("\t".join(line) for line in head)
+    path = write(tmp_path / "a.tab", header, rows, sep="\t")
+    assert_event(read(path, "--label", "died"))
+    path.write_text(path.read_text().replace(f"\t{P[2]}", "\tx", 1))
+    with pytest.raises(FileError, match=r"line 6, column .* is 'x', not a number"):
+        read(path, "--label", "died")
+
+
+def in_parts(folder, records):
+    """Two parts without an ending, as services write their predictions."""
+    folder.mkdir()
+    for k in range(2):
+        lines = map(json.dumps, records[k::2])
+        (folder / f"prediction.results-0000{k}-of-00002").write_text("\n".join(lines))
+    return folder
+
+
+@pytest.mark.parametrize("with_ids", [False, True])
+def test_parts_of_predictions_name_the_entries_of_each_row(with_ids, tmp_path):
+    names, records = ["setosa", "versicolor", "virginica"], []
+    for y, row in zip(CLASS, THREE, strict=True):
+        order = np.argsort(-row, kind="stable").tolist()
+        parts = {"ids": [str(17 + k) for k in order]} if with_ids else {}
+        parts |= {"displayNames": [names[k] for k in order]}
+        parts |= {"confidences": row[order].tolist()}
+        records.append({"instance": {"species": names[y]}, "prediction": parts})
+    folder = in_parts(tmp_path / "vertex", records)
+    found = read(folder, "--label", "instance.species")
+    order = [found.classes.tolist().index(name) for name in names]
+    rows = np.concatenate([THREE[::2], THREE[1::2]])
+    np.testing.assert_allclose(found.proba[:, order], rows, atol=1e-9)
+    expected = np.array(names)[np.concatenate([CLASS[::2], CLASS[1::2]])]
+    np.testing.assert_array_equal(found.labels, expected)
+
+
+def test_parts_without_a_header_are_named(tmp_path):
+    for k in range(2):
+        rows = list(zip(P, Y, strict=True))[k::2]
+        write(tmp_path / f"part-0000{k}.csv", "0.25,1", rows)
+    with pytest.raises(FileError, match=r"part-00000\.csv has no header.*in Spark by header=True"):
+        read(tmp_path)
+
+
+def test_entries_named_by_numbers_behind_words_are_the_classes(tmp_path):
+    lines = [
+        json.dumps({"label": int(y), "p": {"LABEL_0": q, "LABEL_1": p}})
+        for y, p, q in zip(Y, P, Q, strict=True)
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines))
+    assert_event(read(path))
+    pairs = [
+        {"label": int(y), "p": [{"label": "LABEL_1", "score": p}, {"label": "LABEL_0", "score": q}]}
+        for y, p, q in zip(Y, P, Q, strict=True)
+    ]
+    path.write_text("\n".join(map(json.dumps, pairs)))
+    assert_event(read(path))
+
+
+def test_of_columns_of_words_the_event_is_the_positive_one_in_any_order(tmp_path):
+    header, names = "p_True,p_False,label", np.array(["False", "True"])
+    path = write(tmp_path / "a.csv", header, zip(P, Q, names[Y], strict=True))
+    found = read(path)
+    assert found.classes.tolist() == ["False", "True"]
+    assert_event(found)
+
+
+def test_lists_of_more_entries_than_two_are_in_no_order_that_is_offered(tmp_path):
+    lines = [
+        json.dumps({"label": "abc"[y], "p": row.tolist()})
+        for y, row in zip(CLASS, THREE, strict=True)
+    ]
+    path = tmp_path / "a.jsonl"
+    path.write_text("\n".join(lines))
+    commands, told = offers(path)
+    assert not commands
+    assert "--labels a,b,c if they are sorted" in told
+    assert_three(read(path, "--labels", "a,b,c"), list("abc"))
+
+
+@pytest.mark.parametrize("kind", ["jsonl", "csv"])
+def test_vectors_with_names_are_written_with_their_names(kind, tmp_path):
+    rows = [
+        {"label": str(NO_YES[y]), "p": {"yes": p, "no": q} if k % 2 else {"no": q, "yes": p}}
+        for k, (y, p, q) in enumerate(zip(Y, P, Q, strict=True))
+    ]
+    path, out = tmp_path / f"a.{kind}", tmp_path / f"new.{kind}"
+    if kind == "jsonl":
+        path.write_text("\n".join(json.dumps({**row, "p": pairs_of(row["p"])}) for row in rows))
+    else:
+        texts = ('"' + json.dumps(row["p"]).replace('"', '""') + '"' for row in rows)
+        labels = (row["label"] for row in rows)
+        write(path, "label,p", zip(labels, texts, strict=True))
+    given = [str(path), str(path), "--out", str(out), "--method", "slope"]
+    assert main(["recalibrate", *given]) == 0
+    found, before = read(out), read(path)
+    assert found.classes.tolist() == before.classes.tolist()
+    assert (np.diff(found.proba[np.argsort(P, kind="stable"), 1]) >= 0).all()
+    assert not np.allclose(found.proba, before.proba)
+
+
+def pairs_of(named):
+    return [{"label": name, "score": value} for name, value in named.items()]
