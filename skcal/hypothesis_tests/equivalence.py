@@ -336,7 +336,8 @@ def bounded_together(
 
     Both steps together are wrong with at most 2 - 1/m times the allowed error by this argument. For
     independent normal estimates of 2 to 5 parts, with and without that of all samples, and parts at
-    the limit or 0 to 6 standard errors below it, some verdict is wrong in at most 5.05 % where 5 % are allowed.
+    the limit or 0 to 6 standard errors below it, some verdict is wrong in at most 5.05 % where 5 %
+    are allowed.
 
     References
     ----------
