@@ -18,7 +18,7 @@ from sklearn.metrics.pairwise import (
     pairwise_kernels,
 )
 
-from skcal._cholesky import IndefiniteError, pivoted_cholesky
+from skcal._matrices import IndefiniteError, pivoted_cholesky
 from skcal._running import over_jobs
 from skcal._sklearn_compat import _euclidean_distances
 from skcal._validation import InputError, row_blocks

@@ -5,7 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics.pairwise import rbf_kernel
 
-from skcal._cholesky import IndefiniteError, pivoted_cholesky
+from skcal._matrices import IndefiniteError, pivoted_cholesky
 
 
 def decompose(K, tol=1e-8, max_rank=None, weight=None):

@@ -24,14 +24,14 @@ from skcal.hypothesis_tests import (
 )
 from skcal.hypothesis_tests.comparison import _variance_by_dependence as _variance_of_pairs
 from skcal.hypothesis_tests.comparison import _Vectors
-from skcal.hypothesis_tests.error_difference import _variance_by_dependence
+from skcal.hypothesis_tests.error_interval import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics import validation_measures
 from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.binned_rms_interval import _PairTerms
 from skcal.metrics.bins import BinRule
 from skcal.metrics.cox import recalibration_of
-from skcal.metrics.curve_distances import CURVE_DISTANCES
+from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.metrics.logistic import LogisticLine

@@ -27,7 +27,6 @@ LAYERS = [
     "_unused",
     "datasets",
     "_matrices",
-    "_cholesky",
     "_bins",
     "_dependence",
     "_groups",

@@ -9,9 +9,9 @@ import pytest
 
 from skcal._files import replacing
 from skcal.cli.commands import main
-from skcal.displays.files import save_figure
+from skcal.displays.draw import save_figure
 from skcal.report import calibration_report
-from skcal.report.figure import draw, reliability
+from skcal.report.views import draw, reliability
 
 
 def write(path, content, fail=None):

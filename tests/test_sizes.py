@@ -171,7 +171,7 @@ OTHERS = {
         "hypothesis_tests.result._LARGE",
         "metrics.bootstrap._FEW_GROUPS",  # tests/metrics/test_bootstrap.py
         "metrics.validation._FEW",
-        "report.order._MOST_CLASSES",
+        "report.findings._MOST_CLASSES",
         "report.words._FEW_OF_A_CLASS",
         "report.words._FEW_OUTCOMES",
         "report.words._FEW_SAMPLES",
@@ -184,7 +184,7 @@ OTHERS = {
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",
-        "monitoring.state._MOST",
+        "monitoring.layout._MOST",
         "recalibration.losses._FEW_EVENTS",  # tests/recalibration/test_losses.py
     },
     "threads or processes": {

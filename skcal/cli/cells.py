@@ -11,10 +11,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal.cli.bounds import FileError
+from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
-PERCENT = 100.0
 _MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
 _LONGEST = 40  # characters of a cell that a message shows
 _SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values

@@ -11,10 +11,10 @@ from warnings import warn
 import numpy as np
 
 from skcal._show import listed
-from skcal.cli.bounds import FileError, check_size
-from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, is_missing, whole
+from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, Texts, all_names, read_frame
+from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
 _LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome", "class", "truth"}

@@ -19,7 +19,6 @@ from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable, pvalue_number
 from skcal.choice.recalibrator_summary import summary_of
-from skcal.cli.bounds import STANDARD_INPUT, FileError, check_output
 from skcal.cli.evaluate import (
     demonstration,
     evaluate,
@@ -37,7 +36,14 @@ from skcal.cli.gates import (
 from skcal.cli.monitor import watch
 from skcal.cli.options import MOST_RESAMPLES
 from skcal.cli.parser import parse
-from skcal.cli.planning import error_in_target, read_target, sample_size
+from skcal.cli.planning import (
+    check_targets,
+    error_in_target,
+    facts_of_map,
+    read_target,
+    recalibrate,
+    sample_size,
+)
 from skcal.cli.predictions import (
     Predictions,
     align,
@@ -46,19 +52,23 @@ from skcal.cli.predictions import (
     read_predictions,
     subgroups_of,
 )
-from skcal.cli.problems import Problems, read_or_list_problems
-from skcal.cli.recalibrate import check_targets, facts_of_map, recalibrate
+from skcal.cli.problems import (
+    STANDARD_INPUT,
+    FileError,
+    Problems,
+    check_output,
+    read_or_list_problems,
+)
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
-from skcal.displays.files import save_figure
+from skcal.displays.draw import save_figure
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
-from skcal.report.figure import draw
-from skcal.report.order import are_reversed
-from skcal.report.views import as_data
+from skcal.report.findings import are_reversed
+from skcal.report.views import as_data, draw
 from skcal.sample import read_sample
 
 _REVERSED = (

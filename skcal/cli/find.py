@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._show import cut_apart, listed
-from skcal.cli.bounds import FileError, check_size
-from skcal.cli.cells import LEAVE_OUT, PERCENT, Dialect, names_in, vector_of, vectors_of, whole
+from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of, whole
 from skcal.cli.frames import LONGEST_NAME, all_names
+from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import ROUNDING
 

@@ -21,8 +21,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._show import cut_apart, listed
-from skcal.cli.bounds import STANDARD_INPUT, FileError, at_most_bytes, check_size, open_bytes
 from skcal.cli.cells import Dialect, is_likely_number, is_missing, parse_column, vector_of
+from skcal.cli.problems import STANDARD_INPUT, FileError, at_most_bytes, check_size, open_bytes
 
 _PACKED: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _KINDS = {

@@ -8,8 +8,8 @@ import numpy as np
 
 from skcal._selection import LEVEL
 from skcal._show import Table, beside_limit, cut_apart, number, percent, stated
-from skcal.cli.bounds import FileError
 from skcal.cli.predictions import subgroups_of
+from skcal.cli.problems import FileError
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import (
     VERDICTS,
@@ -17,7 +17,7 @@ from skcal.hypothesis_tests.equivalence import (
     bounded_together,
     sides_of_limit,
 )
-from skcal.hypothesis_tests.error_difference import difference_of_errors
+from skcal.hypothesis_tests.error_interval import difference_of_errors
 from skcal.notions import Notion, resolve_notion
 from skcal.report.compare import read_subgroups
 from skcal.report.views import as_data

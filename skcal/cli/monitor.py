@@ -20,10 +20,10 @@ from scipy.stats import binom
 
 from skcal._files import replacing
 from skcal._show import as_json, listed
-from skcal.cli.bounds import FileError, read_text
 from skcal.cli.predictions import Predictions, names_of, shown_name
+from skcal.cli.problems import FileError, read_text
 from skcal.displays import MonitorDisplay
-from skcal.displays.files import save_figure
+from skcal.displays.draw import save_figure
 from skcal.monitoring import CalibrationMonitor
 from skcal.monitoring.status import NEXT, threshold
 

@@ -7,8 +7,8 @@ import codecs
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from skcal.cli.cells import PERCENT
 from skcal.cli.gates import GATED_ERRORS
+from skcal.cli.problems import PERCENT
 from skcal.model_selection.errors import KINDS
 
 MOST_RESAMPLES = 10**6  # resamples

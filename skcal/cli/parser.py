@@ -11,7 +11,7 @@ from skcal import __version__
 from skcal._show import stated
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.options import OPTIONS, Once, at_least
-from skcal.cli.recalibrate import MAPS
+from skcal.cli.planning import MAPS
 from skcal.model_selection.errors import KINDS
 from skcal.notions import ANSWERS
 

@@ -13,8 +13,7 @@ from warnings import warn
 import numpy as np
 
 from skcal._validation import check_predictions
-from skcal.cli.bounds import FileError, errors_that_name
-from skcal.cli.cells import PERCENT, Dialect, is_missing
+from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.columns import (
     check_names,
     labelled_arrays,
@@ -24,14 +23,18 @@ from skcal.cli.columns import (
 )
 from skcal.cli.frames import kind_of
 from skcal.cli.labels import (
+    NAMES_END,
     WRONG_RIGHT,
+    LeftOut,
     check_shares,
     encode,
     errors_in_words_of,
+    joined_names,
     positive_last,
     read_right,
+    samples_left_out,
 )
-from skcal.cli.missing import NAMES_END, LeftOut, joined_names, samples_left_out
+from skcal.cli.problems import PERCENT, FileError, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics.rounded import divide_by_sums
 from skcal.sample import Sample, read_sample

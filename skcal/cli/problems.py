@@ -1,17 +1,170 @@
-"""Everything that is wrong with files is listed at once, with a command that reads them."""
+"""What is wrong with files, said in a line or listed at once."""
 
 from __future__ import annotations
 
+import codecs
+import csv
+import gzip
+import io
+import lzma
+import os
 import shlex
+import sys
+import zlib
 from argparse import Namespace
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
 from itertools import islice
-from typing import Any, TypeVar
+from pathlib import Path
+from typing import IO, Any, TypeVar
 
 import numpy as np
 
-from skcal.cli.bounds import FileError
-from skcal.cli.cells import PERCENT
+from skcal._show import printable
+
+STANDARD_INPUT = "-"
+PERCENT = 100.0
+_LONGEST_MESSAGE = 8000  # characters: names in files may be of any length
+
+
+class FileError(ValueError):
+    """A file that cannot be read as predictions; the message is one line of bounded length.
+
+    Parameters
+    ----------
+    message : str
+    choices : sequence of dict, default=()
+        Where several readings are possible, the options of each, by their names in the parsed
+        arguments. None of them is taken.
+    **remedy
+        Options with which the file can be read as far as this error is concerned.
+    """
+
+    def __init__(self, message: str, choices: Sequence[dict] = (), **remedy: Any) -> None:
+        message = printable(" ".join(message.splitlines()))
+        if len(message) > _LONGEST_MESSAGE:
+            start, end = _LONGEST_MESSAGE // 2, _LONGEST_MESSAGE // 4
+            message = f"{message[:start]} … {message[-end:]}"
+        super().__init__(message)
+        self.remedy, self.choices = remedy, choices
+
+
+@contextmanager
+def errors_that_name(path: Path, max_bytes: float):
+    """Refuse a file that is too large, and let every error name the file and a remedy."""
+    try:
+        if str(path) != STANDARD_INPUT:
+            check_size(path, path.stat().st_size, max_bytes)
+        yield
+    except FileError:
+        raise
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise FileError(f"{path}: a damaged .gz file ({error}). Compress it again.") from error
+    except lzma.LZMAError as error:
+        raise FileError(f"{path}: a damaged .xz file ({error}). Compress it again.") from error
+    except OSError as error:
+        reason = " ".join(str(error.strerror or error).split()).rstrip(".")
+        raise FileError(f"{path}: {reason}.") from error
+    except UnicodeDecodeError as error:
+        encoding, name = _likely_encoding(error)
+        raise FileError(
+            f"{path}: is not text in {error.encoding.upper()}. Pass --encoding {encoding} if it is "
+            f"{name}, or the encoding in which it was saved.",
+            encoding=encoding,
+        ) from error
+    except MemoryError as error:
+        raise FileError(f"{path}: its arrays do not fit into memory.") from error
+    except (LookupError, AttributeError) as error:  # of pyarrow's description of a data frame
+        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
+    except csv.Error as error:
+        raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
+    except (ValueError, TypeError) as error:
+        raise FileError(f"{path}: {one_sentence(str(error))}") from error
+
+
+def _likely_encoding(error: UnicodeDecodeError) -> tuple[str, str]:
+    """The name of an encoding for Python, and what people call it."""
+    start = error.object[: 2**16]
+    for mark, encoding in ((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")):
+        if start.startswith(mark):
+            return encoding, "UTF-32"
+    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16", "UTF-16 (Unicode text of Windows)"
+    return "cp1252", "Western European text of Windows"
+
+
+def one_sentence(message: str) -> str:
+    """The message on one line, with a remedy where numpy gives none."""
+    message = " ".join(message.split())
+    return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
+
+
+def check_size(path, size, max_bytes) -> None:
+    """Refuse content of more bytes than the user allows."""
+    if size > max_bytes:
+        raise FileError(
+            f"{path}: holds {size / 2**30:.3g} GB, more than {max_bytes / 2**30:.3g}. "
+            "Raise --max-size if that is meant."
+        )
+
+
+def check_output(path, endings=()) -> None:
+    """Raise before the work where a file, if there is one, cannot be written after it."""
+    if path is None:
+        return
+    path = Path(path)
+    if endings and path.suffix.lower() not in endings:
+        raise FileError(f"{path}: unknown format {path.suffix!r}. Use {' or '.join(endings)}.")
+    if path.is_dir():
+        raise FileError(f"{path}: is a folder. Pass the path of a file.")
+    if not path.parent.is_dir() or not os.access(path.parent, os.W_OK):
+        raise FileError(f"{path}: the folder {path.parent} is absent or cannot be written.")
+
+
+def read_text(path, max_bytes: float) -> str:
+    """The whole text of a file; raises FileError where it holds more than ``max_bytes``."""
+    with open(path, "rb") as file:
+        return str(at_most_bytes(file, path, max_bytes).read(), "utf-8")
+
+
+def open_bytes(path, stack) -> IO[bytes]:
+    """The bytes of a file, which the stack closes, or of the standard input, which stays open."""
+    if str(path) != STANDARD_INPUT:
+        return stack.enter_context(open(path, "rb"))
+    if sys.stdin is None:
+        raise FileError("standard input: is closed. Pass the name of a file.")
+    return sys.stdin.buffer
+
+
+def at_most_bytes(stream, path, max_bytes) -> io.BufferedReader:
+    """The same bytes, refused once there are more than ``max_bytes``."""
+    return io.BufferedReader(_BoundedBytes(stream, path, max_bytes))
+
+
+class _BoundedBytes(io.RawIOBase):
+    """A stream that is refused once it has given more than ``max_bytes``; it stays open.
+
+    Parameters
+    ----------
+    stream : file object
+    path : path-like
+        What messages call it.
+    max_bytes : float
+    """
+
+    def __init__(self, stream, path, max_bytes):
+        self._stream, self._path, self._max_bytes = stream, path, max_bytes
+        self._size = 0
+
+    def readable(self):
+        return True
+
+    def readinto(self, buffer):
+        n_read = self._stream.readinto(buffer)
+        self._size += n_read
+        check_size(self._path, self._size, self._max_bytes)
+        return n_read
+
 
 _Found = TypeVar("_Found")
 _MOST_COMMANDS = 12

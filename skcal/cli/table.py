@@ -15,9 +15,9 @@ import numpy as np
 
 from skcal._files import replacing
 from skcal._show import listed
-from skcal.cli.bounds import FileError, check_size
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame, kind_of
+from skcal.cli.problems import FileError, check_size
 
 _DAMAGES = (
     zipfile.BadZipFile,

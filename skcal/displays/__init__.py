@@ -10,8 +10,7 @@ from skcal.displays.curves import (
 from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
-from skcal.displays.risk import RiskDisplay
-from skcal.displays.risk_coverage import RiskCoverageDisplay
+from skcal.displays.risk import RiskCoverageDisplay, RiskDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 

@@ -12,8 +12,7 @@ from sklearn.utils import check_random_state
 from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
-from skcal.displays.base import DRAWN, Display
-from skcal.displays.from_estimator import of_cv_results, of_estimator
+from skcal.displays.base import DRAWN, Display, of_cv_results, of_estimator
 from skcal.metrics.binned import BinnedStatistic, expected_error
 from skcal.metrics.bins import BinRule, bin_moments
 from skcal.metrics.statistic import draw_codes

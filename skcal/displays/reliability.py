@@ -16,8 +16,15 @@ from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import BIN_COUNT
 from skcal.displays import draw
 from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, set_axes
-from skcal.displays.base import DRAWN, MAX_PANELS, METHODS, Display, diagram_size
-from skcal.displays.from_estimator import of_cv_results, of_estimator
+from skcal.displays.base import (
+    DRAWN,
+    MAX_PANELS,
+    METHODS,
+    Display,
+    diagram_size,
+    of_cv_results,
+    of_estimator,
+)
 from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_drawn import DrawnPanel, key_of_several
 from skcal.displays.reliability_panel import (

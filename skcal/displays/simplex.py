@@ -12,8 +12,15 @@ from sklearn.base import clone
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
-from skcal.displays.base import DRAWN, METHODS, Display, fitted_functions, require_residual
-from skcal.displays.from_estimator import of_cv_results, of_estimator
+from skcal.displays.base import (
+    DRAWN,
+    METHODS,
+    Display,
+    fitted_functions,
+    of_cv_results,
+    of_estimator,
+    require_residual,
+)
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics.bin_table import TABLE
 from skcal.metrics.bins import BinMoments, BinRule, gap_distances, problem_moments

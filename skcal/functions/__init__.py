@@ -2,10 +2,9 @@
 
 from skcal.functions.base import BilinearFunction
 from skcal.functions.binning import Binning
-from skcal.functions.fixed import FixedFunction
 from skcal.functions.kernel_density import DirichletKernelDensity
 from skcal.functions.kernel_ridge import KroneckerKernelRidge, TwoStepKernelRidge
-from skcal.functions.plug_in import PlugIn, Zero
+from skcal.functions.plug_in import FixedFunction, PlugIn, Zero
 from skcal.functions.stacking import Stacking
 
 __all__ = [

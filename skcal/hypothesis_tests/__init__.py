@@ -44,8 +44,7 @@ from skcal.hypothesis_tests.classical import (
 )
 from skcal.hypothesis_tests.comparison import ComparisonResult, compare_calibration
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, equivalence_test
-from skcal.hypothesis_tests.error_difference import ErrorDifference
-from skcal.hypothesis_tests.error_interval import calibration_error_interval
+from skcal.hypothesis_tests.error_interval import ErrorDifference, calibration_error_interval
 from skcal.hypothesis_tests.joint import JointTestResult, calibration_test
 from skcal.hypothesis_tests.kolmogorov_smirnov import kolmogorov_smirnov_test
 from skcal.hypothesis_tests.mean_embedding import mean_embedding_test

@@ -17,7 +17,7 @@ from skcal._labels import refuse_another_order
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_named, used_with
 from skcal._validation import InputError, row_blocks
-from skcal.hypothesis_tests.error_difference import ErrorDifference, difference_of_errors
+from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events

@@ -1,16 +1,20 @@
-"""The calibration error with its limits, of which the lower one agrees with the verdict."""
+"""Calibration errors with their limits: of one model, and the difference of two."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from skcal._show import ShownRounded, percent, plain_number, pvalue_text
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import CONFIDENCE_LEVEL
+from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
+from skcal.metrics.gap_sums import CHANGES, GapSums
 from skcal.sample import Sample, read_sample
 
 
@@ -129,3 +133,179 @@ def calibration_error_interval(
     return ErrorLimits.of(sample).interval(
         verdict_of(sample).pvalue, confidence_level, max_crossings
     )
+
+
+_CROSSINGS = 3
+_SHIFT = 0.35  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
+_OF_ADDED = 0.5  # of what shrinking the smaller error adds to the difference
+
+
+@dataclass(frozen=True)
+class ErrorDifference(ShownRounded):
+    """The calibration error of a first model minus that of a second one.
+
+    Attributes
+    ----------
+    estimate : float
+        In units of probability; negative where the first model has the smaller error.
+    low, high : float
+        The interval. It holds 0 unless the paired test rejects. Where the test alone shows that one
+        model is better calibrated, the interval ends at 0. Of equal predictions both ends are 0.
+    confidence_level : float
+    pvalue : float
+        That of the paired test of :func:`compare_calibration`, which decides what is significant.
+    squared_estimate : float
+        The difference of squared calibration errors that it tests.
+    """
+
+    estimate: float
+    low: float
+    high: float
+    confidence_level: float
+    pvalue: float
+    squared_estimate: float
+
+    @property
+    def is_significant(self) -> bool:
+        """Whether one model is significantly better calibrated."""
+        return bool(is_significant(self.pvalue, self.confidence_level))
+
+    @property
+    def better(self) -> int | None:
+        """0 or 1, the model that is significantly better; None where measures disagree, too."""
+        agree = self.estimate * self.squared_estimate >= 0
+        return int(self.squared_estimate > 0) if self.is_significant and agree else None
+
+    def sentence(self, first: str = "the first model", second: str = "the second") -> str:
+        """Return the difference in words.
+
+        Parameters
+        ----------
+        first, second : str, default="the first model" and "the second"
+            What the models are called.
+        """
+        smaller, larger = (second, first) if self.squared_estimate > 0 else (first, second)
+        ends = sorted((abs(self.low), abs(self.high)))
+        size, low, high = map(plain_number, (abs(self.estimate), *ends))
+        level, p = percent(self.confidence_level), pvalue_text(self.pvalue, 0.0)
+        limits = f"at most {high}, {level} interval; {p}"
+        if self.low == self.high == 0:
+            return f"the calibration errors of {first} and {second} are equal"
+        if not self.is_significant:
+            return (
+                f"the calibration errors of {first} and {second} do not differ significantly "
+                f"(by {size}; {limits})"
+            )
+        if self.better is None:
+            return (
+                "which model is better calibrated depends on the measure: the squared calibration "
+                f"error of {smaller} is smaller than that of {larger} ({p}), its calibration error "
+                f"is larger by {size} (at most {high}, {level} interval)"
+            )
+        limits = f"{low} to {high}, {level} interval; {p}" if ends[0] > 0 else limits
+        return (
+            f"the calibration error of {smaller} is smaller than that of {larger} by {size} "
+            f"({limits})"
+        )
+
+
+def difference_of_errors(
+    first: Sample, second: Sample, test: Any, confidence_level: float = 0.95
+) -> ErrorDifference:
+    """Return the difference of two calibration errors, whose samples are paired.
+
+    Each error is the mean of residuals times the signs of the gap. Given these signs, the
+    difference is a mean over the samples, whose variance knows that models err together. The
+    estimates shrink noise. What they miss by that widens the interval by 0.35 of the mean noise of
+    the signed sums. Shrinking only the smaller of two errors makes them differ more: half of what
+    that adds to the difference of the signed sums widens the interval towards 0. If both models
+    seem off to one side, noise in the outcomes that they share may hide that one is off to the
+    other: the interval holds the differences that are possible then.
+
+    Of seven laws of independent samples, 200 data sets each, the interval missed the true
+    difference in at most 4 % (1 % events). Where two models err as far, one upwards and one
+    downwards, it missed in 0.5 % (300 samples, 0.05 each). Where 100 groups of 10 share a label and
+    each sample has a prediction of its own, it missed 18 % without the third widening (60 sets) and
+    4 % with it (200 sets). The price is power: a bias of 0.06 in 600 uniform predictions was
+    significant in 10 % (28 % without the second widening; the third costs none of it).
+
+    Parameters
+    ----------
+    first, second : Sample
+        With the same rows, weights and groups, and a scalar notion.
+    test : object with the attributes ``pvalue`` and ``estimate``
+        The paired test of squared errors, first minus second.
+    confidence_level : float
+        The confidence level of the limits.
+    """
+    same = np.array_equal(first.proba, second.proba)
+    if same and np.array_equal(first.happened, second.happened):
+        return ErrorDifference(0.0, 0.0, 0.0, confidence_level, test.pvalue, test.estimate)
+    limits = [ErrorLimits.of(sample) for sample in (first, second)]
+    (first_terms, first_sum), (second_terms, second_sum) = map(_signed_terms, limits)
+    terms = first_terms - second_terms
+    terms = terms[np.argsort(terms)] if first.groups.independent else terms
+    variance = first.groups.larger_variance(float(terms @ terms), terms)
+    variance = max(variance, _variance_by_dependence(*limits))
+    noise = np.mean([np.interp(_CROSSINGS, CHANGES, each.noise_means) for each in limits])
+    z = limits[0].quantile((1 - confidence_level) / 2)
+    half = z * np.sqrt(variance) + _SHIFT * noise
+    estimate = limits[0].estimate - limits[1].estimate
+    same_side = max(0.0, float(np.sign(estimate) * (first_sum - second_sum)))
+    added = half + _OF_ADDED * max(0.0, abs(estimate) - same_side)
+    towards_0 = max(added, _turned_by_noise([each.bias for each in limits], z))
+    low, high = (towards_0, half) if estimate > 0 else (half, towards_0)
+    low, high = float(max(estimate - low, -1.0)), float(min(estimate + high, 1.0))
+    if not is_significant(test.pvalue, confidence_level) or estimate * test.estimate < 0:
+        low, high = min(low, 0.0), max(high, 0.0)
+    elif test.estimate > 0:
+        low = max(low, 0.0)
+    else:
+        high = min(high, 0.0)
+    return ErrorDifference(estimate, low, high, confidence_level, test.pvalue, test.estimate)
+
+
+def _turned_by_noise(biases: list[tuple[float, float]], z: float) -> float:
+    """What noise that both biases share may add to the difference of two of the same side.
+
+    If it is larger than the smaller one, their true sides differ.
+    """
+    (first, spread), (second, other) = biases
+    if first * second <= 0:
+        return 0.0
+    turned = z * max(spread, other) - min(abs(first), abs(second))
+    return 2 * float(np.clip(turned, 0.0, abs(first - second)))
+
+
+def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
+    """The variance of the difference of signed sums by the dependence of outcomes in groups.
+
+    Given their outcomes two models are independent, unless these are the same; problems of a notion
+    are taken in the worst case.
+    """
+    deviation, n_samples = 0.0, len(first.sample.weight)
+    for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
+        if a.groups.independent or b.groups.independent:  # no groups in this problem
+            continue
+        signs = [part.largest_patterns([_CROSSINGS])[0] for part in (a, b)]
+        in_order = np.full((3, n_samples), np.nan)
+        in_order[:, b.rows] = signs[1], b.x, b.x + b.residuals
+        sign, x, outcome = in_order[:, a.rows]
+        if np.allclose(outcome, a.x + a.residuals):
+            change = a.weight * (signs[0] - sign)
+            variance = float(a.groups.covariance(change, (a.x + x) / 2))
+        else:
+            variance = sum(map(GapSums.variance_of_groups, (a, b), signs))
+        deviation += share * np.sqrt(variance)
+    return deviation**2
+
+
+def _signed_terms(limits: ErrorLimits) -> tuple[np.ndarray, float]:
+    """The mean signed residual, after what each sample adds to it, shape (n_samples,)."""
+    terms, mean = np.zeros(len(limits.sample.weight)), 0.0
+    for part, share in zip(limits.parts, limits.shares, strict=True):
+        signed = part.residuals * part.largest_patterns([_CROSSINGS])[0]
+        total = float(part.weight @ signed)
+        terms[part.rows] += share * part.weight * (signed - total)
+        mean += share * total
+    return terms, mean

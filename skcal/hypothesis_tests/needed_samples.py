@@ -12,17 +12,17 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from skcal.metrics.crossings import (
+from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_models import GapModels, cells_of
+from skcal.metrics.gap_sums import (
     CHANGES,
+    GapSums,
     at_changes,
     excess_of_more_changes,
     largest_signed_sums,
     noise_of_fine_sums,
     noise_of_sums,
 )
-from skcal.metrics.error_limits import ErrorLimits
-from skcal.metrics.gap_models import GapModels, cells_of
-from skcal.metrics.gap_sums import GapSums
 
 CHANCE = 0.9  # of a pass
 _DRAWS = 200

@@ -15,7 +15,7 @@ from scipy.linalg import eigvalsh
 from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
-from skcal._cholesky import pivoted_cholesky
+from skcal._matrices import pivoted_cholesky
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_named, used_with
 from skcal._validation import InputError, row_blocks

@@ -14,9 +14,9 @@ from skcal._show import ShownColumns, Table, percent
 from skcal._sklearn_compat import validate_params
 from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
+from skcal.metrics.base import Strategy
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, USE_OF_BINS, BinMoments, BinRule, bin_moments
 from skcal.metrics.limits import clopper_pearson
-from skcal.metrics.options import Strategy
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample, refuse_groups
 

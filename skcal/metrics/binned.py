@@ -17,7 +17,7 @@ from skcal._groups import INDEPENDENT
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import InputError
-from skcal.metrics.base import combine_problems
+from skcal.metrics.base import Average, Bins, Distance, Strategy, combine_problems
 from skcal.metrics.bins import (
     BIN_OPTIONS,
     DISTANCES,
@@ -31,7 +31,6 @@ from skcal.metrics.bins import (
     pooled,
     problem_moments,
 )
-from skcal.metrics.options import Average, Bins, Distance, Strategy
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_groups

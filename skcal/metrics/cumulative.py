@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.metrics.base import estimate_problems
-from skcal.metrics.options import Average, OfScalars
+from skcal.metrics.base import Average, OfScalars, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_vectors

@@ -16,8 +16,8 @@ from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outco
 from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
+from skcal.metrics.base import Strategy
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
-from skcal.metrics.options import Strategy
 from skcal.metrics.smoothers import isotonic_frequency, make_points
 from skcal.metrics.statistic import observed_draw
 from skcal.sample import Sample, read_sample

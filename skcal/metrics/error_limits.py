@@ -13,15 +13,15 @@ from numpy.typing import ArrayLike
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
-from skcal.metrics.crossings import (
+from skcal.metrics.gap_models import GapModels, cells_of, held_out_gaps
+from skcal.metrics.gap_sums import (
     CHANGES,
+    GapSums,
     at_changes,
     excess_of_more_changes,
     largest_signed_sums,
     noise_of_sums,
 )
-from skcal.metrics.gap_models import GapModels, cells_of, held_out_gaps
-from skcal.metrics.gap_sums import GapSums
 from skcal.notions import Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 

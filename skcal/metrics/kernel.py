@@ -15,8 +15,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_named, used_with
 from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
-from skcal.metrics.base import estimate_problems
-from skcal.metrics.options import Average, Kernels
+from skcal.metrics.base import Average, Kernels, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample, refuse_vectors
 

@@ -18,7 +18,7 @@ from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._unused import is_given, used_with
 from skcal._validation import CONFIDENCE_LEVEL, InputError, check_proba, first_of
-from skcal.metrics.crossings import CHANGES, noise_of_sums
+from skcal.metrics.gap_sums import CHANGES, noise_of_sums
 
 _WIDEST, _NODES = 9, 200_001  # standard deviations and points of the linear predictor
 _OTHER_RISK = 1.25  # ratio of mean risk and prevalence above which there is a warning

@@ -14,8 +14,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_weights
 from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_likelihoods
 from skcal.functions.kernel_density import BANDWIDTHS
-from skcal.metrics.base import estimate_problems
-from skcal.metrics.options import Average, Density, Smooth
+from skcal.metrics.base import Average, Density, Smooth, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample, refuse_vectors
 

@@ -18,7 +18,7 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.cox import recalibration_of
-from skcal.metrics.curve_distances import CURVE_DISTANCES, CurveDistances
+from skcal.metrics.curve import CURVE_DISTANCES, CurveDistances
 from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
 from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.smoothers import CURVES

@@ -25,8 +25,7 @@ from skcal.functions import (
 )
 from skcal.functions.base import BilinearFunction
 from skcal.functions.kernel_density import BANDWIDTHS
-from skcal.model_selection.families import FunctionFamily, Plain, Shared
-from skcal.model_selection.stacks import Stack
+from skcal.model_selection.families import FunctionFamily, Plain, Shared, Stack
 from skcal.recalibration.features import ProbabilityInteractions
 from skcal.recalibration.scalar_scaling import SplineScaling
 from skcal.recalibration.scaling import MatrixScaling, VectorScaling

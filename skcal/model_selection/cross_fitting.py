@@ -14,9 +14,8 @@ import numpy as np
 from skcal._running import over_jobs
 from skcal.functions import BilinearFunction, Zero
 from skcal.model_selection.adaptive import SquaredError, adaptive_squared_error
-from skcal.model_selection.calibrated_limit import calibrated_limit
 from skcal.model_selection.engine import Fit, corrections, excess, plug_in
-from skcal.model_selection.estimates import OneStepEstimate, one_step
+from skcal.model_selection.estimates import OneStepEstimate, calibrated_limit, one_step
 from skcal.model_selection.families import FunctionFamily, Work
 from skcal.model_selection.plan import Outer
 from skcal.notions import Problems

@@ -15,11 +15,10 @@ from skcal._labels import refuse_another_order
 from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
 from skcal._validation import InputError, naming
-from skcal.monitoring import state
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
-from skcal.monitoring.layout import Layout, read_batch, read_unlabelled
+from skcal.monitoring.layout import Layout, dump, load, read_batch, read_unlabelled
 from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_prior_of
 from skcal.monitoring.status import (
     CHANCE,
@@ -602,7 +601,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         ValueError
             If the notion is a lens, or labels are neither strings nor numbers.
         """
-        return state.dump(self)
+        return dump(self)
 
     @classmethod
     def from_json(cls, text: str) -> CalibrationMonitor:
@@ -622,7 +621,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         ValueError
             If the text is not the state of a monitor; says what is wrong in it.
         """
-        return state.load(cls, text)
+        return load(cls, text)
 
 
 def _stages(n_samples: int, n_seen: int) -> Iterator[slice | np.ndarray]:

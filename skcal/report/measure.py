@@ -24,7 +24,7 @@ from skcal.metrics.bin_table import bins_of
 from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
 from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn_of_few_events
-from skcal.metrics.curve_distances import CURVE_DISTANCES
+from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.decomposition import parts_of, sharpness
 from skcal.metrics.thresholds import DecisionCurve, decisions_of
 from skcal.metrics.validation import (

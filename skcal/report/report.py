@@ -46,11 +46,9 @@ from skcal.report.compare import (
     read_second,
     read_subgroups,
 )
-from skcal.report.figure import reliability
 from skcal.report.measure import Measures, Settings, measure
-from skcal.report.page import as_fragment, as_page
 from skcal.report.rows import records_table
-from skcal.report.views import as_data, as_latex, as_text
+from skcal.report.views import as_data, as_fragment, as_latex, as_page, as_text, reliability
 from skcal.sample import Sample, is_of_labels, read_sample, refuse_beside_sample, require_pairs
 
 _NOTIONS = ("auto", "binary", "confidence", "multi-label")

@@ -1,16 +1,38 @@
-"""A report as text, CSV, LaTeX and plain data."""
+"""A report as text, figures, HTML page, CSV, LaTeX and plain data.
+
+Figures are drawn without pyplot's state, and have the same bytes each time.
+"""
 
 from __future__ import annotations
 
+import base64
 import math
+from copy import copy
 from dataclasses import fields, is_dataclass, replace
+from functools import reduce
+from importlib.util import find_spec
+from math import ceil
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skcal._show import Table, cut_apart, one_line, printable, wrapped
-from skcal.displays import CalibrationCurveDisplay
+from skcal._show import (
+    Table,
+    cut_apart,
+    html_list,
+    html_text,
+    one_line,
+    percent,
+    printable,
+    style,
+    wrapped,
+)
+from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
 from skcal.displays.axis import ProbabilityAxis
+from skcal.displays.base import MAX_PANELS
+from skcal.displays.draw import rendered
+from skcal.displays.reliability_panel import SMOOTH
 from skcal.hypothesis_tests.result import CalibrationTestResult
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.hypothesis_tests.segments import SegmentTestResult
@@ -167,3 +189,272 @@ def _measures_as_data(measures: Measures) -> dict[str, Any]:
     if at_prevalence is not None:
         data["decision"]["at_prevalence"] = rows.at_threshold(at_prevalence)
     return data
+
+
+_SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
+_LINES = 0.6  # of that height are for the error in the title
+_WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
+
+
+def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
+    """A panel for each set of predictions; of many those with the largest error."""
+    panels = [part.diagram for part in parts if part.diagram is not None]
+    if not panels:
+        raise ValueError("There is no reliability diagram to draw: too few samples.")
+    kept = sorted(range(len(panels)), key=lambda k: -_error_of(panels[k]))[:MAX_PANELS]
+    return ReliabilityDisplay(
+        [panels[k] for k in sorted(kept)],
+        notion=notion,
+        method="bins",
+        confidence_level=settings["confidence_level"],
+        n_panels_left_out=len(panels) - len(kept),
+    )
+
+
+def _error_of(panel) -> float:
+    return 0.0 if panel.number is None else panel.number.estimate
+
+
+def single_panels(display: ReliabilityDisplay, same_counts: bool) -> list[ReliabilityDisplay]:
+    """The panels one by one on the same axes, those of histograms too if that is asked for."""
+    options = {name: getattr(display, name) for name in ("notion", "method", "confidence_level")}
+    shared: dict[str, Any] = {
+        "axis": reduce(ProbabilityAxis.joined, (panel.axis for panel in display.panels))
+    }
+    if same_counts:
+        shared["most"] = max(panel.histogram.max() for panel in display.panels)
+    return [ReliabilityDisplay([replace(one, **shared)], **options) for one in display.panels]
+
+
+def draw(display: ReliabilityDisplay):
+    """Plot on a figure that pyplot does not know of."""
+    n = len(display.panels)
+    without = all(panel.number is None for panel in display.panels)
+    figure, axes = _new_figure(n, _SIZE[1] - _LINES * without)
+    for unused in axes[n:]:
+        figure.delaxes(unused)
+    display.plot(ax=axes[:n])
+    for legend in display.legends_:
+        legend.remove()  # pages explain what is drawn, and legends would hide points
+    return display.figure_
+
+
+def draw_curve(display: CalibrationCurveDisplay):
+    """Plot a calibration curve on a figure that pyplot does not know of."""
+    figure, [axis] = _new_figure()
+    copy(display).plot(ax=axis)  # plotting keeps the axes
+    if axis.get_legend() is not None:
+        axis.get_legend().remove()
+    return figure
+
+
+def draw_decisions(measures: list[Measures]):
+    """Plot the decision curves of some models on axes that they share."""
+    figure, [axis] = _new_figure(height=_WITHOUT_STRIP)
+    for part in measures:
+        if part.decision is not None:
+            DecisionCurveDisplay(part.decision, name=part.name).plot(ax=axis)
+    return figure
+
+
+def _new_figure(n_panels=1, height=_SIZE[1]):
+    """A figure that pyplot does not know of, and its axes, of at most three columns."""
+    try:
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("Figures need matplotlib: pip install matplotlib.") from error
+    n_columns = min(n_panels, 3)
+    n_rows = ceil(n_panels / n_columns)
+    figure = Figure((_SIZE[0] * n_columns, height * n_rows), layout="constrained")
+    return figure, figure.subplots(n_rows, n_columns, squeeze=False).ravel()
+
+
+def svg_uri(figure) -> str:
+    """The figure as a data URI, the same bytes for the same figure."""
+    svg = rendered(figure, "svg", transparent=True)
+    return "data:image/svg+xml;base64," + base64.b64encode(svg).decode("ascii")
+
+
+_POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
+_READING = (
+    "Points are bins of predictions with {level} intervals. They lie on the dashed line if the "
+    "predictions are calibrated; by chance, 1 of {chance:.0f} intervals misses it. {line}"
+    "{ranges}Below: the samples of each outcome by prediction; heights are square roots of counts."
+)
+_NO_FIGURES = (
+    "<p>This report has no figures, since matplotlib is not installed: pip install matplotlib, and "
+    "make the report again.</p>\n"
+)
+_LINE = "The line is a smooth estimate of the observed frequency. "
+_RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
+_CURVE_READING = (
+    "Curves are regressions on splines. The darker band holds the curve at each single point, the "
+    "paler one holds the whole curve. Below: how many samples have each prediction, by outcome."
+)
+_DECISION_READING = (
+    " Net benefit: events found by treating where the prediction is at least the threshold t, less "
+    "t / (1 − t) for each needless treatment."
+)
+_CSS = Path(__file__).with_name("page.css")
+_PAGE_STYLE = style("skcal-report", _CSS, of_page=True)
+_PART_STYLE = style("skcal-report", _CSS)
+
+
+def as_page(report, full: bool = False) -> str:
+    """A whole document, with its figures; of "full" nothing is folded."""
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{_POLICY}">\n'
+        '<meta name="color-scheme" content="light dark">\n<link rel="icon" href="data:,">\n'
+        f"<title>{html_text(title_of(report))}</title>\n{_PAGE_STYLE}</head>\n"
+        f'<body class="skcal-page">\n{_article(report, "h1", "h2", full)}</body>\n</html>\n'
+    )
+
+
+def as_fragment(report) -> str:
+    """A part of another document; without matplotlib it says so in place of the figures."""
+    return f"{_PART_STYLE}{_article(report, 'h3', 'h4', False)}"
+
+
+def _article(report, title, section, full) -> str:
+    """One screen: answer, diagram and five rows; below caveats, evidence and folded details."""
+    table = rows.measures_table(report.overall, report.settings, False).html("skcal-measures")
+    if report.comparison is not None:
+        table = replace(rows.comparison_table(report, full), title="").html()
+    opened, first = " open" if full else "", _figures(report, words.models_of(report))
+    caveats = html_list(words.all_warnings(report, subgroups=False, full=full))
+    parts = [
+        _head(report, title),
+        f'<div class="skcal-first">\n{first}<div>{table}</div></div>\n',
+        f"<aside>\n<{section}>Caveats</{section}>\n{caveats}</aside>\n",
+        *(
+            f"<section>\n<{section}>{name}</{section}>\n{body}</section>\n"
+            for name, body in _evidence(report, full)
+        ),
+        *(
+            f"<section>\n<details{opened}>\n<summary><{section}>{name}</{section}></summary>\n{body}"
+            "</details>\n</section>\n"
+            for name, body in _details(report, full)
+        ),
+        f"<footer>{html_text(words.how_made(report))}</footer>\n",
+    ]
+    return f'<article class="skcal skcal-report">\n{"".join(parts)}</article>\n'
+
+
+def _evidence(report, full):
+    """Names and contents of what the verdict rests on, which is always shown and printed."""
+    if report.subgroups:
+        table = rows.subgroups_table(report).html()
+        table += html_list(words.by_kind(report.subgroups, full))
+        yield words.name_of_parts(report), table + _figures(report, report.subgroups)
+    if report.segments is not None:
+        yield "Segments", rows.segments_table(report.segments, report.settings).html()
+
+
+def _details(report, full):
+    """Names and contents of what is folded; the caveats of a full page have all warnings."""
+    if report.comparison is not None and not full:
+        yield "Paired tests", html_list(words.paired_lines(report))
+    for part in words.models_of(report):
+        name = "All numbers"
+        if report.comparison is not None:
+            name += f": <bdi>{html_text(part.name)}</bdi>"
+        notes = "" if full else html_list(part.warnings)
+        table = rows.measures_table(part, report.settings).html("skcal-measures")
+        yield name, f"<p>{html_text(report.read_as)}</p>\n{table}{notes}"
+    if report.subgroups:
+        tables = [table.html() for table in rows.side_by_side(report.subgroups, report.settings)]
+        notes = "" if full else html_list(words.by_kind(report.subgroups))
+        yield f"All numbers of {words.name_of_parts(report).lower()}", "".join(tables) + notes
+    panel = report.overall.diagram
+    yield "Bins", "<p>none</p>\n" if panel is None else rows.bins_table(panel).html()
+    if len(report.overall.overview.classes) > 2:
+        yield "Classes", rows.classes_table(report.overall).html()
+    curves = [part for part in words.models_of(report) if part.curve is not None]
+    if curves and _can_draw():
+        yield "Curves", _curves(curves)
+
+
+def _head(report, tag) -> str:
+    kind, _, names = title_of(report).partition(": ")
+    lines = [f"<p>{html_text(line)}</p>\n" for line in words.headings(report)]
+    return (
+        f"<header>\n<p>{kind}</p>\n"
+        f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n{''.join(lines)}</header>\n"
+        f"{_answers(report)}"
+    )
+
+
+def _answers(report) -> str:
+    """Each title in its colour and its sentences, those of two models below their difference."""
+    further = f"<p>{html_text(' '.join(report.further))}</p>\n" if report.further else ""
+    if report.comparison is None:
+        return f'<div class="skcal-verdict">{_answer(report.answer)}</div>\n{further}'
+    parts = [
+        f"<p><b>{html_text(name)}:</b> {html_text(answer)}</p>\n"
+        for name, answer in words.answers_of_models(report)
+    ]
+    first = _answer(words.answer_of_comparison(report))
+    return f'<div class="skcal-verdict">{first}</div>\n{"".join(parts)}{further}'
+
+
+def _answer(answer) -> str:
+    title = f'<strong class="skcal-{answer.grade}">{html_text(answer.title)}.</strong>'
+    return f"{title} {html_text(' '.join(answer.sentences))}"
+
+
+def _can_draw() -> bool:
+    return find_spec("matplotlib") is not None
+
+
+def _figures(report, parts) -> str:
+    """A diagram for each set of predictions, one below the other on narrow screens."""
+    if not _can_draw():
+        return _NO_FIGURES
+    if all(part.diagram is None for part in parts):
+        return ""
+    display = reliability(parts, report.notion, report.settings)
+    names = [panel.label.split("\n")[0] for panel in display.panels]
+    for k, panel in enumerate(display.panels):  # heading and table say the rest
+        display.panels[k] = replace(panel, label=names[k] * (len(parts) > 1), number=None)
+    singles = single_panels(display, same_counts=report.overall in parts)
+    images = [
+        _image(f"Reliability diagram: {name}", draw(single))
+        for name, single in zip(names, singles, strict=True)
+    ]
+    reading = ""
+    if display.n_panels_left_out:
+        reading = f"The {len(display.panels)} with the largest calibration error of {len(parts)}. "
+    if report.overall in parts:  # once a page
+        shaded = any(panel.ranges for panel in display.panels)
+        level = report.settings["confidence_level"]
+        reading += _READING.format(
+            level=percent(level),
+            chance=1 / (1 - level),
+            line=_LINE * all(panel.line == SMOOTH for panel in display.panels),
+            ranges=_RANGES * shaded,
+        )
+    return _figure(images, reading)
+
+
+def _curves(parts) -> str:
+    """Calibration curves, and the decision curves of all models on the same axes."""
+    images = [_image(f"Calibration curve: {part.name}", draw_curve(part.curve)) for part in parts]
+    decisions = [part for part in parts if part.decision is not None]
+    if decisions:
+        names = ", ".join(str(part.name) for part in decisions)
+        images.append(_image(f"Decision curve: {names}", draw_decisions(decisions)))
+    return _figure(images, _CURVE_READING + _DECISION_READING * bool(decisions))
+
+
+def _figure(images, reading) -> str:
+    many = " skcal-many" * (len(images) > 2)
+    caption = f"<figcaption>{html_text(reading)}</figcaption>\n" if reading else ""
+    return (
+        f'<figure>\n<div class="skcal-panels{many}">\n{"".join(images)}</div>\n{caption}</figure>\n'
+    )
+
+
+def _image(description, figure) -> str:
+    return f'<img alt="{html_text(description)}" src="{svg_uri(figure)}">\n'

@@ -9,9 +9,8 @@ import pytest
 from advice import FOLLOWED
 
 from skcal.cli import predictions
-from skcal.cli.bounds import FileError
 from skcal.cli.parser import parse
-from skcal.cli.problems import Problems, read_or_list_problems
+from skcal.cli.problems import FileError, Problems, read_or_list_problems
 
 N = 40
 RNG = np.random.default_rng(3)

@@ -15,7 +15,7 @@ from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.metrics import expected_calibration_error
 from skcal.report import calibration_report
-from skcal.report.figure import reliability
+from skcal.report.views import reliability
 
 COMMANDS = ["evaluate", "report", "test", "plot", "compare"]
 FEW = ["--resamples", 19]

@@ -11,8 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from read_files import read_predictions
 
-from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
+from skcal.cli.problems import FileError
 
 TABLE = "cat,dog,label\n0.25,0.75,dog\n1.0,0.0,cat\n0.5,0.5,dog\n"
 HOSTILE = "<script>alert(1)</script>"

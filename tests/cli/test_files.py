@@ -11,9 +11,9 @@ from read_files import read_predictions, write_table
 from scipy.special import softmax
 
 from skcal.cli import frames
-from skcal.cli.bounds import FileError
 from skcal.cli.frames import Frame
 from skcal.cli.predictions import Predictions, align
+from skcal.cli.problems import FileError
 
 GOOD = "cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n"
 

@@ -12,10 +12,9 @@ import pytest
 from read_files import read_predictions
 
 from skcal.cli import predictions
-from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.parser import parse
-from skcal.cli.problems import Problems, read_or_list_problems
+from skcal.cli.problems import FileError, Problems, read_or_list_problems
 
 N = 60
 RNG = np.random.default_rng(7)

@@ -11,9 +11,9 @@ import pytest
 from read_files import read_predictions
 
 from skcal.cli import commands
-from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
+from skcal.cli.problems import FileError
 from skcal.hypothesis_tests import compare_calibration
 from skcal.report.compare import read_subgroups
 

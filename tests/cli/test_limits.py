@@ -11,8 +11,8 @@ from read_files import read_predictions
 from report_cases import predictions
 
 from skcal.cli import commands
-from skcal.cli.bounds import FileError
 from skcal.cli.commands import main
+from skcal.cli.problems import FileError
 from skcal.report import calibration_report
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 30

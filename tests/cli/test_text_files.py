@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from read_files import read_predictions
 
-from skcal.cli.bounds import FileError, read_text
 from skcal.cli.cells import Dialect
 from skcal.cli.commands import main
 from skcal.cli.frames import read_frame
+from skcal.cli.problems import FileError, read_text
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
 FORMS = {

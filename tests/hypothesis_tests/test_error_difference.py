@@ -7,7 +7,7 @@ import pytest
 from scipy.special import expit, logit
 
 from skcal.hypothesis_tests import compare_calibration
-from skcal.hypothesis_tests.error_difference import _turned_by_noise, difference_of_errors
+from skcal.hypothesis_tests.error_interval import _turned_by_noise, difference_of_errors
 from skcal.metrics import calibration_error
 from skcal.sample import read_sample
 

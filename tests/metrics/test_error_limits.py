@@ -12,13 +12,6 @@ from scipy.stats import foldnorm, multivariate_normal, norm
 
 from skcal import calibration_error
 from skcal.metrics import get_scorer
-from skcal.metrics.crossings import (
-    CHANGES,
-    excess_of_more_changes,
-    largest_patterns,
-    largest_signed_sums,
-    noise_of_sums,
-)
 from skcal.metrics.error_limits import ErrorLimits, _sharpest
 from skcal.metrics.gap_models import (
     _CALIBRATED,
@@ -30,7 +23,15 @@ from skcal.metrics.gap_models import (
     cells_of,
     held_out_gaps,
 )
-from skcal.metrics.gap_sums import FOLDS, GapSums
+from skcal.metrics.gap_sums import (
+    CHANGES,
+    FOLDS,
+    GapSums,
+    excess_of_more_changes,
+    largest_patterns,
+    largest_signed_sums,
+    noise_of_sums,
+)
 from skcal.sample import read_sample
 
 

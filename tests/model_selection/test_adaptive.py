@@ -9,9 +9,9 @@ import pytest
 from notion_cases import every_notion
 from numpy.testing import assert_allclose
 
-from skcal.model_selection import calibrated_limit as calibrated_limit_module
+from skcal.model_selection import estimates as calibrated_limit_module
 from skcal.model_selection.adaptive import adaptive_squared_error
-from skcal.model_selection.calibrated_limit import calibrated_limit
+from skcal.model_selection.estimates import calibrated_limit
 from skcal.notions import Problem, Problems, make_problems, resolve_notion
 
 

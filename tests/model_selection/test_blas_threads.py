@@ -5,8 +5,7 @@ from sklearn.linear_model import LinearRegression
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skcal import CalibrationErrorSearchCV, PlugIn, Recalibrator, TemperatureScaling, Zero
-from skcal.model_selection import search
-from skcal.recalibration import recalibrator
+from skcal.choice import recalibrator, search
 
 seen: list[int] = []
 

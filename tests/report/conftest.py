@@ -6,7 +6,7 @@ from report_cases import draw_few
 from skcal.hypothesis_tests import joint
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import scan_of
-from skcal.report import compare, findings, page
+from skcal.report import compare, findings, views
 
 DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the key
 
@@ -14,7 +14,7 @@ DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the
 def once(draw):
     def cached(*arguments):
         report, parts = [None, *arguments][-2:]
-        key = (draw.__name__, page._can_draw(), id(report), *map(id, parts))
+        key = (draw.__name__, views._can_draw(), id(report), *map(id, parts))
         if key not in DRAWN:
             DRAWN[key] = draw(*arguments), (report, *parts)
         return DRAWN[key][0]
@@ -40,5 +40,5 @@ def usual_draws(quick, monkeypatch):
 
 @pytest.fixture(autouse=True)
 def drawn_once(monkeypatch):
-    for draw in (page._figures, page._curves):
-        monkeypatch.setattr(page, draw.__name__, once(draw))
+    for draw in (views._figures, views._curves):
+        monkeypatch.setattr(views, draw.__name__, once(draw))

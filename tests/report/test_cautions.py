@@ -10,8 +10,8 @@ from skcal.datasets import make_tempered
 from skcal.notions import resolve_notion
 from skcal.report import calibration_report
 from skcal.report.answer import answer_of
+from skcal.report.findings import _other_order
 from skcal.report.measure import BinnedEce
-from skcal.report.order import _other_order
 from skcal.report.rows import _ece_rows
 from skcal.report.words import cautions
 

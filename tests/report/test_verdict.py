@@ -32,9 +32,10 @@ from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_error_interval, equivalence_test, scan_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import calibration_error, validation_measures
-from skcal.metrics.curve_distances import CURVE_DISTANCES
+from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.report import calibration_report, page
+from skcal.report import calibration_report
+from skcal.report import views as page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
 from skcal.report.measure import Settings, measure

@@ -22,8 +22,8 @@ from study_tools import append, command_line, kept, rows_of, write_table
 
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics import expected_calibration_error, smooth_calibration_error
-from skcal.metrics.crossings import largest_signed_sums
 from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_sums import largest_signed_sums
 from skcal.sample import read_sample
 
 NOTIONS = ("classwise", "top-label", "multi-label")
