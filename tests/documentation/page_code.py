@@ -22,7 +22,7 @@ from pages import PAGES, TEXTS
 from skcal import Zero
 from skcal.cli.commands import main
 from skcal.model_selection import candidates
-from skcal.report import page as report_page
+from skcal.report import views as report_page
 
 MADE = "_static/made"
 PICTURE = re.compile(rf"^ *\.\. image:: (?P<path>\S*{MADE}/\S+)$", re.MULTILINE)
