@@ -15,7 +15,7 @@ _DECADES = tuple(10.0**-k for k in range(6, 0, -1))
 _LOGIT_ENDS = (*_DECADES, 0.2, 0.5, 0.8, *(1 - end for end in _DECADES[::-1]))
 _MARGIN = 0.02
 _MOST_TICKS = 7
-_WIDE = 0.5  # a linear axis whose six labels are short; others have three, or four
+_WIDE = 0.5  # an axis whose six labels are short; others have three, or four; and the widest part
 
 
 class ProbabilityAxis(NamedTuple):
@@ -24,7 +24,7 @@ class ProbabilityAxis(NamedTuple):
     Attributes
     ----------
     low, high : float
-        0 and a limit of at most 1 for the linear scale, probabilities between them for "logit".
+        For the linear scale the low end is 0 or the high one 1; for "logit" both lie in between.
     scale : {"linear", "logit"}
     """
 
@@ -55,8 +55,9 @@ class ProbabilityAxis(NamedTuple):
     def ticks(self) -> np.ndarray:
         """Probabilities that get a label."""
         if self.scale == "linear":
-            by_thirds = f"{self.high:.1e}"[:3] in ("1.5", "3.0", "6.0")
-            return np.linspace(0, self.high, 6 if self.high >= _WIDE else 3 + by_thirds)
+            span = round(self.high - self.low, 6)
+            by_thirds = f"{span:.1e}"[:3] in ("1.5", "3.0", "6.0")
+            return np.linspace(self.low, self.high, 6 if span >= _WIDE else 3 + by_thirds)
         ends = np.array(_LOGIT_ENDS)
         ends = ends[(self.low <= ends) & (ends <= self.high)]
         if len(ends) > _MOST_TICKS:
@@ -75,12 +76,15 @@ UNIT = ProbabilityAxis(0.0, 1.0)
 def axes_of(predictions, scale: str) -> list[ProbabilityAxis]:
     """Axes that hold the predictions, the shortest first, the last with all probabilities.
 
-    A linear one leaves out at most 1 % of the predictions, one of logits at most 0.5 % at each end,
-    and what is nearer to 0 or 1 than the share of a single sample.
+    A linear one ends before 1 and leaves out at most 1 % of the predictions, or begins above 0 and
+    leaves none out. One of logits leaves out at most 0.5 % at each end, and what is nearer to 0 or
+    1 than the share of a single sample.
     """
     if scale == "linear":
-        most = np.quantile(predictions, 0.99)
-        return [ProbabilityAxis(0.0, limit) for limit in _LIMITS if most <= limit]
+        least, most = predictions.min(), np.quantile(predictions, 0.99)
+        lows = [round(1 - limit, 6) for limit in _LIMITS if limit <= _WIDE]
+        begun = [ProbabilityAxis(low, 1.0) for low in lows if low <= least]
+        return begun + [ProbabilityAxis(0.0, limit) for limit in _LIMITS if most <= limit]
     first, last = np.quantile(predictions, [0.005, 0.995])
     share = min(1 / len(predictions), 0.1)
     ends = np.array(_LOGIT_ENDS)

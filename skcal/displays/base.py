@@ -159,7 +159,7 @@ class Display:
 
 def diagram_size(n_panels: int) -> tuple[float, float]:
     """Width and height of a diagram with its histogram, in inches; a row is at most 8.7 wide."""
-    return {1: (4.6, 5.8), 2: (3.6, 5.0), 4: (3.6, 5.0)}.get(n_panels, (2.9, 4.4))
+    return {1: (4.6, 5.6), 2: (3.6, 4.6), 4: (3.6, 4.6)}.get(n_panels, (2.9, 4.0))
 
 
 def require_matplotlib():

@@ -218,9 +218,9 @@ class BinCountDisplay(Display):
         ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xticks([], minor=True)
         ax.set(ylabel="RMS calibration error in bins", ylim=(0, None))
-        name = f"{draw.as_label(name, 50)}, " if name else ""
-        ax.set_title(f"{name}{self.notion}, n = {self.n_samples:,}", fontsize="medium")
-        ax.legend(fontsize="medium", frameon=False)
+        title = draw.titled(name, f"{self.notion}, n = {self.n_samples:,}")
+        ax.set_title(title, fontsize="medium")
+        draw.legend_below(ax)
 
 
 def _require_one_law(sample: Sample):
@@ -261,9 +261,9 @@ def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndar
 
 
 def _ticks(n_bins):
-    """At most ten of the numbers, so that their labels do not touch."""
+    """At most eight of the numbers, so that their labels do not touch."""
     apart = [n_bins[0]]
     for value in n_bins[1:]:
-        if np.log(value / apart[-1]) > np.log(n_bins[-1] / n_bins[0]) / 12:
+        if np.log(value / apart[-1]) > np.log(n_bins[-1] / n_bins[0]) / 8:
             apart.append(value)
     return apart

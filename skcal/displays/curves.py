@@ -197,13 +197,10 @@ class CalibrationCurveDisplay(Display):
         """What is predicted, how often it happened, and where the curve ends before the samples."""
         curve, sums = self.curve, self.histogram.sum(axis=0)
         n_events = f"{self.histogram[1].sum():,.1f}".removesuffix(".0")
-        facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        if not alone:
-            return facts
-        facts += f", {n_events} {draw.as_label(self.sides[1], 14)}"
-        end = curve.prediction[-1]
-        beyond = self.histogram_edges[:-1][sums > 0].max() > end
-        return f"{facts}\ncurve ends at {end:.2g}: few samples beyond" if beyond else facts
+        facts, end = f"{self.label or curve.notion}: n = {curve.n_samples:,}", curve.prediction[-1]
+        if alone and self.histogram_edges[:-1][sums > 0].max() > end:
+            return f"{facts}, few above {end:.2g}"
+        return facts + f", {n_events} {draw.as_label(self.sides[1], 14)}" * alone
 
 
 def parts_of_curve(
@@ -218,7 +215,8 @@ def parts_of_curve(
     [problem], [label], [sides] = sample.problems(), draw.problem_titles(sample), sides_of(sample)
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
     for axis in axes_of(x, scale):
-        if max(curve.prediction.max(), curve.frequency.max()) <= axis.high:
+        beyond = axis.scale == "linear" and curve.frequency.min() < axis.low
+        if max(curve.prediction.max(), curve.frequency.max()) <= axis.high and not beyond:
             break
     ends = bins_of_axis(x, problem.weight, axis)
     place = np.searchsorted(ends[1:-1], x)
@@ -380,7 +378,7 @@ class DecisionCurveDisplay(Display):
         axis.set(xlabel="threshold t", ylabel="net benefit")
         names = ", ".join([*(line.get_label() for line in others), *([label] if name else [])])
         facts = f"{self.label or curve.notion}: n = {curve.n_samples:,}"
-        _explain(axis, f"{names}\n{facts}" if names else facts, loc="upper right")
+        _explain(axis, f"{names}\n{facts}" if names else facts)
 
     def _set_limits(self, axis, is_first):
         """Up to a quarter beyond the last threshold that tells; down to a little below 0.
@@ -570,13 +568,12 @@ class MurphyDisplay(Display):
         label = f"above 0: {second_name} is better"
         look = draw.styled(kwargs, color=draw.ink(axis), linewidth=1.2, label=label)
         self.lines_ += axis.plot(self.diagram.thresholds, self.diagram.difference, **look)
-        axis.margins(y=0.25)  # room for the legend
         axis.set_ylabel("difference of the scores")
 
 
-def _explain(ax, title, loc="best") -> None:
+def _explain(ax, title) -> None:
     ax.set_title(title, fontsize="medium")
-    ax.legend(loc=loc, **draw.LEGEND)
+    draw.legend_below(ax)
 
 
 def _named_lines(axis) -> list:

@@ -19,6 +19,9 @@ from skcal.sample import Sample
 # Okabe & Ito's palette, which colour-blind readers tell apart.
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
+POINTS = 72  # an inch
+_WIDTH, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
+_FREE, _SPACED = 0.75, 1.25  # of the height of axes, beside labels; and from line to line
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
 
 
@@ -43,10 +46,24 @@ def in_inches(ax):
     return blended_transform_factory(ax.transAxes, up)
 
 
-def legend_below(ax, **options):
-    """Draw a legend below the labels of the axes."""
-    look = {"fontsize": "medium", "frameon": False, "bbox_to_anchor": (0.5, -0.45)} | options
-    return ax.legend(loc="upper center", bbox_transform=in_inches(ax), **look)
+def legend_below(ax, parts=None):
+    """Draw a legend below the labels of the axes, where it hides nothing.
+
+    ``parts`` are pairs of an artist and its label; None: those of the axes.
+    """
+    parts = list(zip(*ax.get_legend_handles_labels(), strict=True)) if parts is None else parts
+    label, tick = ax.xaxis.label, ax.xaxis.get_major_ticks(1)[0]
+    n_lines = label.get_text().count("\n") + bool(label.get_text())
+    size, widest = (
+        label.get_size(),
+        max(len(line) for _, text in parts for line in text.split("\n")),
+    )
+    depth = tick.get_pad() + 1.4 * tick.label1.get_size() + 1.3 * n_lines * size + 8
+    width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
+    n_columns = int(np.clip(width / (_WIDTH * size * widest + _HANDLE), 1, 2))
+    place = {"loc": "upper center", "bbox_to_anchor": (0.5, -depth / POINTS), "borderaxespad": 0}
+    look = {"bbox_transform": in_inches(ax), "ncols": n_columns, **LEGEND}
+    return ax.legend(*zip(*parts, strict=True), **place, **look)
 
 
 def titled(name, facts: str, width: int = 32) -> str:
@@ -116,6 +133,13 @@ def hide_inner_labels(axes) -> None:
                 part.tick_params(axis="y", labelleft=False)
 
 
+def rows_that_fit(ax, n_lines: int) -> int:
+    """How many rows of markers the axes have room for, whose names have so many lines."""
+    height = ax.get_position(original=True).height * ax.figure.bbox.height / ax.figure.dpi
+    size = ax.xaxis.get_major_ticks(1)[0].label1.get_size()
+    return max(int(_FREE * height * POINTS / (_SPACED * size * n_lines)), 1)
+
+
 def name_rows(ax, labels, **look) -> None:
     """Name rows of markers from the top down."""
     ax.set(yticks=np.arange(len(labels)), ylim=(len(labels) - 0.4, -0.6))
@@ -123,10 +147,10 @@ def name_rows(ax, labels, **look) -> None:
 
 
 def head_rows(ax, name) -> None:
-    """Draw the legend of rows of markers above them, and a title, if there is a name."""
-    ax.legend(loc="lower left", bbox_to_anchor=(0, 1), ncols=2, fontsize="medium", frameon=False)
+    """Draw the legend of rows of markers below them, and a title, if there is a name."""
+    legend_below(ax)
     if name:
-        ax.set_title(as_label(name, 60), fontsize="medium", pad=30)
+        ax.set_title(as_label(name, 40), fontsize="medium", pad=30)
 
 
 def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:

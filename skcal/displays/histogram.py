@@ -8,8 +8,7 @@ from skcal.displays import draw
 
 STRIP = "histogram of outcomes"
 HEIGHTS = "bar heights: √ of counts"
-_HEIGHT, _GAP = 0.75, 0.1  # inches
-_POINTS = 72  # an inch
+_HEIGHT, _GAP = 0.65, 0.1  # inches
 _ROOM = 1.15  # above the highest bar
 _LABELLED = 0.62  # of the highest bar: where the side is named
 
@@ -72,10 +71,11 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     ]
     most = max(np.sqrt(most), down.max(), up.max(), 0 if first else strip.get_ylim()[1] / _ROOM)
     strip.set_ylim(-_ROOM * most, _ROOM * most)
-    strip._skcal_counts = np.maximum(counts.max(axis=1), getattr(strip, "_skcal_counts", 0))
-    tops = (f"{count:,.1f}".removesuffix(".0") for count in strip._skcal_counts)
-    names = draw.as_labels(sides, 14)
-    labels = [f"{name}\n≤ {top} a bar" for name, top in zip(names, tops, strict=True)]
+    numbers, labels = counts.sum(axis=1), draw.as_labels(sides, 14)
+    if first or np.array_equal(numbers, strip._skcal_numbers):  # all displays are of these samples
+        shown = (f"{number:,.1f}".removesuffix(".0") for number in numbers)
+        labels = [f"{number} {name}" for number, name in zip(shown, labels, strict=True)]
+        strip._skcal_numbers = numbers
     strip.set_yticks([-_LABELLED * most, _LABELLED * most], labels)
     ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")
     return bars
@@ -90,5 +90,5 @@ def _new_strip(ax):
     strip.tick_params(axis="y", length=0)
     strip.spines[["top", "right", "bottom"]].set_visible(False)
     ax.set_axes_locator(_AboveStrip(ax))
-    ax.tick_params(axis="x", pad=_POINTS * (_HEIGHT + _GAP))
+    ax.tick_params(axis="x", pad=draw.POINTS * (_HEIGHT + _GAP))
     return strip

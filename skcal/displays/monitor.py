@@ -153,7 +153,7 @@ class MonitorDisplay(Display):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
             axis.locator_params(axis="x", nbins=5)
-            draw.legend_below(axis, bbox_to_anchor=(0.5, -0.5), fontsize="medium", ncols=2)
+            draw.legend_below(axis)
             title = f"{shown} {draw.as_label(self.notion, 20)} calibration"
             axis.set_title(draw.titled(name, title), fontsize="medium")
 

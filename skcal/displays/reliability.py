@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
 from typing import Any, NamedTuple, Self
@@ -53,6 +52,15 @@ OPTIONS = {
     "n_bins": [BIN_COUNT, StrOptions({"auto", "cube_root"})],
     "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
     "edges": ["array-like", None],
+}
+_BRIEFLY = {  # what titles say for what sentences say
+    "calibration error": "error",
+    "above 0, ": "",
+    "not significantly ": "",
+    "above 0; ": "",
+    "; ": ", ",
+    "at least": "≥",
+    "at most": "≤",
 }
 COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
@@ -109,15 +117,16 @@ class ReliabilityDisplay(Display):
     Axes that several classifiers share have no shading.
 
     **Below** are the histograms of both outcomes, as mirror images. Bar heights are square roots of
-    counts, so bins of few samples stay visible; the axis shows the largest count.
+    counts, so bins of few samples stay visible; labels say how many samples each side has.
 
     Linear axes end before 1 where at least 99 % of the predictions, all points and the intervals of
-    bins with 2 % of the samples or more lie below 0.5. The title then counts the predictions
-    beyond, and an arrow marks an interval that goes on. ``scale="logit"`` shows every prediction:
+    bins with 2 % of the samples or more lie below 0.5. The label of the axis then counts the
+    predictions beyond, and an arrow marks an interval that goes on. They begin above 0 where all
+    predictions, points and such intervals lie above 0.5. ``scale="logit"`` shows every prediction:
     those beyond an end are drawn at that end, and an arrow marks a frequency beyond it. A second
     diagram on the axes lengthens them, and all points are placed anew.
 
-    **The title** holds the calibration error with its limits, as
+    **The title** holds the calibration error ("error") with its limits, as
     :func:`skcal.calibration_error_interval` returns them. Ranges are shaded only if that
     error is significant. If classes are left out, there is neither.
 
@@ -307,7 +316,7 @@ class ReliabilityDisplay(Display):
             ranges = _ranges_of(scan, sample, numbers)
         panels = [
             make_panel(
-                draw.titled(name, draw.problem_titles(sample)[k]),
+                draw.titled(name, draw.problem_titles(sample)[k], 22),
                 problem,
                 sides=sides[k],
                 curve=curves[k],
@@ -345,7 +354,7 @@ class ReliabilityDisplay(Display):
         for ax, panel in zip(axes, self.panels, strict=True):
             if name is not None:
                 described = panel.label.split("\n")[-1]
-                panel = replace(panel, label=f"{draw.as_label(name)}\n{described}")
+                panel = replace(panel, label=draw.titled(name, described, 22))
             self._draw_panel(ax, replace(panel, axis=shared), kwargs)
         if len({panel.sides for panel in self.panels}) == 1:
             draw.hide_inner_labels(axes)
@@ -353,7 +362,10 @@ class ReliabilityDisplay(Display):
     def _draw_panel(self, ax, panel, kwargs):
         others = getattr(ax, "_skcal_drawn", [])
         colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
-        set_axes(ax, panel.axis, AXIS_LABELS[panel.sides == RIGHT])
+        across, up = AXIS_LABELS[panel.sides == RIGHT]
+        if panel.n_above:
+            across += f" ({panel.n_above:,} above {panel.axis.high:g})"
+        set_axes(ax, panel.axis, (across, up))
         if not others:
             self.ref_lines_.append(draw.diagonal(ax))
         look = draw.styled(kwargs, color=colour, linewidth=1.3, alpha=0.7)
@@ -386,8 +398,7 @@ class ReliabilityDisplay(Display):
             ax._skcal_key = ax.figure.legend(*zip(*parts, strict=True), **place)
             self.legends_.append(ax._skcal_key)
         elif several or len(self.panels) == 1:
-            place = {"loc": _free_corner(drawn), "borderaxespad": 0.2, **draw.LEGEND}
-            self.legends_.append(ax.legend(*zip(*parts, strict=True), **place))
+            self.legends_.append(draw.legend_below(ax, parts))
 
     def _finish(self, figure):
         """Explain all panels below them, where a legend hides no point."""
@@ -485,26 +496,11 @@ def _range_in_words(part: ScanRange) -> str:
 
 
 def _heading(panel) -> str:
-    """The predicted event, how often it happened, and the calibration error with its limits."""
-    n_events = f"{panel.n_events:,.1f}".removesuffix(".0")
-    facts = f"n = {panel.n_samples:,}, {n_events} {draw.as_label(panel.sides[1], 14)}"
-    lines = [panel.label, facts] if panel.label else [facts]
-    if panel.axis.high < 1 and panel.axis.scale == "linear":
-        lines.append(f"both axes end at {panel.axis.high:g}")
-        if panel.n_above:
-            lines.append(f"{panel.n_above:,} prediction{'s' * (panel.n_above > 1)} above")
+    """The classifier and the predicted event, and the calibration error with its limits."""
+    lines = [panel.label.replace("\n", ": ")] if panel.label else []
     if panel.number is not None:
-        error, _, limits = panel.number.sentence().partition(" (")
-        lines += [error, *re.split("; |, (?=each)|(?<!each) (?=with)", limits.removesuffix(")"))]
+        sentence = panel.number.sentence().partition(" with")[0].removesuffix(", each")
+        for words, brief in _BRIEFLY.items():
+            sentence = sentence.replace(words, brief)
+        lines.append(f"{sentence})")
     return "\n".join(lines)
-
-
-def _free_corner(drawn) -> str:
-    """The corner beside the diagonal in which less is drawn."""
-    upper = lower = 0
-    for part in drawn:
-        panel, place = part.panel, part.ax._skcal_axis.place
-        x, low, high = map(place, (panel.prediction, panel.low, panel.high))
-        upper += int(np.count_nonzero((x < 0.8) & (high > 0.75)))
-        lower += int(np.count_nonzero((x > 0.2) & (low < 0.25)))
-    return "upper left" if upper <= lower else "lower right"

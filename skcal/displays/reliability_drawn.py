@@ -53,16 +53,22 @@ class DrawnPanel:
         ends = np.column_stack([x, low]), np.column_stack([x, high])
         self.intervals.set_segments(np.stack(ends, axis=1))
         self.intervals.set_color(colours)
-        cut = (panel.high > axis.high) & (axis.scale == "linear")  # goes on beyond the axis
-        look: dict[str, Any] = {"marker": "^", "s": 22, "zorder": 3}
-        self.cuts.append(self.ax.scatter(x[cut], high[cut], c=colours[cut], **look))
+        goes_on = np.zeros(len(x), dtype=bool)  # beyond the axis
+        for marker, end, cut in (
+            ("^", high, panel.high > axis.high),
+            ("v", low, panel.low < axis.low),
+        ):
+            cut &= axis.scale == "linear"
+            look: dict[str, Any] = {"c": colours[cut], "marker": marker, "s": 22, "zorder": 3}
+            self.cuts.append(self.ax.scatter(x[cut], end[cut], **look))
+            goes_on |= cut
         look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
         below, above = panel.frequency < axis.low, panel.frequency > axis.high
         for marker, which in [("o", ~(below | above)), ("v", below), ("^", above)]:
             if which.any():
                 drawn = self.ax.scatter(x[which], y[which], c=colours[which], marker=marker, **look)
                 self.points.append(drawn)
-        self.is_beyond = bool((cut | below | above).any())
+        self.is_beyond = bool((goes_on | below | above).any())
 
     def key(self, level: float) -> list[tuple[Any, str]]:
         """The parts of the drawing, with their meaning."""

@@ -158,6 +158,7 @@ def _large_enough(last, sums, axis: ProbabilityAxis) -> np.ndarray:
         inner = np.where(mean < 0.5, high, low)  # the end of the interval nearer to 1/2
         small = (number < _FEWEST - 1e-9) | (np.abs(axis.place(inner) - place) > _LONGEST)
         small |= (inner > axis.high) & (axis.high <= 0.5)
+        small |= (inner < axis.low) & (axis.low >= 0.5)
         if not small.any():
             break
         k = int(np.argmin(np.where(small, number, np.inf)))
@@ -244,8 +245,9 @@ def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
     """
     if axis.scale == "linear":
         large = bins["count"] >= _MAY_LEAVE * bins["count"].sum()
-        means = bins["prediction"].max(), bins["frequency"].max()
-        return max(*means, bins["high"][large].max(initial=0)) <= axis.high
+        means = np.concatenate([bins["prediction"], bins["frequency"]])
+        most = max(means.max(), bins["high"][large].max(initial=0))
+        return most <= axis.high and min(means.min(), bins["low"][large].min(initial=1)) >= axis.low
     return bins["frequency"][bins["frequency"] < 1].max(initial=0) <= axis.high
 
 
@@ -329,8 +331,9 @@ def histograms(x, happened, axis: ProbabilityAxis):
     places = np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
     edges = axis.at(places)
     if axis.scale == "linear":
-        n_bins = int(np.ceil(_HISTOGRAM_BINS * max(x.max() / axis.high, 1)))
-        edges = axis.high / _HISTOGRAM_BINS * np.arange(n_bins + 1)
+        span = axis.high - axis.low
+        n_bins = int(np.ceil(_HISTOGRAM_BINS * max((x.max() - axis.low) / span, 1)))
+        edges = axis.low + span / _HISTOGRAM_BINS * np.arange(n_bins + 1)
     # Values on an edge belong to the interval below it, as in the bins.
     place = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
     sides = [np.bincount(place, part, len(edges) - 1) for part in (1 - happened, happened)]

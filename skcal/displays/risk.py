@@ -22,6 +22,7 @@ from skcal.metrics.selective import (
 
 _MARKERS = "os^Dv<>"
 _PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
+_DECADES = 50.0  # between values: from there on only powers of ten have a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -198,9 +199,10 @@ class RiskDisplay(Display):
         z = norm.ppf((1 + self.confidence_level) / 2)
         draw_risks = self._draw_candidates if self.param is None else self._draw_curves
         bars = draw_risks(ax, z, kwargs)
-        title = f"lowest risk {self.best_risk:.6g}, {self.n_folds} folds; {bars}"
-        ax.set_title(draw.titled(name, title, 60), fontsize="medium")
-        ax.legend(fontsize="medium", frameon=False)
+        of = f"{draw.as_label(name, 24)}: " if name else ""
+        title = f"{of}lowest {self.best_risk:.6g}, {self.n_folds} folds\n{bars}"
+        ax.set_title(title, fontsize="medium")
+        draw.legend_below(ax)
 
     def _draw_curves(self, ax, z, kwargs):
         for k, curve in enumerate(self.curves):
@@ -260,7 +262,8 @@ def _scale_axes(ax, curves):
         if values.max() < _PLAIN * values.min():
             from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-            ax.xaxis.set_major_locator(LogLocator(subs=(1, 2, 5)))
+            far = values.max() > _DECADES * values.min()
+            ax.xaxis.set_major_locator(LogLocator(subs=(1,) if far else (1, 2, 5)))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
             ax.xaxis.set_minor_formatter(NullFormatter())
     above = np.concatenate([curve.above_best for curve in curves])

@@ -15,6 +15,8 @@ from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.hypothesis_tests.bias_curve import BiasCurve
 from skcal.hypothesis_tests.segments import Segment, SegmentTestResult
 
+_LINES = 2  # of the name of a row
+
 
 @dataclass(eq=False, repr=False)
 class SegmentDisplay(Display):
@@ -108,12 +110,13 @@ class SegmentDisplay(Display):
 
     def _draw(self, axes, name, kwargs):
         [ax] = axes
-        rows = np.arange(len(self.segments))
+        segments = self.segments[: draw.rows_that_fit(ax, _LINES)]
+        rows = np.arange(len(segments))
         low, high, observed, expected = (
-            np.array([getattr(segment, field) for segment in self.segments])
+            np.array([getattr(segment, field) for segment in segments])
             for field in ("low", "high", "observed", "expected")
         )
-        rejected = [segment.pvalue <= self.level for segment in self.segments]
+        rejected = [segment.pvalue <= self.level for segment in segments]
         colours = [draw.ORANGE if reject else draw.BLUE for reject in rejected]
         self.intervals_ = ax.hlines(rows, low, high, color=colours, linewidth=2)
         look = {"color": draw.BLUE, "marker": "o", "linestyle": "none", "label": "observed, 95 %"}
@@ -121,22 +124,20 @@ class SegmentDisplay(Display):
         mark = {"color": draw.ink(ax), "markersize": 14, "markeredgewidth": 2}
         [self.expected_] = ax.plot(expected, rows, "|", label=self.compared_with, **mark)
         ax.set_xlabel("mean probability")
-        several = len({segment.outcome for segment in self.segments}) > 1
-        draw.name_rows(
-            ax, [_row_label(segment, several) for segment in self.segments], fontsize="medium"
-        )
-        pvalues = [segment.pvalue for segment in self.segments]
-        self.tests_ = draw.write_pvalues(ax, pvalues, rejected)
-        heading = f"{self.n_segments:,} segments tested,\n* significant at {percent(self.level)}"
+        several = len({segment.outcome for segment in segments}) > 1
+        draw.name_rows(ax, [_row_label(one, several) for one in segments], fontsize="medium")
+        self.tests_ = draw.write_pvalues(ax, [one.pvalue for one in segments], rejected)
+        heading = f"{len(rows)} of {draw.counted(self.n_segments, 'segment')},\n"
+        heading += f"* significant at {percent(self.level)}"
         options = {"fontsize": "medium", "verticalalignment": "bottom"}
         ax.text(1.02, 1.01, heading, transform=ax.transAxes, **options)
         draw.head_rows(ax, name)
 
 
 def _row_label(segment, of_several_outcomes):
-    lines = [draw.as_label(part, 36) for part in segment.name.split(" and ", 1)]
-    n = f"{draw.as_label(segment.outcome, 20)}, n" if of_several_outcomes else "n"
-    return " and\n".join(lines) + f"\n{n} = {segment.n_samples:,}"
+    n = f"{draw.as_label(segment.outcome, 14)}, n" if of_several_outcomes else "n"
+    lines = [draw.as_label(part, 30) for part in segment.name.split(" and ", _LINES - 1)]
+    return " and\n".join(lines) + f" ({n} = {segment.n_samples:,})"
 
 
 @dataclass(eq=False, repr=False)
@@ -219,6 +220,6 @@ class BiasCurveDisplay(Display):
         look = {"color": draw.BLUE, "marker": "o", "markersize": 3, "label": "observed"}
         [self.observed_] = ax.plot(curve.values, curve.observed, **draw.styled(kwargs, **look))
         ax.set(xlabel=draw.as_label(self.feature), ylabel="mean probability")
-        ax.legend(fontsize="medium", frameon=False)
+        draw.legend_below(ax)
         title = f"p = {curve.pvalue:.3g} along the whole curve"
-        ax.set_title(draw.titled(name, title, 60))
+        ax.set_title(draw.titled(name, title), fontsize="medium")

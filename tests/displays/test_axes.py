@@ -48,9 +48,8 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert panel.histogram.sum() == 1000
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
-    several = "s" * (panel.n_above > 1)
-    said = f"both axes end at {high:g}\n{panel.n_above:,} prediction{several} above"
-    assert said in display.ax_.get_title()
+    said = f"predicted probability ({panel.n_above:,} above {high:g})\n"
+    assert display.ax_.get_xlabel().startswith(said)
     assert replace(panel, axis=UNIT).n_above == 0
 
 
@@ -66,3 +65,36 @@ def test_curves_and_maps_are_enlarged_too():
         before, after = both.before.panels[0].axis, both.after.panels[0].axis
         assert before != after
         assert both.ax_[0].get_xlim() == ends_of(before.joined(after))
+
+
+@pytest.mark.parametrize("least", [0.86, 0.6, 0.3])
+def test_axes_begin_where_all_confidences_and_points_are(least):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(least, 1, 4000)
+    y = (rng.random(4000) < p).astype(int)
+    for display in (ReliabilityDisplay, CalibrationCurveDisplay):
+        shown = display.from_predictions(y, p)
+        low, high = shown.ax_.get_xlim()
+        assert (low, high) == shown.ax_.get_ylim()
+        axis = shown.panels[0].axis if display is ReliabilityDisplay else shown.axis
+        assert axis.high == 1
+        assert (axis.low == 0) == (least < 0.5)
+        assert axis.low <= least
+        assert shown.ax_.get_xticks()[0] == pytest.approx(axis.low)
+    [panel] = ReliabilityDisplay.from_predictions(y, p, plot=False).panels
+    assert panel.frequency.min() >= panel.axis.low
+    assert panel.histogram.sum() == 4000
+    assert panel.n_above == 0
+
+
+def test_an_interval_that_goes_on_below_the_axis_is_marked():
+    rng = np.random.default_rng(0)
+    p = np.concatenate([rng.uniform(0.95, 1, 4000), rng.uniform(0.86, 0.87, 40)])
+    y = np.concatenate([rng.random(4000) < p[:4000], np.arange(40) < 35]).astype(int)
+    display = ReliabilityDisplay.from_predictions(y, p, edges=[0, 0.9, 0.97, 1])
+    [panel] = display.panels
+    below = (panel.low < panel.axis.low).sum()
+    marks = [one for one in display.ax_.collections if len(one.get_paths()) == 1]
+    drawn = sum(len(one.get_offsets()) for one in marks if one.get_offsets().size)
+    assert below >= 1
+    assert drawn == len(panel.prediction) + below

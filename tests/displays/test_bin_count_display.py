@@ -88,4 +88,4 @@ def test_lines_hold_the_numbers_and_the_axis_names_the_bins():
     assert_array_equal(display.debiased_line_.get_ydata(), display.debiased_error)
     assert_array_equal(display.null_line_.get_ydata(), display.null_mean)
     assert display.ax_.get_xlabel() == "number of uniform bins"
-    assert [text.get_text() for text in display.ax_.get_xticklabels()][:3] == ["1", "2", "3"]
+    assert [text.get_text() for text in display.ax_.get_xticklabels()][:3] == ["1", "2", "5"]

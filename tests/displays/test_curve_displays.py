@@ -46,16 +46,14 @@ def test_curves_on_one_axes_have_two_colours_and_two_names():
     assert first.ax_.get_title() == "P(1): n = 200"
 
 
-def test_the_title_counts_events_and_says_where_the_curve_ends_before_the_samples():
+def test_the_title_counts_samples_and_says_where_the_curve_ends_before_the_samples():
     rng = np.random.default_rng(0)
     p = rng.beta(1, 20, 300)
     y = (rng.random(300) < p).astype(int)
     display = CalibrationCurveDisplay.from_predictions(y, p)
     end = display.curve.prediction[-1]
     assert end < p.max() - display.axis.high / 40  # a bar of the histogram
-    first, second = display.ax_.get_title().split("\n")
-    assert first == f"P(1): n = 300, {y.sum()} events"
-    assert second == f"curve ends at {end:.2g}: few samples beyond"
+    assert display.ax_.get_title() == f"P(1): n = 300, few above {end:.2g}"
 
 
 def test_few_samples_are_drawn_exactly_and_many_on_a_grid():

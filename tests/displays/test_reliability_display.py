@@ -1,5 +1,4 @@
 import itertools
-import re
 
 import numpy as np
 import pytest
@@ -24,6 +23,7 @@ from skcal import (
     PlugIn,
     TemperatureScaling,
 )
+from skcal._show import plain_number, pvalue_text
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
 from skcal.displays.axis import UNIT, ends_of
 from skcal.displays.draw import as_label
@@ -315,11 +315,14 @@ def test_title_legend_and_labels_say_what_is_drawn():
         shaded = ["significant miscalibration"] if panel.ranges else []
         assert texts == ["bins, 95 % intervals", "smooth curve", *shaded]
         assert len(display.ranges_[0]) == len(panel.ranges)
-        first, *lines = display.ax_.get_title().split("\n")
-        assert (first, lines.pop(0)) == ("P(1)", f"n = 300, {y.sum()} events")
-        sentence = panel.number.sentence()
-        words = " ".join(lines).replace(",", "").replace(";", "")
-        assert words == re.sub("[(),;]", "", sentence)
+        number = panel.number
+        limits = [f"≤ {plain_number(number.high)}"]
+        if number.low > 0:
+            limits.insert(0, f"≥ {plain_number(number.low)}")
+        elif number.is_significant:
+            limits.insert(0, pvalue_text(number.pvalue, number.pvalue))
+        brief = f"error {plain_number(number.estimate)} ({', '.join(limits)})"
+        assert display.ax_.get_title() == f"P(1)\n{brief}"
         assert display.ax_.get_xlabel().split("\n") == ["predicted probability", HEIGHTS]
         assert display.ax_.get_ylabel() == "observed frequency"
     display = numbers_of(*tempered()).plot()
@@ -338,15 +341,21 @@ def test_histograms_mirror_both_outcomes_with_their_names_and_numbers():
         assert_array_equal(panel.histogram[side], counts)
         assert_allclose(bars.get_data().values, sign * np.sqrt(counts))
     [strip] = display.ax_.child_axes
-    well, ill = panel.histogram.max(axis=1)
+    well, ill = panel.histogram.sum(axis=1)
     said = [text.get_text() for text in strip.get_yticklabels()]
-    assert said == [f"well\n≤ {well:g} a bar", f"ill\n≤ {ill:g} a bar"]
+    assert said == [f"{well:g} well", f"{ill:g} ill"]
+    numbers_of(names[y], proba**2, labels=names).plot(ax=display.ax_)
+    assert [text.get_text() for text in strip.get_yticklabels()] == said
+    numbers_of(names[y[:200]], proba[:200], labels=names).plot(ax=display.ax_)
+    assert [text.get_text() for text in strip.get_yticklabels()] == ["well", "ill"]
 
 
 def test_events_of_shares_are_their_sum():
     shares = np.tile([[0.75, 0.25], [0.5, 0.5], [0.0, 1.0]], (21, 1))
     display = numbers_of(shares, np.linspace(0.1, 0.9, 63), n_resamples=19).plot()
-    assert display.ax_.get_title().startswith("P(1)\nn = 63, 36.8 events")  # 21 · 1.75
+    [strip] = display.ax_.child_axes
+    events = [text.get_text() for text in strip.get_yticklabels()]
+    assert events == ["26.2 non-events", "36.8 events"]  # 21 · 1.25 and 21 · 1.75
 
 
 def test_numbers_have_the_digits_of_their_standard_error_and_no_exponent():

@@ -18,7 +18,7 @@ def test_rows_are_the_worst_segments_with_their_intervals():
     ends = np.array(display.intervals_.get_segments())[:, :, 0]
     assert_array_equal(ends, [[segment.low, segment.high] for segment in worst])
     labels = [text.get_text() for text in display.ax_.get_yticklabels()]
-    assert labels[0].endswith(f"n = {worst[0].n_samples}")
+    assert labels[0].endswith(f"(n = {worst[0].n_samples})")
     assert display.n_segments == len(result.segments)
 
 
