@@ -11,7 +11,6 @@ from scipy.special import expit, logit
 
 _ROUNDING = 1e-9  # of a log-likelihood, for each sample
 _LEAST_CHANCE = 1e-300  # of an outcome that happened
-_BINS = 0.4  # power of the number of samples
 _SHARED, _NEAR_1 = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
 
 
@@ -167,36 +166,3 @@ def _steps_of_shared(values, chance, codes):
     total = np.add.reduceat(values, first, axis=0) + before[first]
     above = np.repeat(total, sizes, axis=0) - before
     return first, step, above, np.add.reduceat((p * values.T).T, first, axis=0)
-
-
-def likeness_of_neighbours(proba: np.ndarray, happened: np.ndarray) -> float:
-    """How much neighbouring rows err to the same side, in standard deviations.
-
-    A miscalibration is removed first: residuals are those from the frequency in each bin of equal
-    predictions, so that rows that are sorted by their predictions are as others. The sum of the
-    products of neighbouring standardised residuals is divided by the root of that of their squares,
-    so that a single pair of rare events is at most one standard deviation.
-
-    Parameters
-    ----------
-    proba, happened : ndarray of shape (n_samples, n_columns)
-        Predictions and how much of each class happened; of two classes one column suffices.
-
-    Returns
-    -------
-    likeness : float
-        0 where outcomes are sorted, which says nothing about neighbours.
-    """
-    n, products = len(proba), np.zeros(max(len(proba) - 1, 0))
-    changes = np.count_nonzero((happened[1:] != happened[:-1]).any(axis=1))
-    if changes < len(np.unique(happened, axis=0)):
-        return 0.0
-    for p, y in zip(proba.T, happened.T, strict=True):
-        edges = np.unique(np.quantile(p, np.linspace(0, 1, 2 + int(n**_BINS))[1:-1]))
-        bins = np.searchsorted(edges, p)
-        mean = (np.bincount(bins, y) / np.maximum(np.bincount(bins), 1))[bins]
-        variance = np.maximum(mean * (1 - mean), 1e-300)
-        residual = np.where((mean > 0) & (mean < 1), (y - mean) / np.sqrt(variance), 0.0)
-        products += residual[1:] * residual[:-1]
-    squares = float(products @ products)
-    return float(products.sum() / np.sqrt(squares)) if squares > 0 else 0.0

@@ -338,15 +338,20 @@ class Sample:
         """The weighted share of outcomes that are the first most probable class, or of answers."""
         if self.notion.of_answers:
             return float(self.frequencies[-1])
-        likely = two_columns(self.proba).argmax(axis=1)
+        likely = self.proba_of_classes.argmax(axis=1)
         return float(np.average(hits(self.happened, likely), weights=self.weight))
 
     @property
     def mean_confidence(self) -> float:
         """The weighted mean of the largest probabilities, or of the confidences of answers."""
-        rows = two_columns(self.proba)
+        rows = self.proba_of_classes
         confidence = rows[:, -1] if self.notion.of_answers else rows.max(axis=1)
         return float(np.average(confidence, weights=self.weight))
+
+    @property
+    def proba_of_classes(self) -> np.ndarray:
+        """The probabilities of all classes, (n_samples, n_classes), also of a single column."""
+        return two_columns(self.proba)
 
     @property
     def frequencies(self) -> np.ndarray:

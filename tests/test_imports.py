@@ -52,7 +52,7 @@ LAYERS = [
     "__main__",
 ]
 PRINTING = ("report", "cli", "displays", "monitoring")
-N_PRIVATE = 137  # names that these rooms import of others and no package offers; it only falls
+N_PRIVATE = 125  # names that these rooms import of others and no package offers; it only falls
 MODULES = {
     ".".join(("skcal", *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
         ".__init__"
@@ -170,7 +170,10 @@ def private_names():
             within = other.split(".")[0] == "skcal" and layer(other) != room
             if not within or name in (None, "__version__") or f"{other}.{name}" in MODULES:
                 continue
-            if id(getattr(importlib.import_module(other), name)) not in offered:
+            thing = getattr(importlib.import_module(other), name)
+            if getattr(thing, "__module__", "skcal").split(".")[0] == "sklearn":
+                continue  # a name of scikit-learn, by way of _sklearn_compat
+            if id(thing) not in offered:
                 users.setdefault(f"{other}.{name}", []).append(module)
     return users
 

@@ -17,7 +17,7 @@ from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import n_rows, plain_array
-from skcal.choice.search_summary import summary_of
+from skcal.choice.search_summary import as_dict, summary_of
 from skcal.hypothesis_tests.error_interval import calibration_error_interval
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.model_selection.adapters import FunctionCorrection
@@ -547,6 +547,17 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         check_is_fitted(self)
         read_predictions(X, self.notion_, self.from_logits, "X", self, reset=False)
         return plain_array(X, "X")
+
+    def to_dict(self) -> dict:
+        """Return what the summary says as plain data, which JSON holds.
+
+        Returns
+        -------
+        facts : dict
+            The candidates with their risks, the choice, the errors with their limits, the verdict.
+        """
+        check_is_fitted(self)
+        return as_dict(self)
 
     def _summary(self) -> Summary:
         return summary_of(self)

@@ -14,7 +14,6 @@ from warnings import warn
 
 import numpy as np
 
-from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable, pvalue_number
@@ -228,7 +227,7 @@ def _are_reversed(predictions: Predictions, options) -> bool:
     proba, labels, classes = predictions.proba, predictions.labels, predictions.classes
     kept = options.command == "recalibrate" and options.logits
     sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
-    return are_reversed(two_columns(sample.proba), sample.happened)
+    return are_reversed(sample.proba_of_classes, sample.happened)
 
 
 def _only_notion(options):
@@ -284,7 +283,10 @@ def _abstain(options):
     proba, classes = predictions.proba, predictions.classes
     notion = _only_notion(options)
     if options.correct is None:  # whether the most probable class is right
-        proba, notion = two_columns(proba), "confidence"
+        proba, notion = (
+            np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba,
+            "confidence",
+        )
     [problem] = read_sample(predictions.labels, proba, notion, labels=classes).problems()
     result = coverage_at_risk(
         problem.outcomes[:, 0],

@@ -18,10 +18,8 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._matrices import two_columns
 from skcal._selection import LEVEL
 from skcal._show import one_line, printable, wrapped
-from skcal.choice.search_summary import as_dict
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
@@ -66,7 +64,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         texts.append(wrapped(status_of_gate(gate["results"])))
     if predictions.groups is None and options.command == "evaluate":
         sample = predictions.sample()
-        for text in likeness(two_columns(sample.proba), sample.happened, "--groups COLUMN"):
+        for text in likeness(sample.proba_of_classes, sample.happened, "--groups COLUMN"):
             warn(text, stacklevel=2)
     notions = chosen_notions(options, predictions.proba)
     report["read_as"] = predictions.sample(notions[0]).read_as
@@ -89,7 +87,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [error_facts(search, kind) for kind in kinds]
-            report["searches"].append({**as_dict(search), "errors": errors})
+            report["searches"].append({**search.to_dict(), "errors": errors})
             lines = [error_line(facts, 23) for facts in errors]
             if not notion.scalar:
                 verdict, _, p = search.verdict()[0].sentence().partition(" (")

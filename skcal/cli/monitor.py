@@ -25,7 +25,7 @@ from skcal.cli.problems import FileError, read_text
 from skcal.displays import MonitorDisplay
 from skcal.displays.draw import save_figure
 from skcal.monitoring import CalibrationMonitor
-from skcal.monitoring.status import NEXT, threshold
+from skcal.monitoring.status import NEXT
 
 _MOST_DIGESTS = 800  # of the last batches, two each
 _MOST_MARKS = 100_000  # of the last rows
@@ -139,7 +139,10 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
         "alarm": ("1 after an alarm that was not acknowledged", int(monitor._is_open)),
         "log_e_value": ("natural logarithm of the e-value", monitor.log_e_value_),
         "e_detector": ("e-detector, in samples", monitor.detector_),
-        "threshold": ("of the e-value, or of the e-detector with a run length", threshold(monitor)),
+        "threshold": (
+            "of the e-value, or of the e-detector with a run length",
+            monitor.to_dict()["threshold"],
+        ),
     }
     for name, period in monitor.periods_.items():
         if period.ratio is not None:

@@ -13,7 +13,6 @@ from skcal._sklearn_compat import validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.monitoring import CalibrationMonitor
-from skcal.monitoring.status import direction
 
 _WIDTH = 28  # of a line of a legend
 _MARKED = 30  # looks, beyond which they have no markers
@@ -129,7 +128,7 @@ class MonitorDisplay(Display):
             alarm=monitor.alarm_,
             of_detector=of_detector,
             drift=None if drift is None else (drift.first_sample, drift.last_sample),
-            direction=direction(monitor),
+            direction=monitor.to_dict()["direction"],
             name=name,
         )
         return display.plot(ax=ax) if plot else display

@@ -38,7 +38,7 @@ from skcal.displays.reliability_panel import (
 )
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.scan import ScanRange, scan_of, size_in_words
+from skcal.hypothesis_tests.scan import ScanRange, scan_of
 from skcal.metrics.binned import expected_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
@@ -491,7 +491,7 @@ def _range_in_words(part: ScanRange) -> str:
     predicted, observed = as_percent(part.predicted), as_percent(part.observed)
     return (
         f"Predictions from {low} to {high} % average {predicted} %, but {observed} % were observed "
-        f"({size_in_words(part)})."
+        f"({part.size_in_words()})."
     )
 
 

@@ -65,15 +65,24 @@ class ScanRange(NamedTuple):
     outcome: str = ""
     may_be_calibrated: float = 0.0
 
+    def size_in_words(self, samples: str = "samples") -> str:
+        """Say how many samples the range has and, above 15 %, how many of them may be calibrated.
 
-def size_in_words(one: ScanRange, samples: str = "samples") -> str:
-    """Say how many samples a range has and, above 15 %, how many of them may be calibrated."""
-    size = f"{one.n_samples:,} {samples}"
-    if one.may_be_calibrated <= _CALIBRATED:
-        return size
-    if one.may_be_calibrated >= 0.95:
-        return f"somewhere among {size}"
-    return f"{size}, of which up to {100 * one.may_be_calibrated:.0f} % may be calibrated"
+        Parameters
+        ----------
+        samples : str, default="samples"
+            What the samples are called.
+
+        Returns
+        -------
+        text : str
+        """
+        size = f"{self.n_samples:,} {samples}"
+        if self.may_be_calibrated <= _CALIBRATED:
+            return size
+        if self.may_be_calibrated >= 0.95:
+            return f"somewhere among {size}"
+        return f"{size}, of which up to {100 * self.may_be_calibrated:.0f} % may be calibrated"
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from skcal._show import about, beside_limit, listed, percent, plain_number, pvalue_text, share
-from skcal.hypothesis_tests.scan import size_in_words
 from skcal.report.findings import Findings
 
 _SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
@@ -163,7 +162,7 @@ def _wrong_classes(found) -> str:
 def range_sentence(one, view, notion) -> str:
     """How far the predictions of a range are from what happened there."""
     gap = _gap_sentence(_place(one, view), one.predicted, one.observed, notion)
-    return f"{gap} ({size_in_words(one, 'cases')})."
+    return f"{gap} ({one.size_in_words('cases')})."
 
 
 def _place(one, view) -> str:

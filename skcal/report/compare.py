@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import column_names, columns_of_labels, plain_labels
-from skcal._matrices import two_columns
 from skcal._scores import brier_losses, log_losses
 from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
@@ -397,7 +396,7 @@ def _score_tests(first, second, scores, settings) -> list[PairedTest]:
     method = "normal limit" if first.groups.independent else "Student's limit of groups"
     tests = []
     for score in (score for score in scores if score.name in _LOSSES):
-        proba = [two_columns(sample.proba) for sample in (first, second)]
+        proba = [sample.proba_of_classes for sample in (first, second)]
         outcomes = first.happened, second.happened
         gain = LossComparison.of_predictions(
             _LOSSES[score.name], proba, outcomes, first.weight, first.groups

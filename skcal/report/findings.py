@@ -14,7 +14,6 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
-from skcal._matrices import two_columns
 from skcal._running import recorded_warnings
 from skcal._scores import of_outcomes
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
@@ -28,6 +27,7 @@ from skcal.sample import Sample
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
 _FOLDS = 5  # of the recalibration that is tried
+_BINS = 0.4  # power of the number of samples
 _TAIL = 0.025  # of each limit of what happened on the other side
 _HELPS = 0.8  # of the error that is left, from which on recalibration is not promised
 
@@ -223,7 +223,7 @@ def find(
         gain=gain,
         scan=scan,
         other_side=other_side,
-        doubt=doubt_about_order(two_columns(sample.proba), sample.happened, sample.classes),
+        doubt=doubt_about_order(sample.proba_of_classes, sample.happened, sample.classes),
     )
 
 
@@ -269,7 +269,7 @@ def _other_side(sample, ranges, spread) -> ScanRange | None:
 
 def inside(sample: Sample, test: JointTestResult | None) -> Sample:
     """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
-    if test is None or not test.n_rounded or two_columns(sample.proba).shape[1] > 2:
+    if test is None or not test.n_rounded or sample.proba_of_classes.shape[1] > 2:
         return sample
     assert test.resolution is not None
     middle = test.resolution / 4
@@ -277,7 +277,7 @@ def inside(sample: Sample, test: JointTestResult | None) -> Sample:
 
 
 def _overview(sample) -> Overview:
-    rows, weight = two_columns(sample.proba), sample.weight_of_samples
+    rows, weight = sample.proba_of_classes, sample.weight_of_samples
     features = [problem.features for problem in sample.problems() if len(problem.features)]
     n_groups = len(np.unique(sample.groups.units(len(rows))))
     return Overview(
@@ -320,7 +320,7 @@ def _gain(sample, whole, error) -> Gain:
 
     Samples, or their groups, are dealt to blocks in the order of their confidences.
     """
-    rows = two_columns(sample.proba)
+    rows = sample.proba_of_classes
     two = rows.shape[1] == 2
     recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
     rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
@@ -400,3 +400,36 @@ def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
 def _best_order(sums: np.ndarray) -> np.ndarray:
     """The column of each class that gives the largest sum of probabilities."""
     return linear_sum_assignment(sums, maximize=True)[1]
+
+
+def likeness_of_neighbours(proba: np.ndarray, happened: np.ndarray) -> float:
+    """How much neighbouring rows err to the same side, in standard deviations.
+
+    A miscalibration is removed first: residuals are those from the frequency in each bin of equal
+    predictions, so that rows that are sorted by their predictions are as others. The sum of the
+    products of neighbouring standardised residuals is divided by the root of that of their squares,
+    so that a single pair of rare events is at most one standard deviation.
+
+    Parameters
+    ----------
+    proba, happened : ndarray of shape (n_samples, n_columns)
+        Predictions and how much of each class happened; of two classes one column suffices.
+
+    Returns
+    -------
+    likeness : float
+        0 where outcomes are sorted, which says nothing about neighbours.
+    """
+    n, products = len(proba), np.zeros(max(len(proba) - 1, 0))
+    changes = np.count_nonzero((happened[1:] != happened[:-1]).any(axis=1))
+    if changes < len(np.unique(happened, axis=0)):
+        return 0.0
+    for p, y in zip(proba.T, happened.T, strict=True):
+        edges = np.unique(np.quantile(p, np.linspace(0, 1, 2 + int(n**_BINS))[1:-1]))
+        bins = np.searchsorted(edges, p)
+        mean = (np.bincount(bins, y) / np.maximum(np.bincount(bins), 1))[bins]
+        variance = np.maximum(mean * (1 - mean), 1e-300)
+        residual = np.where((mean > 0) & (mean < 1), (y - mean) / np.sqrt(variance), 0.0)
+        products += residual[1:] * residual[:-1]
+    squares = float(products @ products)
+    return float(products.sum() / np.sqrt(squares)) if squares > 0 else 0.0

@@ -10,10 +10,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._matrices import two_columns
 from skcal._running import one_blas_thread
 from skcal.choice import CalibrationErrorSearchCV
-from skcal.choice.search_summary import as_dict
 from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
 from skcal.displays.draw import problem_titles, titled
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
@@ -227,7 +225,7 @@ def measure(
         tuned=[tuned_error(search, settings, refuted) for search in searches.values()],
         diagram=diagram,
         cautions=[
-            *cautions(two_columns(sample.proba), sample.happened, findings),
+            *cautions(sample.proba_of_classes, sample.happened, findings),
             *rounding(findings.test, sample, validation),
             *asked.messages,
         ],
@@ -272,11 +270,11 @@ def fit_search(sample: Sample, settings: Settings, notion):
 
 
 def tuned_error(search, settings: Settings, refuted: bool) -> dict:
-    """``as_dict`` of a search with the lower bound at the level of the report.
+    """``to_dict()`` of a search with the lower bound at the level of the report.
 
     The bound is 0 unless the verdict is that calibration is refuted.
     """
-    facts = as_dict(search)
+    facts = search.to_dict()
     one_step = facts["one_step"]
     if one_step is not None and one_step["lower_confidence_bound"] is not None:
         one_step["confidence_level"] = settings.confidence_level

@@ -16,7 +16,6 @@ from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
 from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
-from skcal._matrices import two_columns
 from skcal._rounding import RESOLUTION
 from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -566,7 +565,7 @@ or Sample
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
     if groups is None and not sample.source.grouped:
-        warnings += words.likeness(two_columns(sample.proba), sample.happened)
+        warnings += words.likeness(sample.proba_of_classes, sample.happened)
     comparison = None
     if second is not None:
         comparison = compare_models(compare_name, overall, sample, second, settings, by_label)

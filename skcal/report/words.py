@@ -7,13 +7,13 @@ import re
 
 import numpy as np
 
-from skcal._dependence import likeness_of_neighbours
 from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
 from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.equivalence import sides_of_limit
 from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
+from skcal.report.findings import likeness_of_neighbours
 
 MEDIAN_WIDTH = "the median width"
 UNADJUSTED = "by itself, not adjusted for the other numbers"

@@ -8,7 +8,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binomtest, norm
 
 from skcal.hypothesis_tests import scan_test
-from skcal.hypothesis_tests.scan import RangeScan, _best_disjoint, _critical_value, size_in_words
+from skcal.hypothesis_tests.scan import RangeScan, _best_disjoint, _critical_value
 from skcal.sample import read_sample
 
 
@@ -182,10 +182,10 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     assert text in " ".join(str(result).split())
     one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
     said = "1,234 cases, of which up to 47 % may be calibrated"
-    assert size_in_words(one, "cases") == said
+    assert one.size_in_words("cases") == said
     few = "somewhere among 1,234 cases"
-    assert size_in_words(one._replace(may_be_calibrated=1.0), "cases") == few
-    assert size_in_words(one._replace(may_be_calibrated=0.1)) == "1,234 samples"
+    assert one._replace(may_be_calibrated=1.0).size_in_words("cases") == few
+    assert one._replace(may_be_calibrated=0.1).size_in_words() == "1,234 samples"
 
 
 def test_the_calibrated_samples_between_two_errors_are_counted():

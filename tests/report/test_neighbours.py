@@ -9,8 +9,8 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 
 from skcal import calibration_report
-from skcal._dependence import likeness_of_neighbours
 from skcal.cli.commands import main
+from skcal.report.findings import likeness_of_neighbours
 from skcal.report.words import likeness
 
 
