@@ -64,8 +64,19 @@ class Groups:
         return replace(self, codes=self.codes[rows], alone=self.alone[rows])
 
     def of_several(self) -> Groups:
-        """Return the groups, or those of independent samples where no two samples share one."""
-        return self if np.bincount(self.codes).max() > 1 else INDEPENDENT
+        """Return the groups that hold samples; independent ones where no two samples share one.
+
+        A single one counts as two, since it says nothing of how groups vary.
+        """
+        held, codes = np.unique(self.codes, return_inverse=True)
+        if len(held) == len(codes):
+            return INDEPENDENT
+        return replace(self, codes=codes, n_groups=max(len(held), 2))
+
+    @property
+    def n_held(self) -> int:
+        """The number of groups that hold samples."""
+        return len(np.unique(self.codes))
 
     def about(self, chance: np.ndarray, residuals: np.ndarray | None) -> Groups:
         """Return the groups of samples whose predictions and residuals (n_samples, m) are given."""
@@ -263,7 +274,7 @@ class Groups:
 
         Samples that are alone have more than two outcomes.
         """
-        return 0.0 if self.alone.any() else 2.0 ** (1 - len(np.unique(self.codes)))
+        return 0.0 if self.alone.any() else 2.0 ** (1 - self.n_held)
 
 
 class _Independent(Groups):

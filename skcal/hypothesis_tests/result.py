@@ -208,8 +208,9 @@ def positive(pvalue: float) -> float:
 def warn_if_few(n_resamples: int, n_tests: int, groups: Groups = INDEPENDENT) -> None:
     """Warn when no p-value can reach 5 %."""
     if n_tests * groups.smallest_pvalue > 0.05:
+        tests = "a test" if n_tests == 1 else f"{n_tests} tests"
         warnings.warn(
-            f"{groups.n_groups} groups: the smallest possible p-value of {n_tests} tests is "
+            f"{groups.n_held} groups: the smallest possible p-value of {tests} is "
             f"{min(n_tests * groups.smallest_pvalue, 1):.3g}, above 0.05. Use more groups.",
             stacklevel=2,
         )
@@ -227,7 +228,7 @@ def require_reachable(level: float, groups: Groups) -> None:
     if level < groups.smallest_pvalue:
         raise InputError(
             "groups",
-            f"holds {groups.n_groups} groups, whose signs give p-values of at least "
+            f"holds {groups.n_held} groups, whose signs give p-values of at least "
             f"{groups.smallest_pvalue:.2g}, above the level {level:.2g} of each test.",
             "Lower confidence_level, or use more groups.",
         )

@@ -10,8 +10,10 @@ from typing import Any
 
 import numpy as np
 
+from skcal._groups import FEWEST_GROUPS
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._scores import brier_losses, log_losses
+from skcal._show import listed
 from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.comparison import both_asked, comparison_of
@@ -20,11 +22,6 @@ from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segment_features import read_columns
-from skcal.metrics.random_effects import (
-    Heterogeneity,
-    heterogeneity_of_limits,
-    heterogeneity_of_ratios,
-)
 from skcal.notions import Notion, resolve_notion
 from skcal.recalibration.losses import LossComparison
 from skcal.report.findings import Attempts, plain_label
@@ -33,7 +30,6 @@ from skcal.sample import Sample, read_sample, require_pairs
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
-_FEWEST_CENTRES = 5
 LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 _LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 
@@ -59,7 +55,7 @@ def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dic
     rows = np.repeat(np.arange(n), n_labels)
     columns = {"label": np.tile(sample.classes.astype(str), n)}
     if by is not None:
-        named = {name or "subgroup": column for name, column in _columns_of(by).items()}
+        named = {name or "subgroup": column for name, column in columns_of(by).items()}
         with errors_of_features("by"):
             given = dict(read_columns(named, n))
         if "label" in given:
@@ -131,44 +127,10 @@ def errors_of_features(argument: str):
 # Subgroups
 
 
-def heterogeneity(
-    by, rows: Sample, sample: Sample, subgroups: list[Measures], level: float
-) -> list[Heterogeneity]:
-    """How O/E, slope and C differ between the subgroups of each column that makes at least five."""
-    if not sample.notion.of_positive_class:
-        return []
-    found, measured = [], iter(subgroups)
-    for name, column in _columns_of(by).items():
-        parts = _subgroups_of(column, len(rows.weight), rows.weight)
-        of_column = [next(measured).validation for _ in parts]
-        if len(parts) < _FEWEST_CENTRES:
-            continue
-        events = [_events(sample_of(sample, part)) for _, part in parts]
-        observed, expected, variance = np.transpose(events)
-        found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
-        for measure_name, field in (("calibration slope", "slope"), ("C-statistic", "c_statistic")):
-            values = [getattr(part, field) for part in of_column if part is not None]
-            known = [value for value in values if np.isfinite(value).all()]
-            if len(known) >= _FEWEST_CENTRES:
-                estimate, low, high = np.transpose(known)
-                about = name, measure_name, estimate, low, high, level
-                found.append(heterogeneity_of_limits(*about))
-    return [part for part in found if part is not None]
-
-
-def _columns_of(by) -> dict[str, Any]:
+def columns_of(by) -> dict[str, Any]:
     """The columns that make subgroups by name; that of a single one is empty."""
     names = list(by) if isinstance(by, Mapping) else column_names(by)
     return {"": by} if names is None else {str(name): by[name] for name in names}
-
-
-def _events(sample: Sample) -> tuple[float, float, float]:
-    """Events that were observed, that were expected, and the variance of the first."""
-    [problem] = sample.problems()
-    weight, happened = problem.weight / problem.weight.mean(), problem.outcomes[:, 0]
-    rate = np.average(happened, weights=weight)
-    variance = sample.groups.variance_of_sum(weight * (happened - rate))
-    return weight @ happened, weight @ problem.features[:, 0], float(variance)
 
 
 def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tuple]:
@@ -178,12 +140,13 @@ def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tupl
     """
     return [
         (f"{name} = {value}" if name else value, rows)
-        for name, column in _columns_of(by).items()
-        for value, rows in _subgroups_of(column, n_samples, weight)
+        for name, column in columns_of(by).items()
+        for value, rows in subgroups_of(column, n_samples, weight)
     ]
 
 
-def _subgroups_of(column, n_samples, weight) -> list[tuple]:
+def subgroups_of(column, n_samples, weight) -> list[tuple]:
+    """Name and rows of each subgroup of a column, in natural order."""
     groups = plain_labels(column, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")
@@ -221,11 +184,22 @@ def measure_subgroups(
     samples = [sample_of(sample, rows) for _, rows in parts]
     wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
     tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
-    tests, warnings = subgroup_tests(names, tested, settings)
+    tests, cautions, warnings = subgroup_tests(names, tested, settings)
     measures = [
         measure(name, part, settings, test, of_part=True, by_label=whole)
         for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
     ]
+    few = []
+    for one, of_test in zip(measures, cautions, strict=True):
+        n_groups = one.overview.n_groups
+        if n_groups is not None and n_groups < FEWEST_GROUPS:
+            few.append(f"{one.name} ({n_groups} group{'s' * (n_groups > 1)})")
+        else:
+            one.cautions[:0] = of_test
+    if few:
+        warnings.append(
+            f"Too few groups for a test, which needs {FEWEST_GROUPS}: {listed(few, len(few))}."
+        )
     return measures, warnings
 
 
@@ -243,8 +217,10 @@ def decide_together(
 
 def subgroup_tests(
     names: list[str], samples: list[Sample], settings: Settings
-) -> tuple[list[JointTestResult | None], list[str]]:
+) -> tuple[list[JointTestResult | None], list[list[str]], list[str]]:
     """Test each subgroup, with p-values adjusted for all of them by Holm's method.
+
+    What is said of each test, and of all together, stands beside them.
 
     Many subgroups take more draws than ``n_resamples``, so that each of them can be shown: those
     alone whose p-value is small by ``n_resamples`` draws. The others keep that, so no p-value is
@@ -269,14 +245,14 @@ def subgroup_tests(
     pvalues = [test.pvalue for test in tests if test is not None]
     adjusted = iter(adjust_pvalues(pvalues) if pvalues else [])
     tests = [None if test is None else _adjusted(test, float(next(adjusted))) for test in tests]
-    warnings = [message for attempt in attempts for message in attempt.messages]
+    warnings = []
     if len(pvalues) > level * (1 + _MOST_DRAWS):
         smallest = len(pvalues) / (1 + _MOST_DRAWS)
         warnings.append(
             f"{len(pvalues)} subgroups are too many for their tests: the smallest adjusted p-value "
             f"is {smallest:.2g} even with {_MOST_DRAWS:,} draws of each. Merge some."
         )
-    return tests, warnings
+    return tests, [attempt.messages for attempt in attempts], warnings
 
 
 def _adjusted(test: JointTestResult, pvalue: float) -> JointTestResult:

@@ -320,21 +320,31 @@ def _gain(sample, whole, error) -> Gain:
 
     Samples, or their groups, are dealt to blocks in the order of their confidences.
     """
-    rows = sample.proba_of_classes
-    two = rows.shape[1] == 2
-    recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
-    rank = np.argsort(np.argsort(rows.max(axis=1), kind="stable"))
+    rank = np.argsort(np.argsort(sample.proba_of_classes.max(axis=1), kind="stable"))
     blocks = (rank if sample.groups.independent else sample.groups.codes) % _FOLDS
-    recalibrated, weight = np.empty(rows.shape), sample.effective.weight
+    return gain_of(recalibrated(sample, blocks), whole, error)
+
+
+def recalibrated(sample, blocks) -> np.ndarray:
+    """Predictions of each block after a recalibration that was fitted to the other blocks."""
+    rows = sample.proba_of_classes
+    two, weight = rows.shape[1] == 2, sample.effective.weight
+    recalibration: Any = BayesianCalibration() if two else TemperatureScaling()
+    proba = np.empty(rows.shape)
     for block in np.unique(blocks):
         fitted, held_out = blocks != block, blocks == block
         method = clone(recalibration).fit(
             rows[fitted], sample.happened[fitted], sample_weight=weight[fitted]
         )
-        recalibrated[held_out] = method.predict_proba(rows[held_out])
-    proba = recalibrated[:, 1] if sample.proba.ndim == 1 else recalibrated
+        proba[held_out] = method.predict_proba(rows[held_out])
+    return proba[:, 1] if sample.proba.ndim == 1 else proba
+
+
+def gain_of(proba, whole, error) -> Gain:
+    """What recalibrated predictions of the whole leave of its error."""
     limits = ErrorLimits(whole._replace(proba=proba.reshape(whole.proba.shape), logits=None))
     left, high = limits.estimate, limits.high(1 - error.confidence_level)[0]
+    two = whole.proba_of_classes.shape[1] == 2 or whole.notion.of_labels
     name = "Recalibration" if two else "Temperature scaling"
     return Gain(name, left, max(left, high), left <= _HELPS * error.estimate)
 

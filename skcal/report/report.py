@@ -32,13 +32,13 @@ from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_ca
 from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
+from skcal.report.centres import LeftOut, heterogeneity, leave_out
 from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,
     compare_models,
     decide_together,
     errors_of_features,
-    heterogeneity,
     measure_subgroups,
     pairs_of_labels,
     precisions_of_labels,
@@ -90,6 +90,9 @@ class CalibrationReport:
     heterogeneity : list of Heterogeneity
         How O/E differs between the subgroups of each column of ``by`` with at least five: the
         standard deviation of log O/E and the prediction interval of a new subgroup.
+    left_out : list of LeftOut
+        If the error is significant: what a recalibration by all other subgroups of such a column
+        leaves in each one.
     decided : list of EquivalenceTestResult
         With ``max_error`` and ``by``: whether the calibration error of all samples, and of each
         subgroup, is below ``max_error``. All verdicts hold together at the confidence level.
@@ -123,6 +126,7 @@ class CalibrationReport:
     version: str
     description: str
     heterogeneity: list[Heterogeneity]
+    left_out: list[LeftOut]
     decided: list[EquivalenceTestResult]
     read_as: str
 
@@ -560,8 +564,10 @@ or Sample
     subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
+    left_out: list[LeftOut] = []
     if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
+        left_out = leave_out(by, rows, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
     if groups is None and not sample.source.grouped:
@@ -581,6 +587,7 @@ or Sample
         version=_version(),
         description=" ".join(description.split()),
         heterogeneity=centres,
+        left_out=left_out,
         decided=decided,
         read_as=(by_label[0] or rows).read_as,
     )

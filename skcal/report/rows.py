@@ -23,6 +23,7 @@ from skcal.report.answer import worst_range
 from skcal.report.measure import Measures
 
 N_WORST = 10  # segments that are shown
+CENTRES = ("O/E", "calibration slope", "C-statistic")  # measures whose heterogeneity is estimated
 _NEAR_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
@@ -401,24 +402,55 @@ def subgroups_table(report) -> Table:
     note += " A star marks significant miscalibration." * any(part.is_significant for part in parts)
     name = words.name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
-    notes = [note, *(found.sentence() for found in report.heterogeneity)]
+    notes = [note]
     notes += [text for text in assumption_of(*parts) if text not in assumption_of(report.overall)]
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
+
+
+def centres_table(report) -> Table:
+    """O/E, slope and C of each subgroup, and what a new one of a column is expected to have."""
+    rows = []
+    for part in report.subgroups:
+        events, measures = f"{part.overview.counts[-1]:,.0f}", part.validation
+        shown = [_ratio(part, False), "–", "–"]
+        if measures is not None and not _has_few_groups(part.overview):
+            shown[1:] = [_with_ends(measures.slope), _with_ends(measures.c_statistic)]
+        rows.append((part.name, events, *shown))
+    for column in dict.fromkeys(one.column for one in report.heterogeneity):
+        of = {one.measure: one for one in report.heterogeneity if one.column == column}
+        found = [of.get(name) for name in CENTRES]
+        ends = [
+            "–" if one is None else _with_ends((one.estimate, one.low, one.high)) for one in found
+        ]
+        rows.append((f"a new {column or 'subgroup'}", "", *ends))
+    level = percent(report.settings["confidence_level"])
+    notes = [f"{level} intervals; those of a new subgroup are prediction intervals."]
+    notes += [found.sentence() for found in report.heterogeneity]
+    error = report.overall.error
+    notes += [words.sentence_of_left_out(left, error) for left in report.left_out]
+    return Table(("subgroup", "events", *CENTRES), rows, "lrrrr", notes=notes)
+
+
+def _with_ends(measure) -> str:
+    estimate, low, high = measure
+    if not math.isfinite(estimate):
+        return "–"
+    return f"{estimate:.2f} ({low:.2f} to {min(high, 999):.2f})"
 
 
 def _has_few_groups(view) -> bool:
     return view.n_groups is not None and view.n_groups < FEWEST_GROUPS
 
 
-def _ratio(part) -> str:
+def _ratio(part, why: bool = True) -> str:
     """O/E with its interval, or why it has none."""
     if part.ratio is None or not math.isfinite(part.ratio.estimate):
         return "–"
     if _has_few_groups(part.overview):
         n_groups = part.overview.n_groups
         groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
-        return f"{part.ratio.estimate:.2f} ({groups}, too few for a test)"
-    return "{:.2f} ({:.2f} to {:.2f})".format(*part.ratio)
+        return f"{part.ratio.estimate:.2f}" + f" ({groups}, too few for a test)" * why
+    return _with_ends(part.ratio)
 
 
 def side_by_side(parts, settings, most=4) -> list[Table]:

@@ -39,6 +39,7 @@ from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.metrics.validation import ValidationMeasures
 from skcal.report import rows, words
+from skcal.report.centres import draw_forest
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
@@ -67,6 +68,8 @@ def as_text(report, full: bool = False) -> str:
         parts += ["", rows.measures_table(report.overall, report.settings, full).text()]
     if report.subgroups:
         parts += ["", _short_names(rows.subgroups_table(report), 24).text()]
+        if report.heterogeneity:
+            parts += ["", _short_names(rows.centres_table(report), 24).text()]
         if full:
             tables = rows.side_by_side(report.subgroups, report.settings, 2)
             parts += [text for table in tables for text in ("", table.text())]
@@ -127,6 +130,8 @@ def as_latex(report, full: bool = False) -> str:
     tables = [replace(shown, title=title, notes=notes)]
     if report.subgroups:
         tables.append(replace(rows.subgroups_table(report), title=f"{title}, subgroups"))
+        if report.heterogeneity:
+            tables.append(replace(rows.centres_table(report), title=f"{title}, new subgroups"))
         if full:
             numbers = rows.side_by_side(report.subgroups, report.settings)
             tables += [replace(table, title=f"{title}, numbers of subgroups") for table in numbers]
@@ -194,6 +199,7 @@ def _measures_as_data(measures: Measures) -> dict[str, Any]:
 _SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
 _LINES = 0.6  # of that height are for the error in the title
 _WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
+_FOREST_ROW = 0.25  # that of a row of a forest plot
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
@@ -257,6 +263,14 @@ def draw_decisions(measures: list[Measures]):
     return figure
 
 
+def _forest(report, measure: str):
+    """A forest plot on a figure that pyplot does not know of."""
+    n_rows = len(report.subgroups) + len({one.column for one in report.heterogeneity})
+    figure, [axis] = _new_figure(height=_FOREST_ROW * (n_rows + 4))
+    draw_forest(axis, report, measure)
+    return figure
+
+
 def _new_figure(n_panels=1, height=_SIZE[1]):
     """A figure that pyplot does not know of, and its axes, of at most three columns."""
     try:
@@ -294,6 +308,10 @@ _CURVE_READING = (
 _DECISION_READING = (
     " Net benefit: events found by treating where the prediction is at least the threshold t, less "
     "t / (1 − t) for each needless treatment."
+)
+_FOREST = (
+    "Each point is a subgroup with its {0} interval. Thick grey lines are {0} prediction intervals "
+    "of a new subgroup. The dashed line is the ideal."
 )
 _CSS = Path(__file__).with_name("page.css")
 _PAGE_STYLE = style("skcal-report", _CSS, of_page=True)
@@ -346,6 +364,8 @@ def _evidence(report, full):
     """Names and contents of what the verdict rests on, which is always shown and printed."""
     if report.subgroups:
         table = rows.subgroups_table(report).html()
+        if report.heterogeneity:
+            table += rows.centres_table(report).html() + _forests(report)
         table += html_list(words.by_kind(report.subgroups, full))
         yield words.name_of_parts(report), table + _figures(report, report.subgroups)
     if report.segments is not None:
@@ -436,6 +456,19 @@ def _figures(report, parts) -> str:
             ranges=_RANGES * shaded,
         )
     return _figure(images, reading)
+
+
+def _forests(report) -> str:
+    """A forest plot of each measure, with its prediction interval in a new subgroup."""
+    if not _can_draw():
+        return ""
+    known = {one.measure for one in report.heterogeneity}
+    images = [
+        _image(f"Forest plot of {name}", _forest(report, name))
+        for name in rows.CENTRES
+        if name in known
+    ]
+    return _figure(images, _FOREST.format(percent(report.settings["confidence_level"])))
 
 
 def _curves(parts) -> str:

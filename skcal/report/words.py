@@ -121,6 +121,18 @@ def decided_together(report) -> str:
     return f"The calibration error is {sides} (joint confidence {level})."
 
 
+def sentence_of_left_out(left, error) -> str:
+    """What a recalibration by the other subgroups leaves in each one, and its O/E ratios."""
+    of, gain = f" ({left.column})" * bool(left.column), left.gain
+    before, after = ("{:.2f} to {:.2f}".format(*ends) for ends in (left.before, left.after))
+    return (
+        f"Recalibration fitted to the other {left.n_subgroups - 1} subgroups{of} reduces the error "
+        f"in those left out from {plain_number(error.estimate)} to {plain_number(gain.error)} (at "
+        f"most {plain_number(gain.high)} with {percent(error.confidence_level)} confidence). Their "
+        f"O/E is then {after} ({before} before)."
+    )
+
+
 def _largest(wrong) -> str:
     """The subgroup with the largest error, and to which side it is."""
     if not wrong:

@@ -16,7 +16,7 @@ from skcal.metrics.random_effects import (
     restricted_likelihood_variance,
 )
 from skcal.metrics.validation import Measure
-from skcal.report.compare import heterogeneity
+from skcal.report.centres import heterogeneity
 from skcal.report.rows import _ratio, subgroups_table
 from skcal.sample import read_sample
 

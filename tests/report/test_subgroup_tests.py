@@ -15,7 +15,8 @@ def adjusted_tests(y, p, by):
     """The tests of the subgroups, and their warnings."""
     names = [str(name) for name in np.unique(by)]
     parts = [read_sample(y[by == k], p[by == k], labels=[0, 1]) for k in np.unique(by)]
-    return compare.subgroup_tests(names, parts, SETTINGS)
+    tests, _, warnings = compare.subgroup_tests(names, parts, SETTINGS)
+    return tests, warnings
 
 
 def test_a_subgroup_among_many_takes_more_draws_where_it_needs_them(monkeypatch):

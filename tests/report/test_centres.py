@@ -1,0 +1,129 @@
+"""Reports of five centres or more: their O/E, slope and C, and what a new one would have."""
+
+import functools
+
+import numpy as np
+import pytest
+from report_cases import draw_few
+from scipy.special import expit, logit
+
+from skcal import calibration_error_interval, calibration_report
+from skcal.metrics import validation_measures
+from skcal.recalibration import BayesianCalibration
+from skcal.report.centres import draw_forest
+from skcal.report.compare import sample_of
+from skcal.report.rows import CENTRES, centres_table
+from skcal.sample import read_sample
+
+SIZES = [500, 400, 300, 300, 200, 120]
+
+
+def centres():
+    """Labels, predictions and centres, whose events are more frequent by other factors."""
+    rng = np.random.default_rng(1)
+    site = np.repeat([f"s{k}" for k in range(len(SIZES))], SIZES)
+    p = rng.beta(1.2, 4, len(site))
+    off = np.repeat(rng.normal(0.4, 0.3, len(SIZES)), SIZES)
+    return (rng.random(len(p)) < expit(0.8 * logit(p) + off)).astype(int), p, site
+
+
+@functools.cache
+def report():
+    y, p, site = centres()
+    return calibration_report(y, p, by={"site": site}, n_resamples=19)
+
+
+def text_of(measure):
+    return "{:.2f} ({:.2f} to {:.2f})".format(*measure)
+
+
+def test_a_row_has_the_measures_of_its_centre_and_the_last_one_those_of_a_new_one():
+    y, p, site = centres()
+    *rows, new = centres_table(report()).rows
+    for row, name in zip(rows, np.unique(site), strict=True):
+        part = site == name
+        found = validation_measures(y[part], p[part], n_resamples=None)
+        measures = found.observed_expected_ratio, found.slope, found.c_statistic
+        assert row == (f"site = {name}", f"{y[part].sum()}", *map(text_of, measures))
+    ends = {one.measure: (one.estimate, one.low, one.high) for one in report().heterogeneity}
+    assert new == ("a new site", "", *(text_of(ends[name]) for name in CENTRES))
+    for view in (report().summary(), report()._repr_html_()):
+        assert new[2] in view
+        assert rows[0][3] in view
+
+
+def test_latex_has_the_centres(tmp_path):
+    report().save(tmp_path / "report.tex")
+    assert "a new site &" in (tmp_path / "report.tex").read_text()
+
+
+def test_a_recalibration_that_leaves_a_centre_out_is_fitted_to_the_others():
+    y, p, site = centres()
+    left_out = np.empty(len(p))
+    for name in np.unique(site):
+        others = site != name
+        fitted = BayesianCalibration().fit(np.column_stack([1 - p, p])[others], y[others])
+        left_out[~others] = fitted.predict_proba(np.column_stack([1 - p, p])[~others])[:, 1]
+    expected = calibration_error_interval(y, left_out)
+    [found] = report().left_out
+    assert found.gain.error == pytest.approx(expected.estimate, abs=1e-9)
+    assert found.gain.high == pytest.approx(expected.high, abs=1e-9)
+    ratios = [y[site == name].sum() / left_out[site == name].sum() for name in np.unique(site)]
+    assert found.after == pytest.approx((min(ratios), max(ratios)))
+    said = "Recalibration fitted to the other 5 subgroups (site) reduces the error in those left"
+    assert said in " ".join(str(report()).split())
+    assert report().to_dict()["left_out"][0]["gain"]["error"] == found.gain.error
+
+
+def test_nothing_is_recalibrated_where_no_error_is_significant_or_centres_are_few():
+    rng = np.random.default_rng(0)
+    p, site = rng.uniform(size=300), np.repeat(np.arange(6), 50)
+    y = (rng.random(300) < p).astype(int)
+    assert calibration_report(y, p, by=site, n_resamples=19).left_out == []
+    few = calibration_report(rng.random(300) < p**3, p, by=site % 4, n_resamples=19)
+    assert few.left_out == few.heterogeneity == []
+    assert "a new" not in str(few)
+
+
+def test_each_measure_has_a_forest_plot_with_a_row_for_each_centre():
+    figure = pytest.importorskip("matplotlib.figure")
+    for name in CENTRES:
+        axis = figure.Figure().subplots()
+        draw_forest(axis, report(), name)
+        rows = [label.get_text() for label in axis.get_yticklabels()]
+        assert rows == [*(f"site = s{k}" for k in range(len(SIZES))), "a new site"]
+        assert axis.get_xlabel() == name
+        low, high = axis.get_xlim()
+        middles = [line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() == "o"]
+        assert all(low < middle < high for middle in middles)
+        assert len(middles) == len(rows)
+    assert report()._repr_html_().count('alt="Forest plot of') == 3
+
+
+@pytest.mark.filterwarnings("ignore:groups holds")
+def test_the_caveat_of_few_groups_names_each_subgroup_and_its_own_number(monkeypatch):
+    draw_few(monkeypatch)
+    rng = np.random.default_rng(0)
+    sizes = {"a": 20, "b": 4, "c": 1}
+    site = np.repeat(list(sizes), [10 * n for n in sizes.values()])
+    groups = np.arange(len(site)) // 10
+    p = rng.uniform(0.1, 0.9, len(site))
+    y = (rng.random(len(site)) < p).astype(int)
+    few = calibration_report(y, p, by=site, groups=groups, n_resamples=19)
+    caveat = "Too few groups for a test, which needs 6: b (4 groups), c (1 group)."
+    assert caveat in few.warnings
+    assert caveat in " ".join(str(few).split())
+    assert not any("25 groups" in text for text in few.warnings)
+
+
+def test_a_part_of_the_groups_has_the_variance_of_these_alone():
+    rng = np.random.default_rng(0)
+    groups, p = np.repeat(np.arange(40), 5), rng.uniform(size=200)
+    y = (rng.random(200) < p).astype(int)
+    rows = np.flatnonzero(np.isin(groups, [3, 7, 8, 20, 21, 30, 38]))
+    part = sample_of(read_sample(y, p, groups=groups), rows)
+    with pytest.warns(UserWarning, match="groups holds 7 groups"):
+        alone = read_sample(y[rows], p[rows], groups=groups[rows])
+    assert part.groups.n_groups == 7
+    terms = rng.normal(size=len(rows))
+    assert part.groups.variance_of_sum(terms) == pytest.approx(alone.groups.variance_of_sum(terms))
