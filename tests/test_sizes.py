@@ -222,7 +222,7 @@ OTHERS = {
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
         "model_selection.candidates._MANY_PRODUCTS",  # tests/model_selection/test_candidates.py
         "recalibration.base._MANY_CLASSES",
-        "recalibration.candidates.MATRIX_MAX_CLASSES",
+        "recalibration.mixture.MATRIX_MAX_CLASSES",
     },
 }
 

@@ -20,12 +20,16 @@ from skcal._show import Summarized, Summary, number
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, decoded, read_columns
 from skcal.choice.recalibrator_json import recalibrator_from_text, recalibrator_to_text
-from skcal.choice.recalibrator_summary import summary_of
+from skcal.choice.summaries import summary_of_recalibrator
 from skcal.hypothesis_tests.error_interval import calibration_error_interval
 from skcal.recalibration.base import RecalibrationMap, warn_of_line
 from skcal.recalibration.bayesian import warn_if_contradicted
-from skcal.recalibration.candidates import default_max_samples, make_map_candidates
-from skcal.recalibration.mixture import fit_map, mapped_proba
+from skcal.recalibration.mixture import (
+    default_max_samples,
+    fit_map,
+    make_map_candidates,
+    mapped_proba,
+)
 from skcal.recalibration.reading import LabelledPredictions, read_labelled
 from skcal.recalibration.trial import (
     SCORES,
@@ -442,7 +446,7 @@ class Recalibrator(
         return self.classes_.astype(str).astype(object)
 
     def _summary(self) -> Summary:
-        return summary_of(self)
+        return summary_of_recalibrator(self)
 
     def to_json(self) -> str:
         """Return the fitted recalibrator as JSON text, with the formula of its map.

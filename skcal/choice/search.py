@@ -17,7 +17,7 @@ from skcal._selection import cv_results
 from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import n_rows, plain_array
-from skcal.choice.search_summary import as_dict, summary_of
+from skcal.choice.summaries import as_dict, summary_of_search
 from skcal.hypothesis_tests.error_interval import calibration_error_interval
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.model_selection.adapters import FunctionCorrection
@@ -560,7 +560,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         return as_dict(self)
 
     def _summary(self) -> Summary:
-        return summary_of(self)
+        return summary_of_search(self)
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()

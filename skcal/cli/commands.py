@@ -17,7 +17,7 @@ import numpy as np
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, printable, pvalue_number
-from skcal.choice.recalibrator_summary import summary_of
+from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.evaluate import (
     demonstration,
     evaluate,
@@ -499,7 +499,7 @@ def _recalibrate(options):
     if options.json:
         options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
         return
-    summary = summary_of(recalibrator)
+    summary = summary_of_recalibrator(recalibrator)
     if options.correct is not None:  # a recalibrated confidence changes no answer
         kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
         summary = replace(summary, facts=kept)

@@ -15,7 +15,7 @@ from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of,
 from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
-from skcal.metrics.rounded import ROUNDING
+from skcal.metrics.base import ROUNDING
 
 _MOST_NAMES = 1000  # names and labels that are looked for in each other
 _FIRST = 1000  # rows by which columns are judged

@@ -19,7 +19,7 @@ from skcal.cli.cells import LEAVE_OUT, is_missing, whole
 from skcal.cli.columns import Columns
 from skcal.cli.problems import PERCENT, FileError, one_sentence
 from skcal.cli.table import FileTable
-from skcal.metrics.rounded import ROUNDING, misses_1
+from skcal.metrics.base import ROUNDING, misses_1
 
 _BINARY = ("0", "1")
 _TRUE = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]

@@ -36,7 +36,7 @@ from skcal.cli.labels import (
 )
 from skcal.cli.problems import PERCENT, FileError, errors_that_name
 from skcal.cli.table import FileTable
-from skcal.metrics.rounded import divide_by_sums
+from skcal.metrics.base import divide_by_sums
 from skcal.sample import Sample, read_sample
 
 _ONE_NAME_EACH = (

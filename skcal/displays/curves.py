@@ -10,9 +10,8 @@ import numpy as np
 from skcal._show import percent
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.displays import draw
-from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, axes_of, set_axes
+from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, axes_of, draw_histogram, set_axes
 from skcal.displays.base import DRAWN, Display, of_cv_results, of_estimator
-from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_panel import (
     bins_of_axis,
     histograms,

@@ -14,7 +14,7 @@ from skcal._show import Table, html_list, html_result, percent, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import BIN_COUNT
 from skcal.displays import draw
-from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, set_axes
+from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, draw_histogram, set_axes
 from skcal.displays.base import (
     DRAWN,
     MAX_PANELS,
@@ -24,7 +24,6 @@ from skcal.displays.base import (
     of_cv_results,
     of_estimator,
 )
-from skcal.displays.histogram import draw_histogram
 from skcal.displays.reliability_drawn import DrawnPanel, key_of_several
 from skcal.displays.reliability_panel import (
     JOINED,

@@ -1,6 +1,7 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
 from skcal.metrics.accumulator import CalibrationAccumulator
+from skcal.metrics.base import normalize_proba
 from skcal.metrics.bin_table import CalibrationBins, calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.binned_rms_interval import ErrorInterval, binned_rms_error_interval
@@ -11,7 +12,7 @@ from skcal.metrics.cox import (
     calibration_slope,
     cox_recalibration,
 )
-from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.cross_fitted import cross_fitted_calibration_error, refinement_loss
 from skcal.metrics.cumulative import (
     cutoff_calibration_error,
     kolmogorov_smirnov_calibration_error,
@@ -30,8 +31,6 @@ from skcal.metrics.kernel import (
 from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
 from skcal.metrics.random_effects import Heterogeneity
-from skcal.metrics.refinement import refinement_loss
-from skcal.metrics.rounded import normalize_proba
 from skcal.metrics.sample_size import ValidationSampleSize, validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.selective import (

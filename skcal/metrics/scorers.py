@@ -15,12 +15,11 @@ from skcal._sklearn_compat import BaseScorer, shared_by_scorers, validate_parame
 from skcal._unused import refuse_unused
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
-from skcal.metrics.cross_fitted import cross_fitted_calibration_error
+from skcal.metrics.cross_fitted import cross_fitted_calibration_error, refinement_loss
 from skcal.metrics.cumulative import cutoff_calibration_error, kolmogorov_smirnov_calibration_error
 from skcal.metrics.curve import integrated_calibration_index
 from skcal.metrics.error_limits import calibration_error
 from skcal.metrics.kernel import maximum_mean_calibration_error, squared_kernel_calibration_error
-from skcal.metrics.refinement import refinement_loss
 from skcal.metrics.selective import risk_coverage_of_predictions
 from skcal.metrics.smooth import kernel_density_calibration_error, smooth_calibration_error
 from skcal.sample import is_of_labels

@@ -14,7 +14,8 @@ from scipy.special import expit, logit
 
 from skcal import Recalibrator, TemperatureScaling
 from skcal.cli.commands import main
-from skcal.recalibration import InterceptCalibration, candidates
+from skcal.recalibration import InterceptCalibration
+from skcal.recalibration import mixture as candidates
 
 NAMES = ["a", "b", "c"]
 

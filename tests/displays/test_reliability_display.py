@@ -25,9 +25,8 @@ from skcal import (
 )
 from skcal._show import plain_number, pvalue_text
 from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
-from skcal.displays.axis import UNIT, ends_of
+from skcal.displays.axis import HEIGHTS, UNIT, ends_of
 from skcal.displays.draw import as_label
-from skcal.displays.histogram import HEIGHTS
 from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import calibration_error_interval, scan_test

@@ -20,8 +20,8 @@ from skcal import (
     TwoStepKernelRidge,
     Zero,
 )
-from skcal.choice import search_summary as summary
-from skcal.choice.search_summary import as_dict
+from skcal.choice import summaries as summary
+from skcal.choice.summaries import as_dict
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.model_selection.families import group_families
 from skcal.notions import Problems, make_problems, resolve_notion
@@ -274,7 +274,7 @@ def summary_of(monkeypatch, search, one_step, **changes):
     """The summary with other numbers."""
     facts = as_dict(search)
     changed = facts | changes | {"one_step": facts["one_step"] | one_step}
-    monkeypatch.setattr("skcal.choice.search_summary.as_dict", lambda _: changed)
+    monkeypatch.setattr("skcal.choice.summaries.as_dict", lambda _: changed)
     return search.summary()
 
 
