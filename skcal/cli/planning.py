@@ -16,6 +16,7 @@ from skcal.cli.columns import text_column
 from skcal.cli.frames import kind_of
 from skcal.cli.options import OPTIONS
 from skcal.cli.predictions import (
+    BELOW_LARGEST,
     Predictions,
     dialect_of,
     features_of,
@@ -121,6 +122,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     """
     if fit is None:
         recalibrator = read_map(options.map, options.max_bytes)
+        options.logits = recalibrator.from_logits
         classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(
@@ -135,17 +137,29 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     if options.second is not None:  # what is wrong with it is said before the work
         predictions, table = read_unlabelled(options, classes, single, recalibrator.from_logits)
     if fit is not None:
-        recalibrator.fit(fit.proba, fit.labels, fit.weight, fit.groups)
+        proba = fit.proba
+        if options.logits and options.method != "intercept":
+            proba = _with_absent(proba)
+        recalibrator.fit(proba, fit.labels, fit.weight, fit.groups)
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
     if options.second is None:
         return recalibrator, 0
+    if getattr(recalibrator.best_estimator_, "_takes_absent", False):
+        predictions = _with_absent(predictions)
     proba = recalibrator.predict_proba(predictions)
     if single:
         proba = proba[:, 1:].reshape(table.numbers.shape)
     write_table(options.out, table, proba, dialect_of(options))
     return recalibrator, len(proba)
+
+
+def _with_absent(logits: np.ndarray) -> np.ndarray:
+    """Give absent options, which a file was read to have a low logit, the logit -inf again."""
+    if logits.ndim == 1:
+        return logits
+    return np.where(logits <= logits.max(axis=1, keepdims=True) - BELOW_LARGEST, -np.inf, logits)
 
 
 def read_map(path, max_bytes: float) -> Recalibrator:

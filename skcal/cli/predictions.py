@@ -46,7 +46,7 @@ _ONE_NAME_EACH = (
 _SLACK = 2.0**-21  # four units in the last place of 1 as float32, which texts may come from
 _MOST_ROUNDED = 0.005  # the same of float16, by --normalize
 _HARDLY = np.log(1e-6)  # the probability that all are right, below which that is remarked on
-_NONE = 1e4  # by which the logit of a class of probability 0 is lower
+BELOW_LARGEST = 1e4  # the logit of an absent option, whose probability is 0
 
 
 @dataclass(frozen=True, eq=False)
@@ -484,7 +484,7 @@ def _on_scale(table: FileTable, options) -> FileTable:
     elif options.logits and numbers.ndim == 2 and numbers.shape[1] > 1:
         with np.errstate(invalid="ignore"):  # -inf is probability 0
             absent = np.isneginf(numbers) & np.isfinite(numbers.max(axis=1, keepdims=True))
-            numbers = np.where(absent, numbers.max(axis=1, keepdims=True) - _NONE, numbers)
+            numbers = np.where(absent, numbers.max(axis=1, keepdims=True) - BELOW_LARGEST, numbers)
     if not options.logits and not _are_inside(numbers):
         slack = _MOST_ROUNDED if options.normalize else _SLACK
         with np.errstate(invalid="ignore"):

@@ -257,6 +257,31 @@ def test_logits_are_fitted_and_applied_without_loss(run, tmp_path):
     assert "sums to" in run("recalibrate", fit, "--save", saved, status=2)
 
 
+@pytest.mark.parametrize("way", [[], ["--method", "slope"]])
+def test_options_that_a_question_lacks_have_probability_0(way, run, tmp_path):
+    rng = np.random.default_rng(0)
+    z = 2 * rng.normal(size=(200, 4))
+    absent = np.arange(4) >= rng.integers(2, 5, 200)[:, None]
+    z[absent] = -np.inf
+    chosen = (z / 2 + rng.gumbel(size=z.shape)).argmax(axis=1)
+    rows = [
+        [*("" if np.isneginf(value) else repr(float(value)) for value in row), "ABCD"[k]]
+        for row, k in zip(z, chosen, strict=True)
+    ]
+    file = write(tmp_path / "questions.csv", [*"ABCD", "label"], rows)
+    out, saved = tmp_path / "out.csv", tmp_path / "map.json"
+    run("recalibrate", file, file, "--logits", "--out", out, *way, "--save", saved)
+    proba = values(out, "ABCD")
+    assert (proba[absent] == 0).all()
+    assert (proba[~absent] > 0).all()
+    assert (proba.argmax(axis=1) == z.argmax(axis=1)).all()
+    expected = Recalibrator([TemperatureScaling()], from_logits=True, random_state=0)
+    np.testing.assert_allclose(proba, expected.fit(z, chosen).predict_proba(z), atol=1e-12)
+    again = tmp_path / "again.csv"
+    run("recalibrate", "--map", saved, file, "--out", again)
+    assert (values(again, "ABCD") == proba).all()
+
+
 def test_labels_that_are_names_are_read_as_in_other_commands(run, tmp_path):
     rng = np.random.default_rng(0)
     p = rng.uniform(size=200)
