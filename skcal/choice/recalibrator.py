@@ -16,7 +16,7 @@ from skcal._folds import absent_class, warn_of_absent_class
 from skcal._running import one_blas_thread
 from skcal._scores import LOSSES
 from skcal._selection import LEVEL, cv_results, simplest
-from skcal._show import Summarized, Summary, number
+from skcal._show import Summarized, Summary, number, pvalue_text
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, StrOptions, _fit_context, as_tasks
 from skcal._validation import InputError, as_given, decoded, read_columns
 from skcal.choice.recalibrator_json import recalibrator_from_text, recalibrator_to_text
@@ -500,8 +500,8 @@ def _warn_of_harm(loss: str, judged) -> None:
     warnings.warn(
         f"The chosen map makes the predictions worse: the cross-validated {loss.replace('_', ' ')} "
         f"rises by {number(-judged.difference)} ± {number(judged.standard_error)} "
-        f"(p = {judged.pvalue:.2g}). Pass do_no_harm=True, which then leaves the predictions as "
-        "they are, or other candidates.",
+        f"({pvalue_text(judged.pvalue)}). Pass do_no_harm=True, which then leaves the predictions "
+        "as they are, or other candidates.",
         UserWarning,
         stacklevel=2,
     )
