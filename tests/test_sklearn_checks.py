@@ -6,10 +6,15 @@ from pathlib import Path
 
 import pytest
 import sklearn
+from scipy.special import softmax
 from sklearn.linear_model import LinearRegression, LogisticRegression, Ridge
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
-from sklearn.utils.estimator_checks import check_estimator, check_param_validation
+from sklearn.utils.estimator_checks import (
+    check_estimator,
+    check_param_validation,
+    check_sample_weight_equivalence_on_dense_data,
+)
 from sklearn.utils.fixes import parse_version
 
 import skcal
@@ -398,6 +403,20 @@ def test_estimators_keep_the_contract(expected, estimator):
         assert (n_expected, len(results)) == FAILURES[type(estimator).__name__][1:]
     passed = {one["check_name"] for one in results if one["status"] == "passed"}
     assert not passed & reasons.keys(), "these pass: no reason is needed"
+
+
+def test_the_weight_check_of_a_recalibrator_compares_maps_that_change_predictions(monkeypatch):
+    changes, predict = [], Recalibrator.predict_proba
+
+    def predict_proba(self, X):
+        proba = predict(self, X)
+        changes.append(abs(proba - softmax(X, axis=1)).max())
+        return proba
+
+    monkeypatch.setattr(Recalibrator, "predict_proba", predict_proba)
+    check_sample_weight_equivalence_on_dense_data("Recalibrator", RECALIBRATOR)
+    assert changes
+    assert min(changes) > 1e-3  # where the check allows 1e-7
 
 
 def causes(error):
