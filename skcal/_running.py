@@ -45,16 +45,17 @@ def one_by_one(
     return_as: str = "generator",
 ) -> Iterator[Any]:
     """Yield what :func:`over_jobs` returns, each as soon as it and those before are there."""
-    calls, n_jobs = list(calls), effective_n_jobs(n_jobs)
-    if n_jobs == 1 or len(calls) < 2:
-        for function, *arguments in calls:
+    n_jobs = effective_n_jobs(n_jobs)
+    made: Any = calls if n_jobs == 1 else list(calls)  # of one job when its turn comes
+    if n_jobs == 1 or len(made) < 2:
+        for function, *arguments in made:
             yield function(*arguments)
         return
     done = 0
     for losses in count(1):
         parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
         try:
-            for result in parallel(delayed(function)(*rest) for function, *rest in calls[done:]):
+            for result in parallel(delayed(function)(*rest) for function, *rest in made[done:]):
                 done += 1
                 yield result
             return

@@ -98,3 +98,16 @@ def test_calls_that_are_lost_with_a_worker_are_made_again():
 def test_other_errors_are_raised_as_they_are():
     with parallel_config(backend="threading"), pytest.raises(ZeroDivisionError):
         over_jobs([(divmod, 1, 0), (divmod, 1, 1)], 2)
+
+
+def test_of_one_job_each_call_is_made_when_its_turn_comes():
+    """So that what a call needs is not held for all calls at once."""
+    events = []
+
+    def calls():
+        for k in range(3):
+            events.append(("made", k))
+            yield events.append, ("done", k)
+
+    over_jobs(calls(), n_jobs=1)
+    assert events == [(what, k) for k in range(3) for what in ("made", "done")]

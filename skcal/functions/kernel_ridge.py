@@ -270,9 +270,10 @@ class KroneckerKernelRidge(_KernelRidge):
 
     def _solve(self):
         # [GB] Eq. (29) on the factor: M = (UᵀÃᵀÃU) ⊘ (ssᵀ + n²λ), nothing divides by a small s.
-        penalty = self._total**2 * self.alpha
-        s = self.eigenvalues_
-        self.form_ = (self._moments.T @ self._moments) / (np.outer(s, s) + penalty)
+        penalised = np.outer(self.eigenvalues_, self.eigenvalues_)
+        penalised += self._total**2 * self.alpha
+        self.form_ = self._moments.T @ self._moments
+        self.form_ /= penalised
 
     def _risk_form(self):
         return self.form_
@@ -423,32 +424,37 @@ class _RidgeFits(BlockFits):
         ends = np.cumsum([np.count_nonzero(weight) for *_, weight in self._blocks])[:-1]
         split = [np.split(rows, ends) for rows in (basis.psi, residuals, weight)]
         parts = list(zip(*split, strict=True))
-        return _SharedSums(
+        sums = _SharedSums(
             basis,
             parts,
             [_Moments.of(*part) for part in parts],
             [square_of_products(times_rows(delta, np.sqrt(w))) for _, delta, w in parts],
             may_grow=basis.approximation == "nystroem" and rank < limit,
         )
+        self._share(sums)
+        return sums
 
     def coarser(self):
         """The fits of half the rank, where the rank is what limits them."""
         if not self._sums.may_grow:
             return None
-        rank, half = self.rank // 2, self._half
-        sums = self._sums.first(rank)
-        if half is None or not np.array_equal(half._sums.basis.landmarks, sums.basis.landmarks):
-            half = self._half = _RidgeFits(self._function, self._blocks, rank)
-            half._sums = sums
-        half._view(sums)
-        return half
+        if self._half is None:
+            self._half = _RidgeFits(self._function, self._blocks, self.rank // 2)
+            self._half._sums = self._sums.first(self._half.rank)
+        return self._half
 
-    def _view(self, sums):
-        """Take views of the same sums of finer fits, so that no rows are held twice."""
-        basis = sums.basis._replace(trace_error=self._sums.basis.trace_error)
-        self._sums = sums._replace(basis=basis)
-        if self._half is not None:
-            self._half._view(sums.first(self._half.rank))
+    def _share(self, sums):
+        """Let coarser fits have views of the same sums, so that no rows are held twice."""
+        half = self._half
+        if half is None:
+            return
+        coarser, known = sums.first(half.rank), half._sums.basis
+        if np.array_equal(known.landmarks, coarser.basis.landmarks):
+            basis = coarser.basis._replace(trace_error=known.trace_error)
+            half._sums = coarser._replace(basis=basis)
+            half._share(coarser)
+        else:
+            self._half = None
 
     def __getstate__(self):
         """Without coarser fits, for other processes."""

@@ -100,15 +100,17 @@ def try_choices(families, work: Work) -> list[OuterResult]:
     """Choose for each outer split by its own columns, and test the fits on its test samples."""
     outers = work.plan.outers
     rankings = [ranking(families, outer.columns, with_residual=True) for outer in outers]
-    calls = []
-    for outer, with_residual in zip(outers, rankings, strict=True):
-        best = _fits(ranking(families, outer.columns)[0], outer, work)
-        others = _fits(with_residual[0], outer, work) if with_residual else None
-        calls.append((_test_fits, best, others, work.data, outer.test))
+
+    def calls():  # whose fits are derived in turn, since all of them take much memory
+        for outer, with_residual in zip(outers, rankings, strict=True):
+            best = _fits(ranking(families, outer.columns)[0], outer, work)
+            others = _fits(with_residual[0], outer, work) if with_residual else None
+            yield _test_fits, best, others, work.data, outer.test
+
     return [
         OuterResult(outer, plug_ins, *_first_with_correction(means, with_residual, outer, work))
         for outer, with_residual, (plug_ins, means) in zip(
-            outers, rankings, over_jobs(calls, work.n_jobs), strict=True
+            outers, rankings, over_jobs(calls(), work.n_jobs), strict=True
         )
     ]
 
