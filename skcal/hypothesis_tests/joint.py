@@ -514,10 +514,10 @@ class JointStatistics:
         """How many statistics there are of a draw."""
         return (len(self.names),)
 
-    @property
-    def counted_cells(self) -> np.ndarray | None:
-        """Cells whose numbers of events are all that is needed, None of vectors or with weights."""
-        return self.starts if self.scalar and self.scan.weight is None else None
+    def counted(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Predictions in order and the first row of each cell; None of vectors or with weights."""
+        counts = self.scalar and self.scan.weight is None
+        return (self.X[:, 0], self.starts) if counts else None
 
     @property
     def n_impossible(self) -> int:

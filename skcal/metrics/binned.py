@@ -441,6 +441,7 @@ class BinnedStatistic:
 
     def __init__(self, problem: Problem, rule, norm=1, distance="total-variation", names=GAPS):
         self.norm, self.distance, self.weight = norm, distance, problem.weight
+        self.features = problem.features
         self.moments = problem_moments(problem, rule, names)
         filled = np.flatnonzero(self.moments.weight > 0)
         self.bins = np.searchsorted(filled, self.moments.bins)
@@ -450,7 +451,22 @@ class BinnedStatistic:
 
     def __call__(self, codes):
         """Return the error of each row of outcomes."""
-        powers = np.array([self.power(self.hits(row)) for row in codes])
+        return self._errors([self.hits(row) for row in codes])
+
+    def counted(self) -> tuple[np.ndarray, np.ndarray] | None:
+        """Predictions in order and the first row of each bin; None of vectors or with weights."""
+        if self.features.shape[1] > 1 or (self.weight != 1).any():
+            return None
+        order = np.argsort(self.features[:, 0])
+        starts = np.flatnonzero(np.diff(self.bins[order], prepend=-1))
+        return self.features[order, 0].astype(np.float64), starts
+
+    def of_sums(self, counts):
+        """Return the error of each row of numbers of events in the bins."""
+        return self._errors(counts[:, :, None])
+
+    def _errors(self, hits):
+        powers = np.array([self.power(of_draw) for of_draw in hits])
         return powers if np.isinf(self.norm) else powers ** (1 / self.norm)
 
     def hits(self, codes):

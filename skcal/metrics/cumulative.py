@@ -227,7 +227,7 @@ def _range(paths):
 
 
 def _largest(paths):
-    return np.abs(paths).max(axis=-1)
+    return np.maximum(paths.max(axis=-1), -paths.min(axis=-1))
 
 
 def _of_observed(problem: Problem, measure) -> float:
@@ -240,7 +240,10 @@ class CumulativeStatistic:
     def __init__(self, problem: Problem, measure: Any = None):
         self.measure, self.x, self.weight = measure, problem.features[:, 0], problem.weight
         self.order = np.argsort(self.x)  # equal predictions count together, in any order
-        self.last = np.append(np.diff(self.x[self.order]) > 0, True)  # of equal predictions
+        x = self.x[self.order]
+        self.last: Any = np.append(x[1:] > x[:-1], True)  # of equal predictions
+        if self.last.all():
+            self.last = slice(None)
 
     def __call__(self, outcomes):
         """Return the measure of each draw of outcomes."""
