@@ -22,6 +22,7 @@ from skcal.metrics.gap_sums import (
     largest_signed_sums,
     noise_of_sums,
 )
+from skcal.metrics.pooled_gaps import FEWEST_POOLED, pooled_error
 from skcal.notions import Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
@@ -89,11 +90,15 @@ def calibration_error(
 
     Notes
     -----
-    Sorted predictions become at most 128 cells. Some 900 Gaussian models of the cells' gaps, and
-    "calibrated", are averaged by their evidence: constant, a line, a parabola, smooth on several
-    scales of probabilities, logits or ranks, independent, or off in few coarse cells, of sizes from
-    noise level up. The estimate is the posterior mean of the mean absolute gap, moved up to the
-    bias, of a class and of all, where that is significant. It is consistent.
+    Sorted predictions become at most 128 cells, and values with as many samples as a cell are alone
+    in one. Some 900 Gaussian models of the cells' gaps, and "calibrated", are averaged by their
+    evidence: constant, a line, a parabola, smooth on several scales of probabilities, logits or
+    ranks, independent, or off in few coarse cells, of sizes from noise level up. The estimate is
+    the posterior mean of the mean absolute gap, moved up to the bias where that is significant. A
+    value that is alone and five standard errors off is read as it is.
+
+    With three classes or more, each has the curve of all classes and an offset of its own in the
+    log-odds, or models of its own, averaged by the evidence of all.
 
     Mean absolute error times 1,000 at n = 1,000, 200 data sets a row, and 100 of those with a star
     (``tests/studies/calibration_error_study.py``; more curves on :doc:`/validation/index`):
@@ -295,9 +300,12 @@ class ErrorLimits:
     @_remembered
     def estimate(self) -> float:
         """The posterior mean of the error."""
-        errors = over_jobs([(_estimate, part) for part in self.parts], prefer="threads")
-        error = float(np.dot(self.shares, errors))
-        if len(errors) == 1:
+        if len(self.parts) < FEWEST_POOLED:
+            errors = over_jobs([(_estimate, part) for part in self.parts], prefer="threads")
+            error = float(np.dot(self.shares, errors))
+        else:
+            error = pooled_error(self.parts, self.shares, self.groups)
+        if len(self.parts) == 1:
             return error
         bias, spread = self.bias  # of all, which may be significant where that of no part is
         return max(error, _significant_part(bias, spread**2))
@@ -444,8 +452,7 @@ def _estimate(part: GapSums) -> float:
     error, _ = GapModels(cells).average(cells.sums)
     variance = min(part.variances)
     if not part.groups.independent:
-        sums = part.groups.sums(part.weight * part.residuals)
-        variance = max(variance, float(sums @ sums), part.variance_of_groups(np.ones(len(part.x))))
+        variance = max(variance, part.variance_of_all)
     return max(error, _significant_part(part.bias, variance))
 
 

@@ -24,11 +24,16 @@ _WIDTHS, _RANGES = (0.15, 0.07, 0.03), (0.6, 0.2, 0.07, 0.025)  # of Gaussian, e
 _SIMPLE = 2.7  # odds of a constant and of a line, beside those of other kernels
 _SPARSE = 0.54  # odds of all partitions together, of which each coarse cell is off with _OFF
 _OFF = 0.1
+_OWN = 0.1  # variance of the gap of one prediction beside what a shape gives it
+_FAR = 5.0  # standard errors from 0, from which the gap of one prediction is read as it is
+_APART = 0.05  # prior probability that such gaps say nothing about the others
 _PARTITIONS = (2, 3, 4, 6, 8, 12, 16, 24, 32, 48, 64)
 _FARTHEST = 7.0  # logits that are told apart
 _MOST_CELLS, _MANY, _MOST_OF_MANY = 96, 5000, 128
 _FEWEST = 6  # samples of a cell
 _LEAST = 0.7  # variance of a cell
+_ROUNDING = 1e-9
+_SEEN = 2.0  # standard deviations of a variance that was seen, by which it may exceed another
 _NEAR, _AS_EXPECTED = 0.06, 30  # of the local variance beside the implied one
 
 
@@ -45,6 +50,8 @@ class Cells(NamedTuple):
         Sums of p (1 - p).
     p : ndarray of shape (n_cells,)
         Mean predictions.
+    alone, far : ndarray of bool of shape (n_cells,)
+        Which cells hold one distinct prediction, and of which of these the gap is far from 0.
     cell : ndarray of shape (n_points,)
         The cell of each distinct prediction.
     """
@@ -54,22 +61,32 @@ class Cells(NamedTuple):
     noise: np.ndarray
     chance: np.ndarray
     p: np.ndarray
+    alone: np.ndarray
+    far: np.ndarray
     cell: np.ndarray
 
 
 def cells_of(gaps: GapSums) -> Cells:
-    """Cells of equal mass and of enough variance, none on both sides of 1/2."""
+    """Cells of equal mass and of enough variance, none on both sides of 1/2.
+
+    A prediction of as much mass as a cell is one by itself. If there are few predictions, each is.
+    """
     n = gaps.n_effective
     mass, implied = gaps.at_points(gaps.weight) * n, gaps.at_points(gaps.implied) * n**2
     p, total = gaps.x[gaps.starts], implied.sum()
     side = np.sign(p - 0.5).astype(np.intp)
     most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
+    by_itself = (most * mass / n >= 1 - _ROUNDING) | (len(p) <= most)
     most_by_variance = max(1, min(most, int(total / _LEAST)))
     density = np.minimum(most * mass / n, 2 * most_by_variance * implied / max(total, 1e-300))
+    density[by_itself] = 0
     middle = np.cumsum(density) - (density + density.sum()) / 2
     steps = 3 * steps_from_middle(middle, density.sum()) + side
-    _, first, fine = np.unique(steps, return_index=True, return_inverse=True)
-    cell = _joined(np.bincount(fine, implied), side[first])[fine]
+    begins = (np.diff(steps, prepend=steps[0] - 1) != 0) | by_itself
+    begins[1:] |= by_itself[:-1]
+    fine, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
+    seen = gaps.at_points((gaps.weight * gaps.residuals) ** 2) * n**2
+    cell = _joined(np.bincount(fine, implied), np.bincount(fine, seen), side[first])[fine]
     size, sums, variance, chance, mean = (
         np.bincount(cell, values)
         for values in (
@@ -84,25 +101,29 @@ def cells_of(gaps: GapSums) -> Cells:
     rank = (np.cumsum(size) - size / 2) / n
     near = np.exp(-0.5 * ((rank[:, None] - rank) / _NEAR) ** 2)
     noise = noise * np.maximum(1, (near @ seen + _AS_EXPECTED) / (near @ noise + _AS_EXPECTED))
+    noise = np.maximum(noise, seen - _SEEN * np.sqrt(seen))
+    alone = np.bincount(cell) == 1
+    far = alone & (np.abs(sums) > _FAR * np.sqrt(noise))
     if not gaps.groups.independent:  # whose samples may lie in several cells
-        together = gaps.variances_in(np.zeros(len(p), dtype=np.intp)).sum()
-        together = max(together, gaps.variance_of_groups(np.ones(len(gaps.x)))) * n**2
-        noise = noise * max(1.0, together / noise.sum())
-    return Cells(size, sums, noise, np.maximum(chance, _LEAST), mean / size, cell)
+        noise = noise * max(1.0, gaps.variance_of_all * n**2 / noise.sum())
+    chance = np.maximum(chance, _LEAST)
+    return Cells(size, sums, noise, chance, mean / size, alone, far, cell)
 
 
-def _joined(variance, side) -> np.ndarray:
+def _joined(implied, seen, side) -> np.ndarray:
     """New numbers: a cell of little variance joins the next towards 1/2, the last the one before.
 
+    Cells with more events than predictions close to 0 or 1 explain are not joined.
     ``side`` is -1, 0 or 1 where predictions are below 1/2, equal to it or above it.
     """
-    label, k = np.zeros(len(variance), dtype=np.intp), 0
+    label, k = np.zeros(len(implied), dtype=np.intp), 0
     for places in (np.flatnonzero(side == sign)[:: -sign or 1] for sign in (-1, 0, 1)):
-        first, filled = k, 0.0
+        first, filled, events = k, 0.0, 0.0
         for i in places:
-            label[i], filled = k, filled + variance[i]
-            if filled >= _LEAST:
-                k, filled = k + 1, 0.0
+            label[i], filled, events = k, filled + implied[i], events + seen[i]
+            surprising = events >= filled + 2 * np.sqrt(filled) + _LEAST
+            if filled >= _LEAST or surprising:
+                k, filled, events = k + 1, 0.0, 0.0
         rest = places[label[places] == k]
         label[rest] -= k > first
         k += bool(len(rest) and k == first)
@@ -132,18 +153,25 @@ class GapModels:
 
     @one_blas_thread()  # matrices are small
     def __init__(self, cells: Cells):
-        mass, _, noise, chance, p, _ = cells
-        self.share, self.deviation = mass / mass.sum(), np.sqrt(noise)
-        self.density = mass / self.deviation
+        self.mass, _, noise, chance, p, alone, self.far, _ = cells
+        self.share, self.deviation = self.mass / self.mass.sum(), np.sqrt(noise)
+        if self.far.all():
+            return
+        if self.far.any():
+            named = zip(cells._fields[:-1], cells[:-1], strict=True)
+            near = {name: values[~self.far] for name, values in named}
+            self.others = GapModels(cells._replace(**near))
+        self.density = self.mass / self.deviation
         rank = np.cumsum(self.share) - self.share / 2
         smallest = _SMALLEST / np.sqrt(chance.sum())
         n_scales = max(2, np.ceil(np.log2(_LARGEST / smallest)) + 1)
         scales = smallest * 2.0 ** np.arange(n_scales)
         self.squares, self.log_prior = scales**2, -np.log1p((scales / _TYPICAL) ** 1.5)
-        of_cell, mean = chance / mass, chance.sum() / mass.sum()
+        of_cell, mean = chance / self.mass, chance.sum() / self.mass.sum()
         equal = np.full(len(of_cell), mean)
         self.amplitudes = np.stack([of_cell, np.sqrt(of_cell * mean), equal])
         kernels, odds = _kernels(rank, p, chance)
+        kernels += _OWN * np.diag(alone.astype(float))
         scaled = self.density * self.amplitudes
         grams = scaled[:, None, :, None] * kernels * scaled[:, None, None, :]
         values, self.vectors = np.linalg.eigh(grams.reshape(-1, *kernels.shape[1:]))
@@ -155,7 +183,6 @@ class GapModels:
             for shift in ((0, 1) if size > 3 else (0,))
         ]
 
-    @one_blas_thread()
     def average(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """Posterior means of the mean absolute gap, and of the gap of each cell.
 
@@ -164,17 +191,42 @@ class GapModels:
         sums : ndarray of shape (n_cells,)
             Sums of residuals.
         """
-        z = sums / self.deviation
-        log_prior, evidence, errors, gaps = zip(self._smooth(z), *self._sparse(z), strict=True)
+        _, means = self.posterior(sums)
+        return float(self.share @ means[0]), means[1]
+
+    def posterior(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
+        """Log evidence beside that of no gaps, and mean absolute and mean gaps (2, n_cells).
+
+        Gaps that are far from 0 are read as they are.
+        """
+        far, observed = self.far, sums / self.mass
+        read = np.stack([np.abs(observed), observed])
+        any_gap = np.sqrt(np.pi / 2) * self.deviation / self.mass  # evenly from -1 to 1
+        log_far = (np.log(any_gap * _OFF) + (sums / self.deviation) ** 2 / 2)[far].sum()
+        if far.all():
+            return float(log_far), read
+        log, means = self._of_models(sums / self.deviation)
+        if far.any():  # either the models hold for all, or for the others only
+            log_others, others = self.others.posterior(sums[~far])
+            log_apart = np.log(_APART) + log_far + log_others
+            total = np.logaddexp(np.log1p(-_APART) + log, log_apart)
+            means[:, ~far] += np.exp(log_apart - total) * (others - means[:, ~far])
+            log, means[:, far] = total, read[:, far]
+        return float(log), means
+
+    @one_blas_thread()
+    def _of_models(self, z) -> tuple[float, np.ndarray]:
+        """Log evidence, and means (2, n_cells), of the models of all cells."""
+        log_prior, evidence, absolute, gaps = zip(self._smooth(z), *self._sparse(z), strict=True)
         log = np.concatenate(log_prior)
         log += np.log1p(-_CALIBRATED) - np.log(np.exp(log).sum()) + np.concatenate(evidence)
-        top = max(log.max(), np.log(_CALIBRATED))
-        weight = np.exp(log - top)
-        weight /= weight.sum() + np.exp(np.log(_CALIBRATED) - top)
-        return float(weight @ np.concatenate(errors)), weight @ np.concatenate(gaps)
+        total = np.logaddexp(np.logaddexp.reduce(log), np.log(_CALIBRATED))
+        weight = np.exp(log - total)
+        means = [weight @ np.concatenate(values) for values in (absolute, gaps)]
+        return total, np.stack(means)
 
     def _smooth(self, z):
-        """Log prior, log evidence, error and gaps of the models of all kernels and scales."""
+        """Log prior, log evidence, absolute gaps and gaps, of the models of kernels and scales."""
         y = np.einsum("k,mkj->mj", z, self.vectors)[:, None]
         signal = self.squares[:, None] * self.values[:, None]
         kept = signal / (1 + signal)
@@ -182,9 +234,13 @@ class GapModels:
         turned = self.vectors.transpose(0, 2, 1)
         gaps = (kept * y) @ turned / self.density
         deviation = np.sqrt(np.maximum(kept @ turned**2, 1e-12)) / self.density
-        errors = _mean_absolute(gaps, deviation) @ self.share
+        absolute = mean_absolute(gaps, deviation)
         log_prior = self.log_odds[:, None] + self.log_prior
-        return log_prior.ravel(), evidence.ravel(), errors.ravel(), gaps.reshape(-1, len(z))
+        return (
+            log_prior.ravel(),
+            evidence.ravel(),
+            *(v.reshape(-1, len(z)) for v in (absolute, gaps)),
+        )
 
     def _sparse(self, z):
         """Yield the same of each partition, whose cells are off or not."""
@@ -193,17 +249,13 @@ class GapModels:
         for amplitude in self.amplitudes:
             weight = self.density * amplitude
             for cell in self.partitions:
-                precision, y, mass = (
-                    np.bincount(cell, values)
-                    for values in (weight**2, weight * z, self.share * amplitude)
-                )
+                precision, y = (np.bincount(cell, values) for values in (weight**2, weight * z))
                 kept = scale / (1 + scale * precision)
                 off = np.log(_OFF) + 0.5 * (y * y * kept - np.log1p(scale * precision))
                 either = np.logaddexp(np.log1p(-_OFF), off)
-                probability = np.exp(off - either)
-                errors = (_mean_absolute(y * kept, np.sqrt(kept)) * probability) @ mass
-                gaps = (y * kept * probability)[:, cell] * amplitude
-                yield log_prior, either.sum(axis=1), errors, gaps
+                means = np.stack([mean_absolute(y * kept, np.sqrt(kept)), y * kept])
+                absolute, gaps = (means * np.exp(off - either))[..., cell] * amplitude
+                yield log_prior, either.sum(axis=1), absolute, gaps
 
 
 def _kernels(rank, p, chance) -> tuple[np.ndarray, list[float]]:
@@ -226,7 +278,7 @@ def _kernels(rank, p, chance) -> tuple[np.ndarray, list[float]]:
     return np.stack(kernels), odds
 
 
-def _mean_absolute(mean, deviation):
+def mean_absolute(mean, deviation):
     """The mean of the absolute value of a normal variable."""
     x = mean / deviation
     return deviation * np.sqrt(2 / np.pi) * np.exp(-x * x / 2) + mean * (2 * ndtr(x) - 1)

@@ -156,9 +156,13 @@ class GapSums:
         drawn = self.groups.sums(drawn)[self.groups.units(n)] % 1
         return (FOLDS * drawn).astype(np.intp)
 
-    def variances_in(self, cells: np.ndarray) -> np.ndarray:
-        """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""
-        terms = self.weight * self.residuals
+    def variances_in(self, cells: np.ndarray, gap: np.ndarray | None = None) -> np.ndarray:
+        """Σ of the squares of w δ in each cell of distinct predictions, of a group together.
+
+        Of δ less the gap of each distinct prediction, if given.
+        """
+        residuals = self.residuals if gap is None else self.residuals - self.of_rows(gap)
+        terms = self.weight * residuals
         return self.groups.squares_of_cells(terms, self.of_rows(cells), cells.max() + 1)
 
     def covariances(self, cells: np.ndarray) -> tuple:
@@ -173,6 +177,12 @@ class GapSums:
     def variance_of_groups(self, signs: np.ndarray) -> float:
         """Variance of Σ w y times signs of the rows, as dependent as outcomes of a group are."""
         return float(self.groups.covariance(self.weight * signs, self.x))
+
+    @property
+    def variance_of_all(self) -> float:
+        """Variance of the mean residual of groups, as observed and as their dependence says."""
+        sums = self.groups.sums(self.weight * self.residuals)
+        return max(float(sums @ sums), self.variance_of_groups(np.ones(len(self.x))))
 
     @cached_property
     def coarse(self) -> np.ndarray:

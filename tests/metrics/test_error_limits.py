@@ -14,8 +14,11 @@ from skcal import calibration_error
 from skcal.metrics import get_scorer
 from skcal.metrics.error_limits import ErrorLimits, _sharpest
 from skcal.metrics.gap_models import (
+    _APART,
     _CALIBRATED,
+    _FAR,
     _OFF,
+    _OWN,
     _SPARSE,
     Cells,
     GapModels,
@@ -74,13 +77,14 @@ def test_noise_of_signed_sums_is_that_of_simulated_paths():
 
 
 def posterior_by_definition(cells: Cells):
-    """Evidence, error and gaps of every model, by dense normal laws and by all sets of cells."""
+    """Evidence, absolute gaps and gaps, by dense normal laws and by all sets of cells."""
     models, known = GapModels(cells), {}
     observed, share = cells.sums / cells.mass, cells.mass / cells.mass.sum()
     noise = np.diag(cells.noise / cells.mass**2)
     zero = multivariate_normal(cov=noise).logpdf(observed)
     rank = np.cumsum(share) - share / 2
     kernels, odds = _kernels(rank, cells.p, cells.chance)
+    kernels = kernels + _OWN * np.diag(cells.alone)
 
     def given(covariance):
         kept = covariance @ np.linalg.inv(covariance + noise)
@@ -98,7 +102,7 @@ def posterior_by_definition(cells: Cells):
                 covariance = square * amplitude[:, None] * kernel * amplitude
                 mean, absolute = given(covariance)
                 log_weights.append(np.log(odd) + log_prior + evidence(covariance))
-                errors.append(share @ absolute)
+                errors.append(absolute)
                 gaps.append(mean)
             for cell in models.partitions:
                 place = (*cell, square, *amplitude)
@@ -109,27 +113,101 @@ def posterior_by_definition(cells: Cells):
                     chance = np.prod(np.where(off, _OFF, 1 - _OFF))
                     mean, absolute = given(covariance)
                     absolute = np.where(np.array(off)[cell], absolute, 0)
-                    parts.append((chance * np.exp(evidence(covariance)), share @ absolute, mean))
+                    parts.append((chance * np.exp(evidence(covariance)), absolute, mean))
                 weight = np.array([part[0] for part in parts])
                 prior = np.log(_SPARSE / len(models.partitions)) + log_prior
                 log_weights.append(prior + np.log(weight.sum()))
-                errors.append(weight @ [part[1] for part in parts] / weight.sum())
+                errors.append(weight @ np.array([part[1] for part in parts]) / weight.sum())
                 gaps.append(weight @ np.array([part[2] for part in parts]) / weight.sum())
     total = np.exp(models.log_prior).sum() * len(models.amplitudes) * (sum(odds) + _SPARSE)
     weight = (1 - _CALIBRATED) * np.exp(log_weights) / total
     whole = weight.sum() + _CALIBRATED
-    return weight @ errors / whole, weight @ np.array(gaps) / whole
+    return whole, weight @ np.array(errors) / whole, weight @ np.array(gaps) / whole
 
 
-@pytest.mark.parametrize("sums", [[3.0, 1, -2, 0.5], [0.2, 0.1, 0, -0.3]])
-def test_gap_models_average_what_dense_normal_laws_say(sums):
-    mass, p = np.array([20.0, 30, 25, 25]), np.array([0.1, 0.3, 0.6, 0.9])
-    chance = mass * p * (1 - p)
-    cells = Cells(mass, np.array(sums), 1.2 * chance, chance, p, np.arange(4))
-    error, gaps = GapModels(cells).average(cells.sums)
-    expected_error, expected_gaps = posterior_by_definition(cells)
-    assert_allclose(error, expected_error, rtol=1e-5)
-    assert_allclose(gaps, expected_gaps, rtol=1e-5, atol=1e-9)
+@pytest.mark.parametrize("sums", [[3.0, 1, -2, 0.5], [0.2, 0.1, 0, -0.3], [-9.0, 1, -2, 3]])
+@pytest.mark.parametrize("alone", [False, True])
+def test_gap_models_average_what_dense_normal_laws_say(sums, alone):
+    mass, p, sums = np.array([20.0, 30, 25, 25]), np.array([0.1, 0.3, 0.6, 0.9]), np.array(sums)
+    chance, all_alone = mass * p * (1 - p), np.full(4, alone)
+    far = all_alone & (np.abs(sums) > _FAR * np.sqrt(1.2 * chance))
+    cells = Cells(mass, sums, 1.2 * chance, chance, p, all_alone, far, np.arange(4))
+    evidence, absolute, gaps = posterior_by_definition(cells)
+    if far.any():  # models of all cells, or of the others only, beside any gap of those
+        others = Cells(*(values[~far] for values in cells[:-1]), np.arange(3))
+        apart, *of_others = posterior_by_definition(others)
+        density = norm.pdf(sums[far], scale=np.sqrt(cells.noise[far]))
+        apart *= _APART / (1 - _APART) * np.prod(_OFF / (2 * mass[far]) / density)
+        for values, mean in zip((absolute, gaps), of_others, strict=True):
+            values[~far] = (evidence * values[~far] + apart * mean) / (evidence + apart)
+            values[far] = (sums / mass)[far]
+    error, found = GapModels(cells).average(sums)
+    assert_allclose(error, mass / 100 @ np.where(far, np.abs(absolute), absolute), rtol=1e-5)
+    assert_allclose(found, gaps, rtol=1e-5, atol=1e-9)
+
+
+def values_with_events(values, rates, n):
+    """Samples of some predictions, n of each, of which just that share are events."""
+    numbers = np.broadcast_to(n, len(values))
+    events = np.rint(np.multiply(rates, numbers)).astype(int)
+    y = np.concatenate([np.arange(m) < k for m, k in zip(numbers, events, strict=True)])
+    return y.astype(int), np.repeat(np.asarray(values, dtype=float), numbers)
+
+
+PAIRS = [(0, 0.2), (1e-12, 0.2), (9e-5, 0.2), (2e-4, 0.2), (0.001, 0.2), (0.01, 0.2)]
+
+
+@pytest.mark.parametrize("pair", [*PAIRS, (0.3, 0.3001), (0.05, 0.050001), (0.499, 0.501)])
+@pytest.mark.parametrize("more", [(), ("sample_weight",), ("groups",)])
+def test_errors_of_two_predictions_do_not_cancel(pair, more):
+    # As far apart as 0.2 and 0, or as near as 1e-6; on both sides of 5,000 samples.
+    gap = 0.1 if pair[0] < 0.03 else 0.04
+    for n in (200, 2490, 2510):
+        rates = [pair[0] + gap, pair[1] - gap]
+        y, p = values_with_events(pair, rates, n)
+        options = {"sample_weight": 1 + np.arange(2 * n) % 2, "groups": np.arange(2 * n) // 2}
+        options = {name: options[name] for name in more}
+        for outcome, prediction in ((y, p), (1 - y, 1 - p)):
+            limits = limits_of(outcome, prediction, labels=[0, 1], **options)
+            interval = limits.interval(0.01)
+            assert interval.low <= interval.estimate <= gap + 0.01 <= interval.high + 0.02
+            if n > 200 or gap > 0.05:
+                assert interval.estimate > 0.8 * gap
+                assert interval.low > 0.2 * gap
+
+
+@pytest.mark.parametrize(("n", "most"), [(4704, 96), (5160, 128)])
+def test_so_many_predictions_are_each_read_by_itself(n, most):
+    # 24 samples of 0.5 ± 0.4 in turn: just as many predictions as there are cells, and one more.
+    for n_values in (most - 1, most, most + 1):
+        values = np.linspace(0.4, 0.6, n_values)
+        rates = np.where(np.arange(n_values) % 2, 0.9, 0.1)
+        y, p = values_with_events(values, rates, np.full(n_values, n // (most + 1)))
+        truth = np.abs(rates - values).mean()
+        assert calibration_error(y, p) > 0.95 * truth
+
+
+def test_a_prediction_with_as_many_samples_as_a_cell_is_alone_in_one():
+    rng = np.random.default_rng(0)
+    for size, alone in ((50, True), (49, False)):  # 1 / 96 of 4,800
+        p = np.append(np.full(size, 0.3), rng.uniform(0.1, 0.9, 4800 - size))
+        y = np.append(np.arange(size) < 40, rng.random(4800 - size) < p[size:]).astype(int)
+        part = limits_of(y, p).parts[0]
+        cells = cells_of(part)
+        place = cells.cell[np.searchsorted(part.x[part.starts], 0.3)]
+        assert bool(cells.alone[place]) == alone == bool(cells.far[place])
+        assert 0.004 < calibration_error(y, p) < 0.02  # 0.005 of a calibrated curve
+
+
+def test_few_predictions_are_read_as_they_are_beside_some_that_are_far_off():
+    # Leaves of a tree: 12 events where the prediction is 0, and gaps of two standard errors.
+    values, n = [0, 0.1, 0.36, 0.68, 0.86], np.array([12, 970, 1880, 1020, 1120])
+    rates = np.array([1, 0.122, 0.382, 0.646, 0.845])
+    y, p = values_with_events(values, rates, n)
+    error = n @ np.abs(rates - values) / n.sum()
+    assert 0.65 * error < calibration_error(y, p) < error  # 0.14 of it where events at 0 decide
+    y, p = values_with_events([0, 0.3, 0.7, 1], [0.06, 0.25, 0.74, 0.92], 1000)
+    assert_allclose(calibration_error(y, p), 0.0575, rtol=0.03)
 
 
 def test_cells_hold_every_sample_once_and_stay_on_their_side_of_one_half():
@@ -296,18 +374,67 @@ def test_the_order_of_the_rows_changes_no_digit(notion):
         assert one == limits_of(y[rows], proba[rows], notion=notion, **moved).interval(0.01)
 
 
-def test_classwise_error_is_the_mean_over_the_classes():
+def test_classwise_error_of_two_classes_is_that_of_one():
     rng = np.random.default_rng(8)
-    proba = rng.dirichlet([0.5] * 3, 500)
-    y = rng.integers(3, size=500)
-    each = [calibration_error((y == k).astype(int), proba[:, k]) for k in range(3)]
-    assert_allclose(calibration_error(y, proba, notion="classwise"), np.mean(each))
-    two = proba[:, :2] / proba[:, :2].sum(axis=1, keepdims=True)
+    two = rng.dirichlet([0.5] * 2, 500)
     y = (rng.random(500) < 0.5).astype(int)
     both, one = (limits_of(y, two, notion=notion) for notion in ("classwise", "binary"))
+    assert_allclose(both.estimate, one.estimate, rtol=1e-9)
     assert_allclose(both.high(0.05)[0], one.high(0.05)[0], rtol=1e-9)
     # The factors of cells are chosen for the sum over the classes, as if they were independent.
     assert_allclose(both.low(0.05), one.low(0.05), rtol=0.02)
+
+
+def classes_off(rng, n, n_classes, off):
+    """Labels and predictions of many classes, and the true class-wise error."""
+    p = rng.dirichlet(np.full(n_classes, 0.3), n)
+    q = {
+        "calibrated": p,
+        "noise": 0.8 * p + 0.2 / n_classes,
+        "prior": p * np.exp(np.resize([0.5, -0.5], n_classes)),
+    }[off]
+    q = q / q.sum(axis=1, keepdims=True)
+    places = np.cumsum(q, axis=1)
+    y = np.minimum((rng.random((n, 1)) > places).sum(axis=1), n_classes - 1)
+    return y, p, np.abs(q - p).mean()
+
+
+@pytest.mark.parametrize("off", ["calibrated", "noise", "prior"])
+@pytest.mark.parametrize(("n", "n_classes"), [(600, 3), (500, 20)])
+def test_classes_lend_each_other_strength(off, n, n_classes):
+    pooled, alone, order = [], [], np.random.default_rng(0).permutation(n_classes)
+    for seed in range(3):
+        rng = np.random.default_rng([seed, n_classes])
+        y, p, truth = classes_off(rng, n, n_classes, off)
+        error = calibration_error(y, p, notion="classwise", labels=range(n_classes))
+        pooled.append(abs(error - truth))
+        if off == "calibrated":
+            each = [calibration_error(y == k, p[:, k], labels=[0, 1]) for k in range(n_classes)]
+            alone.append(np.mean(each))
+        again = calibration_error(order.argsort()[y], p[:, order], notion="classwise")
+        assert_allclose(again, error, rtol=1e-6)
+    most = (0.75 if n_classes == 3 else 1 / 3) * np.mean(alone) if alone else 0.4 * truth
+    assert np.mean(pooled) < most
+
+
+@pytest.mark.parametrize("n_labels", [2, 3, 20])
+def test_one_class_that_is_off_alone_is_seen(n_labels):
+    rng = np.random.default_rng(n_labels)
+    p = rng.beta(1, 4, (1500, n_labels))
+    q = p.copy()
+    q[:, 0] = np.minimum(p[:, 0] + 0.1, 1)
+    y = (rng.random(q.shape) < q).astype(int)
+    error = calibration_error(y, p, notion="multi-label")
+    assert 0.7 * 0.1 / n_labels < error < 0.1 / n_labels + 0.01
+
+
+def test_samples_of_groups_do_not_tell_more_of_classes_than_the_groups():
+    rng = np.random.default_rng(3)
+    y, p, _ = classes_off(rng, 300, 6, "calibrated")
+    one = calibration_error(y, p, notion="classwise")
+    y, p, groups = np.repeat(y, 8), np.repeat(p, 8, axis=0), np.repeat(np.arange(300), 8)
+    assert calibration_error(y, p, notion="classwise", groups=groups) < 2 * one
+    assert calibration_error(y, p, notion="classwise") > 2.5 * one
 
 
 def test_estimate_lies_within_its_limits_and_is_no_smaller_than_a_significant_bias():
