@@ -423,10 +423,11 @@ class ErrorLimits:
             beside += share**2 * max(float(squares), 0.0)
             if not part.groups.independent:  # of several parts in the worst case
                 of_groups += share * np.sqrt(part.variance_of_groups(sign))
-        order = np.argsort(terms)  # in which sums do not depend on the order of the rows
-        variance = float((terms[order] ** 2).sum()) + beside
+        # Sorted, so that sums do not depend on the order of the rows.
+        variance = float((np.sort(terms) ** 2).sum()) + beside
         if self.groups.independent:
             return variance
+        order = np.argsort(terms)
         seen_of_groups = self.groups.take(order).variance_of_sum(terms[order])
         return max(variance, float(seen_of_groups), float(of_groups**2))
 

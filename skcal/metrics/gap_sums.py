@@ -42,6 +42,11 @@ def canonical_order(problem: Problem, beside: np.ndarray | None = None) -> np.nd
     keys = [problem.weight] + ([] if beside is None else [beside])
     if not problem.groups.independent:
         keys[1:1] = [problem.groups.alone, problem.groups.codes]
+    if beside is None and problem.groups.independent and np.ptp(problem.weight) == 0:
+        happened = y == 1
+        if not y[~happened].any():  # x, whose bits rise with it, and y behind its last bit
+            bits = np.add(x, 0.0, dtype=np.float64).view(np.uint64)
+            return np.argsort((bits << np.uint64(1)) | happened)
     side = np.where(np.where(x == 0.5, y, x) < 0.5, -1, 1)
     keys = [key * side for key in reversed(keys) if np.ptp(key * 1.0) > 0]
     return np.lexsort((*keys, y, x))
@@ -116,6 +121,8 @@ class GapSums:
 
     def at_points(self, values: np.ndarray) -> np.ndarray:
         """Sums of values (n_rows,) over each distinct prediction."""
+        if len(self.starts) == len(values):
+            return values
         return np.add.reduceat(values, self.starts)
 
     @cached_property
@@ -145,7 +152,7 @@ class GapSums:
             return np.arange(len(self.starts))
         mass = self.at_points(self.weight)
         middle = np.cumsum(mass) - mass / 2 - 0.5
-        return np.unique(steps_from_middle(most * middle, most), return_inverse=True)[1]
+        return np.cumsum(np.diff(steps_from_middle(most * middle, most), prepend=-np.inf) > 0) - 1
 
     @property
     def folds(self) -> np.ndarray:
@@ -172,7 +179,9 @@ class GapSums:
 
     def of_rows(self, values: np.ndarray) -> np.ndarray:
         """What belongs to each distinct prediction, for each row."""
-        return np.repeat(values, np.diff([*self.starts, len(self.x)]))
+        if len(self.starts) == len(self.x):
+            return values
+        return np.repeat(values, np.diff(self.starts, append=len(self.x)))
 
     def variance_of_groups(self, signs: np.ndarray) -> float:
         """Variance of Σ w y times signs of the rows, as dependent as outcomes of a group are."""

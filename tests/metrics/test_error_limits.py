@@ -30,6 +30,7 @@ from skcal.metrics.gap_sums import (
     CHANGES,
     FOLDS,
     GapSums,
+    canonical_order,
     excess_of_more_changes,
     largest_patterns,
     largest_signed_sums,
@@ -372,6 +373,26 @@ def test_the_order_of_the_rows_changes_no_digit(notion):
         one = limits_of(y, proba, notion=notion, **more).interval(0.01)
         moved = {name: values[rows] for name, values in more.items()}
         assert one == limits_of(y[rows], proba[rows], notion=notion, **moved).interval(0.01)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("law", ["labels", "weights", "shares"])
+def test_rows_are_sorted_by_prediction_then_outcome_then_weight(law, dtype):
+    rng = np.random.default_rng(1)
+    p = np.append([0.0, 1, 1e-310, 5e-324, 0.5], rng.integers(0, 21, 300) / 20).astype(dtype)
+    y = (rng.random(305) < p).astype(int)
+    weight = rng.integers(1, 3, 305) if law == "weights" else np.ones(305)
+    if law == "shares":
+        y = np.column_stack([1 - y / 2, y / 2])
+    problem = read_sample(y, p, labels=[0, 1], sample_weight=weight).problems()[0]
+    problem = problem._replace(features=np.where(problem.features == 0, -0.0, problem.features))
+    x, outcome, weight = problem.features[:, 0], problem.outcomes[:, 0], problem.weight
+    order = canonical_order(problem)
+    assert sorted(order) == list(range(305))
+    keys = np.where(np.where(x == 0.5, outcome, x) < 0.5, -weight, weight), outcome, x
+    expected = np.lexsort(keys)
+    for key in keys:
+        np.testing.assert_array_equal(key[order], key[expected])
 
 
 def test_classwise_error_of_two_classes_is_that_of_one():
