@@ -164,7 +164,7 @@ OTHERS = {
         "displays.recalibration._MOST",
         "displays.reliability_panel._MOST_VALUES",
         "metrics.bin_table._MOST",
-        "metrics.random_effects._MOST",
+        "report.centres._MOST",
     },
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
@@ -180,7 +180,7 @@ OTHERS = {
         "_rounding._MOST_STEPS",  # below
         "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
         "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
-        "metrics.random_effects._SMALL",
+        "report.centres._SMALL",
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",

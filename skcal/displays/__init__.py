@@ -10,6 +10,7 @@ from skcal.displays.curves import (
 from skcal.displays.monitor import MonitorDisplay
 from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
+from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.displays.risk import RiskCoverageDisplay, RiskDisplay
 from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
@@ -24,6 +25,7 @@ __all__ = [
     "MurphyDisplay",
     "RecalibrationDisplay",
     "ReliabilityDisplay",
+    "ReliabilityPanel",
     "RiskCoverageDisplay",
     "RiskDisplay",
     "SegmentDisplay",

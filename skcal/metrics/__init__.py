@@ -30,7 +30,6 @@ from skcal.metrics.kernel import (
 )
 from skcal.metrics.mean_embedding import squared_mean_embedding_calibration_error
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
-from skcal.metrics.random_effects import Heterogeneity
 from skcal.metrics.sample_size import ValidationSampleSize, validation_sample_size
 from skcal.metrics.scorers import get_scorer, get_scorer_names, make_calibration_scorer
 from skcal.metrics.selective import (
@@ -55,7 +54,6 @@ __all__ = [
     "CoxRecalibration",
     "DecisionCurve",
     "ErrorInterval",
-    "Heterogeneity",
     "Measure",
     "MurphyDiagram",
     "RiskCoverageCurve",

@@ -26,13 +26,12 @@ from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics import shifted_calibration_error
-from skcal.metrics.random_effects import Heterogeneity
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
-from skcal.report.centres import LeftOut, heterogeneity, leave_out
+from skcal.report.centres import Heterogeneity, LeftOut, heterogeneity, leave_out
 from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,

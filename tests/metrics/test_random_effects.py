@@ -9,14 +9,14 @@ from scipy.linalg import null_space
 from scipy.special import expit
 
 from skcal import calibration_report
-from skcal.metrics.random_effects import (
+from skcal.metrics.validation import Measure
+from skcal.report.centres import (
+    heterogeneity,
     heterogeneity_of_limits,
     heterogeneity_of_ratios,
     marginal_likelihood,
     restricted_likelihood_variance,
 )
-from skcal.metrics.validation import Measure
-from skcal.report.centres import heterogeneity
 from skcal.report.rows import _ratio, subgroups_table
 from skcal.sample import read_sample
 
