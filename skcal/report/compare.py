@@ -12,7 +12,6 @@ import numpy as np
 
 from skcal._groups import FEWEST_GROUPS
 from skcal._labels import column_names, columns_of_labels, plain_labels
-from skcal._scores import brier_losses, log_losses
 from skcal._show import listed
 from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
@@ -21,9 +20,9 @@ from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_to
 from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
+from skcal.hypothesis_tests.score_difference import score_differences
 from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
-from skcal.recalibration.losses import LossComparison
 from skcal.report.findings import Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample, require_pairs
@@ -31,7 +30,6 @@ from skcal.sample import Sample, read_sample, require_pairs
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
 LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
-_LOSSES = {"Brier score": brier_losses, "log loss": log_losses}
 
 
 # Several labels of a sample
@@ -265,7 +263,7 @@ def _adjusted(test: JointTestResult, pvalue: float) -> JointTestResult:
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Difference of a measure, first model minus second; negative: the first is better."""
+    """Difference of a measure, first model minus second."""
 
     notion: Notion
     measure: str
@@ -275,6 +273,7 @@ class PairedTest:
     pvalue: float
     method: str
     n_samples: int
+    larger_is_better: bool = False
 
 
 @dataclass(frozen=True)
@@ -367,19 +366,15 @@ def _paired_test(first, second, settings, notion, method) -> PairedTest:
 
 
 def _score_tests(first, second, scores, settings) -> list[PairedTest]:
-    """Tests of equal scores; without that of a log loss that is infinite."""
-    z = first.groups.quantile((1 - settings.confidence_level) / 2, first.weight)
-    method = "normal limit" if first.groups.independent else "Student's limit of groups"
-    tests = []
-    for score in (score for score in scores if score.name in _LOSSES):
-        proba = [sample.proba_of_classes for sample in (first, second)]
-        outcomes = first.happened, second.happened
-        gain = LossComparison.of_predictions(
-            _LOSSES[score.name], proba, outcomes, first.weight, first.groups
+    """Differences of scores and, if predictions are right or wrong, of selective prediction."""
+    asked = settings.confidence_level, settings.n_resamples, settings.random_state
+    notions = {score.name: score.notion for score in scores}
+    return [
+        PairedTest(
+            notions.get(one.measure, first.notion),
+            *one[:-1],
+            n_samples=len(first.codes),
+            larger_is_better=one.larger_is_better,
         )
-        if np.isfinite(gain.standard_error):
-            half = z * gain.standard_error
-            ends = gain.difference - half, gain.difference + half
-            about = score.notion, score.name, gain.difference, *ends, gain.pvalue
-            tests.append(PairedTest(*about, method, len(first.codes)))
-    return tests
+        for one in score_differences(first, second, *asked)
+    ]

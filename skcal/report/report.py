@@ -178,9 +178,10 @@ class CalibrationReport:
 
     @property
     def further(self) -> list[str]:
-        """The sentences about subgroups, segments and a target."""
+        """The sentences about subgroups, segments, other measures of two models, and a target."""
         sentences = [words.answer_of_subgroups(self)] if self.subgroups else []
         sentences += [words.decided_together(self), words.answer_of_segments(self)]
+        sentences += [words.other_measures(self)]
         if self.target is not None:
             sentences.append(stated(self.target.sentence()))
         return [sentence for sentence in sentences if sentence]

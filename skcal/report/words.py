@@ -326,6 +326,26 @@ def paired_lines(report) -> list[str]:
     ]
 
 
+def other_measures(report) -> str:
+    """Which model is better by accuracy, scores and selective prediction, each by itself."""
+    if report.comparison is None or not report.comparison.score_tests:
+        return ""
+    names, better, alike = [model.name for model in models_of(report)], [], []
+    for test in report.comparison.score_tests:
+        if test.low <= 0 <= test.high:
+            alike.append(test.measure)
+            continue
+        name = names[int((test.estimate > 0) != test.larger_is_better)]
+        low, high = sorted(map(abs, (test.low, test.high)))
+        side = "higher" if test.larger_is_better else "lower"
+        size = f"{plain_number(abs(test.estimate))} ({plain_number(low)} to {plain_number(high)})"
+        better.append(f"the {test.measure} of {name} is {side} by {size}")
+    parts = ["; ".join(better)] if better else []
+    parts += [f"no significant difference in {listed(alike, len(alike))}"] if alike else []
+    level = percent(report.settings["confidence_level"])
+    return f"{stated('; '.join(parts))[:-1]} (each with its {level} interval)."
+
+
 def _signed(value: float) -> str:
     """Two digits with a sign and no exponent."""
     digits = 2 if not value else max(2, 1 - math.floor(math.log10(abs(value))))

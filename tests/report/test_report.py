@@ -184,7 +184,7 @@ def test_paired_tests_of_scores_are_those_of_their_differences():
     labels, first = predictions()
     second = predictions(power=1.0)[1]
     report = full_report()
-    brier, log_loss = report.comparison.score_tests
+    brier, log_loss, *_ = report.comparison.score_tests
     hits = np.eye(first.shape[1])[labels]
     squares = ((hits - first) ** 2 - (hits - second) ** 2).sum(axis=1)
     logs = np.log(second[hits == 1] / first[hits == 1])
@@ -292,7 +292,8 @@ def test_frame_has_a_row_for_each_number_of_each_part():
     tests = [*comparison.tests, *comparison.score_tests]
     for column, name in {"notion": "notion", "value": "estimate", "pvalue": "pvalue"}.items():
         assert paired[column].tolist() == [getattr(test, name) for test in tests]
-    measures = ("squared error", "SKCE", "Brier score", "log loss")
+    measures = ["squared error", "SKCE", *(test.measure for test in comparison.score_tests)]
+    assert measures[2:5] == ["Brier score", "log loss", "accuracy"]
     assert set(paired["quantity"]) == {f"{measure}, difference" for measure in measures}
     assert set(paired["name"]) == {f"{HOSTILE} minus second {HOSTILE}"}
     assert not (plain_report().to_frame()["part"] == "paired").any()
