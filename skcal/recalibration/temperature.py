@@ -287,7 +287,7 @@ def _derivatives(scale, logits, top, codes, weight, center, penalty):
             curvature += row_weight @ (margin**2 * share * (1 - share))
         else:
             below = logits[rows] - top[rows]  # rows without information are 0
-            below = np.maximum(below, _ABSENT)
+            np.maximum(below, _ABSENT, out=below)
             share = np.exp(scale * below)
             total = share.sum(axis=1)
             share *= below
