@@ -199,6 +199,7 @@ OTHERS = {
         "hypothesis_tests.scan._MOST_CELLS",  # tests/hypothesis_tests/test_scan.py
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
         "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
+        "metrics.binned._MANY_ROWS",  # tests/metrics/test_bootstrap.py
         "metrics.gap_models._MANY",
         "metrics.gap_models._MOST_CELLS",
         "metrics.gap_models._MOST_OF_MANY",

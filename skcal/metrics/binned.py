@@ -31,7 +31,7 @@ from skcal.metrics.bins import (
     pooled,
     problem_moments,
 )
-from skcal.metrics.statistic import prepared_by
+from skcal.metrics.statistic import CountedCells, prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample, refuse_groups
 
@@ -48,6 +48,7 @@ ERROR_OPTIONS = {
     "root": ["boolean"],
 }
 
+_MANY_ROWS, _STEPS = 50_000, 1024  # that are resampled by cells, of so many in [0, 1]
 LEAST_SAMPLES = [*BIN_OPTIONS["min_samples"], None]
 
 
@@ -501,10 +502,46 @@ def count_bins(sample: Sample, rule, names, measure):
         return None
     problems = [problem for problem in sample.problems() if len(problem.weight)]
     binned = [BinnedRows(problem, rule.partition(problem)) for problem in problems]
-    return partial(_measure_counts, binned, sample.notion.shares_samples, names, measure)
+    of_counts = partial(_measure_counts, shares_samples=sample.notion.shares_samples)
+    of_counts = partial(of_counts, names=names, measure=measure)
+    cells = _fine_cells(binned, names) if sample.groups.independent else None
+    if cells is None:
+        return partial(of_counts, binned)
+    return CountedCells(partial(of_counts, binned), cells[0], partial(of_counts, [cells[1]]))
 
 
-def _measure_counts(binned: list[BinnedRows], shares_samples, names, measure, counts) -> float:
+def _fine_cells(binned: list[BinnedRows], names) -> tuple[np.ndarray, BinnedRows] | None:
+    """Sizes of cells of equal outcomes and predictions that differ by 0.001, and these as rows.
+
+    None if they are not far fewer than the rows. The predictions of a cell differ by less than a
+    hundredth of the deviation of its outcomes, so that resamples of the cells vary as much.
+    """
+    problem, bins = binned[0].problem, binned[0].bins
+    n, (x, *others) = len(bins), problem.features.astype(np.float64).T
+    y = problem.outcomes[:, 0]
+    apart = others or problem.of_shares or np.ptp(problem.weight) > 0
+    if len(binned) > 1 or apart or n < _MANY_ROWS or set(names) != set(GAPS):
+        return None
+    places = (bins * (_STEPS + 1) + (_STEPS * x).astype(np.intp)) * 2 + (y > 0.5)
+    if places.max() > n:
+        return None
+    size = np.bincount(places)
+    mean = np.bincount(places, x)[size > 0] / size[size > 0]
+    held = np.flatnonzero(size)
+    outcome, edge = held % 2, (held // 2) % (_STEPS + 1) / _STEPS
+    mean = np.clip(mean, edge, edge + 1 / _STEPS)
+    rows = problem._replace(
+        features=mean[:, None],
+        residuals=(outcome - mean)[:, None],
+        weight=np.full(len(held), problem.weight[0]),
+        logits=None,
+    )
+    cells = BinnedRows(rows, binned[0].partition)
+    cells.bins = held // (2 * (_STEPS + 1))
+    return size[held], cells
+
+
+def _measure_counts(binned: list[BinnedRows], counts, *, shares_samples, names, measure) -> float:
     counts, moments = counts.astype(np.float64), []
     for rows in binned:
         counted = rows.problem.weight * counts[rows.problem.rows]

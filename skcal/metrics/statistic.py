@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isfinite
 from numbers import Real
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -142,6 +142,25 @@ def prepare(metric: Callable, problem: Problem, params: dict) -> Callable:
     elif (problem.weight != 1).any():
         params = {**params, "sample_weight": problem.weight}
     return MetricStatistic(problem, metric, params, is_metric)
+
+
+class CountedCells(NamedTuple):
+    """A metric of how often each row counts, or each of some cells of rows that are nearly alike.
+
+    Attributes
+    ----------
+    of_rows : callable
+    sizes : ndarray of int of shape (n_cells,)
+    of_cells : callable
+    """
+
+    of_rows: Callable
+    sizes: np.ndarray
+    of_cells: Callable
+
+    def __call__(self, counts: np.ndarray) -> float:
+        """Evaluate the metric on counts of the rows."""
+        return self.of_rows(counts)
 
 
 def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | None:
