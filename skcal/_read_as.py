@@ -48,19 +48,21 @@ def _question(sample) -> str:
     notion = sample.notion
     if notion.of_positive_class:
         event = f"the event is {_label(sample.classes[1])}{_how_often(sample, 1)}"
-        return f"{event}; predictions are its probability{_column(sample)}{_scale(sample)}"
+        return f"{event}; predictions are its probability{_column_of_event(sample)}{_scale(sample)}"
     if notion.of_answers:
         right = f"a right answer counts as 1{_how_often(sample, 1)}"
-        return f"{right}; predictions are confidences{_column(sample)}{_scale(sample)}"
+        return f"{right}; predictions are confidences{_column_of_event(sample)}{_scale(sample)}"
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist()]
-    columns = f"columns are the labels {listed(names, _NAMES)}{_absent(sample)}{_scale(sample)}"
+    columns = (
+        f"columns are the labels {listed(names, _NAMES)}{_absent_labels(sample)}{_scale(sample)}"
+    )
     if notion == "confidence":
         share = f"{100 * sample.accuracy:.3g} %"
         return f"the event is that the most probable class is right ({share}); {columns}"
     return f"kind of calibration: {_KINDS.get(str(notion), str(notion))}; {columns}"
 
 
-def _absent(sample) -> str:
+def _absent_labels(sample) -> str:
     """The labels that no sample has."""
     present = dict(zip(sample.classes.tolist(), sample.frequencies > 0, strict=True))
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist() if not present[name]]
@@ -81,7 +83,7 @@ def _how_often(sample, code: int) -> str:
     return f" ({n:,} of {len(sample):,}, {share}{by_weight})"
 
 
-def _column(sample) -> str:
+def _column_of_event(sample) -> str:
     """Which column holds the probability of the event."""
     columns: Sequence[Any] = sample.source.columns
     if sample.proba.ndim == 1:

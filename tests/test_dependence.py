@@ -22,8 +22,7 @@ from skcal.hypothesis_tests import (
     segment_test,
     skce_test,
 )
-from skcal.hypothesis_tests.comparison import _variance_by_dependence as _variance_of_pairs
-from skcal.hypothesis_tests.comparison import _Vectors
+from skcal.hypothesis_tests.comparison import _variance_of_pairs, _Vectors
 from skcal.hypothesis_tests.error_interval import _variance_by_dependence
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.metrics import validation_measures

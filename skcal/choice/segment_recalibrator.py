@@ -66,7 +66,7 @@ class RecalibratedSegment(NamedTuple):
         features : dict of str to array
             Columns by name.
         """
-        return _members(self.rules, _columns(features))
+        return _in_segments(self.rules, _segment_columns(features))
 
     def __str__(self):
         return (
@@ -238,7 +238,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         ]
         return self
 
-    def _fit_model(self, data: _Data, seed: int) -> _Model:
+    def _fit_model(self, data: _Data, seed: int) -> _SegmentModel:
         """The recalibration of some samples, and the segments that are significant after it."""
         recalibrator = self.recalibrator
         if recalibrator is None:
@@ -251,7 +251,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
             reason = f"has {len(fitted.classes_)} classes; segments shift the log-odds of two."
             lead = "Only binary classification is supported. "
             raise InputError("y", reason, "Recalibrate one class against the rest.", lead=lead)
-        model = _Model(fitted, [], np.zeros(1))
+        model = _SegmentModel(fitted, [], np.zeros(1))
         log_odds, happened = model.log_odds(data.X), data.y == fitted.classes_[1]
         if self.max_segments == 0:
             return model
@@ -301,7 +301,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         columns = dict(read_columns(segments, _num_samples(X)))
         offsets = np.array([*(segment.offset for segment in self.segments_), self.offset_])
         rules = [segment.rules for segment in self.segments_]
-        model = _Model(self.recalibrator_, rules, offsets)
+        model = _SegmentModel(self.recalibrator_, rules, offsets)
         if not rules:
             return np.asarray(decoded(self.recalibrator_.predict_proba(X)))
         plain = model.log_odds(X)
@@ -440,7 +440,7 @@ class _Data(NamedTuple):
         return _Data(_safe_indexing(self.X, rows), self.y[rows], self.weight[rows], groups, columns)
 
 
-class _Model(NamedTuple):
+class _SegmentModel(NamedTuple):
     """A fitted recalibrator, the rules of segments, and their offsets; the last one is of all."""
 
     recalibrator: Any
@@ -458,13 +458,13 @@ class _Model(NamedTuple):
         return log_odds + _design(self.rules, columns) @ self.offsets if self.rules else log_odds
 
 
-def _columns(features) -> dict[str, np.ndarray]:
+def _segment_columns(features) -> dict[str, np.ndarray]:
     """Columns of a table of features of any number of rows."""
     first = next(iter(features.values())) if isinstance(features, dict) else features
     return dict(read_columns(features, _num_samples(first)))
 
 
-def _members(rules, columns) -> np.ndarray:
+def _in_segments(rules, columns) -> np.ndarray:
     """Whether all rules hold."""
     absent = [rule.column for rule in rules if rule.column not in columns]
     if absent:
@@ -475,7 +475,7 @@ def _members(rules, columns) -> np.ndarray:
 
 def _design(segments, columns) -> np.ndarray:
     """Members of the segments, and a column of ones."""
-    members = [_members(rules, columns) for rules in segments]
+    members = [_in_segments(rules, columns) for rules in segments]
     return np.column_stack([*members, np.ones(len(next(iter(columns.values()))))]).astype(float)
 
 
@@ -499,7 +499,7 @@ def _comparison(before, after, happened, data) -> dict[str, LossComparison]:
 
 
 def _described(rules, offset, data, happened, before, after) -> RecalibratedSegment:
-    inside = _members(rules, data.columns)
+    inside = _in_segments(rules, data.columns)
     weight = data.weight * inside
     gap, left = (float(np.average(happened - p, weights=weight)) for p in (before, after))
     name = " and ".join(str(rule) for rule in rules)

@@ -26,7 +26,7 @@ def as_dict(search) -> dict:
     candidates = [
         judged.record("risk", "best")
         | {"parameters": {k: _plain_value(v) for k, v in family.best_setting.items()}}
-        for family, judged in zip(search.families_, _judged(search), strict=True)
+        for family, judged in zip(search.families_, _judged_families(search), strict=True)
     ]
     test, error = search.verdict()
     return {
@@ -53,7 +53,7 @@ def as_dict(search) -> dict:
     }
 
 
-def _judged(search) -> list[Judged]:
+def _judged_families(search) -> list[Judged]:
     return [
         Judged(
             family.name,
@@ -92,8 +92,8 @@ def summary_of_search(search) -> Summary:
     repeats = f"; medians over {search.n_repeats} repeats" if search.n_repeats > 1 else ""
     return choice_summary(
         f"{facts['notion']} calibration of {facts['n_samples']:,} predictions, "
-        f"{len(search.classes_)} classes; cross-validated on {_how_many(facts)}{repeats}",
-        _judged(search),
+        f"{len(search.classes_)} classes; cross-validated on {_n_tested(facts)}{repeats}",
+        _judged_families(search),
         "risk",
         decimals=7,
         reference="best",
@@ -103,7 +103,7 @@ def summary_of_search(search) -> Summary:
     )
 
 
-def _how_many(facts) -> str:
+def _n_tested(facts) -> str:
     """How many of the predictions are tested."""
     tested = facts["n_test_samples"]
     return f"{'all ' if tested == facts['n_samples'] else ''}{tested:,} predictions"
@@ -224,27 +224,27 @@ def _facts_of_lines(recalibrator) -> Iterator[tuple[str, str]]:
     if judged is None or len(recalibrator.classes_) > 2:
         return
     rows, before = np.arange(len(judged.before)), judged.before[:, 1]
-    line = _line(judged, before, rows)
+    line = _logistic_line(judged, before, rows)
     if line is None:
         yield "calibration slope", "undefined: these outcomes determine no finite one"
         return
     yield "slope and intercept before", line.sentence()
     if recalibrator.best_name_ != "Identity":
-        after = _line(judged, judged.after[:, 1], rows)
+        after = _logistic_line(judged, judged.after[:, 1], rows)
         yield "slope and intercept after", "undefined" if after is None else after.sentence()
     updated = np.full(len(before), np.nan)
     for fold in recalibrator._cross_fits:
         test = np.searchsorted(judged.rows, fold.test)
-        of_others = _line(judged, before, np.setdiff1d(rows, test))
+        of_others = _logistic_line(judged, before, np.setdiff1d(rows, test))
         if of_others is not None:
             updated[test] = _moved(before[test], of_others)
-    proof = None if np.isnan(updated).any() else _line(judged, updated, rows)
+    proof = None if np.isnan(updated).any() else _logistic_line(judged, updated, rows)
     if proof is not None:
         update = f"new log-odds = {line.intercept:.3g} + {line.slope:.3g} × log-odds"
         yield "logistic update", f"{update}; cross-validated: {proof.sentence()}"
 
 
-def _line(judged, proba, rows) -> Any:
+def _logistic_line(judged, proba, rows) -> Any:
     """The logistic recalibration of some rows, None where their outcomes determine none."""
     codes, n_classes = judged.codes[rows], judged.before.shape[1]
     groups = judged.groups.codes

@@ -280,7 +280,7 @@ def of_estimator(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[_
         """
         _require_classifier("estimator", estimator)
         proba = predicted(estimator, X)
-        return _shown(cls, type(estimator).__name__, y, proba, estimator.classes_, options)
+        return _from_estimates(cls, type(estimator).__name__, y, proba, estimator.classes_, options)
 
     return _like(from_estimator, from_predictions)
 
@@ -304,18 +304,18 @@ def of_cv_results(from_predictions: _FromPredictions[_Options]) -> _ClassMethod[
         y : array-like of shape (n_samples,)
             Their labels. A label that the classifier lacks gets a column of zeros.
         """
-        estimators, folds = _parts_of(cv_results, len(y))
+        estimators, folds = _fitted_in_folds(cv_results, len(y))
         classes = np.unique(np.concatenate([estimator.classes_ for estimator in estimators]))
         proba = np.zeros((len(y), len(classes)))
         for estimator, rows in zip(estimators, folds, strict=True):
             columns = np.searchsorted(classes, estimator.classes_)
             proba[np.ix_(rows, columns)] = predicted(estimator, _safe_indexing(X, rows))
-        return _shown(cls, type(estimators[0]).__name__, y, proba, classes, options)
+        return _from_estimates(cls, type(estimators[0]).__name__, y, proba, classes, options)
 
     return _like(from_cv_results, from_predictions)
 
 
-def _shown(cls, name, y, proba, classes, options):
+def _from_estimates(cls, name, y, proba, classes, options):
     proba, labels = align_columns(proba, classes, y, options.get("pos_label"))
     return cls.from_predictions(y, proba, labels=labels, **{"name": name, **options})
 
@@ -329,7 +329,7 @@ def _require_classifier(argument, estimator) -> None:
         )
 
 
-def _parts_of(cv_results, n_samples) -> tuple[list, list]:
+def _fitted_in_folds(cv_results, n_samples) -> tuple[list, list]:
     """The fitted classifiers and the rows of their test folds."""
     if not {"estimator", "indices"} <= set(cv_results):
         reason = (

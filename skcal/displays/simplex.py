@@ -306,7 +306,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     count = np.rint(cells.count).astype(np.int64)
     enough = count >= min_samples
     prediction, residual = cells.predictions[enough], cells.gaps[enough]
-    noise = _noise(problem, cells)[enough]
+    noise = _length_of_noise(problem, cells)[enough]
     distinct = np.linalg.norm(residual, axis=1) > 2 * noise
     if method != "bins" and enough.any():
         residual = np.asarray(read_residual(_fitted_function(method, sample, problem), prediction))
@@ -315,7 +315,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     return SimplexArrows(prediction, residual, distance, count[enough], noise, distinct)
 
 
-def _noise(problem, cells: BinMoments) -> np.ndarray:
+def _length_of_noise(problem, cells: BinMoments) -> np.ndarray:
     """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
     spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
     variance = np.bincount(cells.bins, problem.weight**2 * np.maximum(spread, 0))

@@ -169,8 +169,8 @@ class Stacking(BilinearFunction):
             self.residual_weights_ = best_weights(products[1])
         used = [(f, a) for f, a in zip(self.functions_, self.weights_, strict=True) if a > 0]
         self._used = [function for function, _ in used]
-        blocks = [a * (np.eye(_width(f)) if f.form_ is None else f.form_) for f, a in used]
-        self.form_ = _diagonal(blocks) if blocks else np.zeros((1, 1))
+        blocks = [a * (np.eye(_n_features_of(f)) if f.form_ is None else f.form_) for f, a in used]
+        self.form_ = _block_diagonal(blocks) if blocks else np.zeros((1, 1))
         return self
 
     def _check_functions(self):
@@ -297,7 +297,7 @@ class Stacking(BilinearFunction):
         return total
 
 
-def _diagonal(blocks):
+def _block_diagonal(blocks):
     if any(sparse.issparse(block) for block in blocks):
         return sparse.block_diag([sparse.csr_array(block) for block in blocks], format="csr")
     return block_diag(*blocks)
@@ -312,7 +312,7 @@ def _residual_products(fitted, residuals, weight):
     return rows @ rows.T, rows @ target
 
 
-def _width(function):
+def _n_features_of(function):
     """How many features φ has, by a row that may be one of logits or of probabilities."""
     value = 0.0 if function.reads_logits else 1 / function.n_features_in_
     return read_feature_map(function, np.full((1, function.n_features_in_), value)).shape[1]

@@ -167,7 +167,7 @@ def bias_curve(
     rng = check_random_state(random_state)
     problem = one_problem(sample)
     each = np.arange(len(windows))
-    segments = Segments([""] * len(windows), _members(windows, len(values)), each, each)
+    segments = Segments([""] * len(windows), _in_windows(windows, len(values)), each, each)
     part = SegmentBias(problem, segments, sample.notion.titles(list(sample.classes)), 1, rng)
     pvalues, maxima = step_down([part], n_resamples, rng, n_jobs)
     described = part.describe(iter(pvalues.tolist()))
@@ -209,7 +209,7 @@ def _windows(values, window, n_points):
     return list(rows.values())
 
 
-def _members(windows, n_samples):
+def _in_windows(windows, n_samples):
     """Whether each sample, a row, is in each window, a column."""
     rows, sizes = np.concatenate(windows), [len(window) for window in windows]
     of = np.repeat(np.arange(len(windows)), sizes)

@@ -241,7 +241,7 @@ def comparison_of(
         vectors = _Vectors(a, b, degree)
         sums = vectors.sums()
         if single:
-            law = _variance_by_dependence(vectors, a.problems()[0], b.problems()[0])
+            law = _variance_of_pairs(vectors, a.problems()[0], b.problems()[0])
         name = f"paired projections on polynomials of degree {degree}"
     else:
         sums = _skce_sums(a, b, kernel, bandwidth)
@@ -357,7 +357,7 @@ def _mean_of_group_pairs(sums: _PairSums) -> tuple[float, float]:
     return estimate, np.sqrt(n_groups / (n_groups - 1) * linear + 2 * square)
 
 
-def _variance_by_dependence(vectors: _Vectors, a: Problem, b: Problem) -> float:
+def _variance_of_pairs(vectors: _Vectors, a: Problem, b: Problem) -> float:
     """Variance of the mean over pairs of groups by the law of the outcomes.
 
     With the vectors U of both models, signs S = ± and C, the covariance of Σ U, it is that of

@@ -194,20 +194,20 @@ def binned_rms_error_interval(
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))
     tail = (1 - confidence_level) / 2
-    ends = _ends(terms, tail, sample.groups.quantile(tail, sample.weight))
+    ends = _skewed_ends(terms, tail, sample.groups.quantile(tail, sample.weight))
     low, estimate, high = (float(np.sqrt(max(end, 0.0)) if root else end) for end in ends)
     error = float(np.sqrt(terms.linear + terms.degenerate))
     return ErrorInterval(estimate, low, high, error, confidence_level, str(sample.notion))
 
 
-def _ends(terms: _PairTerms, tail, z) -> tuple[float, float, float]:
+def _skewed_ends(terms: _PairTerms, tail, z) -> tuple[float, float, float]:
     """Low, estimate, high; the degenerate part of the variance is skewed upwards."""
     parts, freedom = (terms.estimate, terms.slope, terms.degenerate, z), terms.freedom
     skewed = max((chi2.isf(tail, freedom) - freedom) / np.sqrt(2 * freedom), z)
-    return _end(*parts, -skewed), terms.estimate, _end(*parts, z)
+    return _wilson_end(*parts, -skewed), terms.estimate, _wilson_end(*parts, z)
 
 
-def _end(estimate, slope, degenerate, z, of_noise) -> float:
+def _wilson_end(estimate, slope, degenerate, z, of_noise) -> float:
     """The θ where (θ - θ̂)² = z² slope θ + of_noise² degenerate, as of Wilson's interval.
 
     It is below θ̂ if ``of_noise`` is negative.
@@ -242,7 +242,7 @@ def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> Rms
     """
     terms, n = _PairTerms(sample, rule), len(sample.codes)
     z = sample.groups.quantile(tail, sample.weight)
-    low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in _ends(terms, tail, z))
+    low, estimate, high = (float(np.sqrt(max(end, 0.0))) for end in _skewed_ends(terms, tail, z))
     if surprises(sample) < FEWEST_EVENTS:
         high = 1.0
 
@@ -251,7 +251,7 @@ def rms_bounds(sample: Sample, rule: BinRule, tail: float, chance: float) -> Rms
         degenerate = terms.degenerate * part**2
         error = np.sqrt(terms.linear * part + degenerate)
         square = max(terms.estimate, 0.0) + norm.ppf(chance) * error
-        return float(np.sqrt(_end(square, terms.slope * part, degenerate, z, z)))
+        return float(np.sqrt(_wilson_end(square, terms.slope * part, degenerate, z, z)))
 
     return RmsBounds(estimate, low, high, high_of)
 

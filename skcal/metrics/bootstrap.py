@@ -264,7 +264,7 @@ def interval_of_counts(
     """The interval of a measure, ``evaluate(counts)``, of how often each sample counts."""
     n_units, covered = len(weight), confidence_level
     if not together.independent:
-        n_units, evaluate = together.n_groups, partial(_of_groups, evaluate, together.codes)
+        n_units, evaluate = together.n_groups, partial(_metric_of_groups, evaluate, together.codes)
         freedom = together.degrees_of_freedom(weight)
         quantile = together.quantile((1 - confidence_level) / 2, weight)
         covered = 1 - 2 * float(norm.sf(np.sqrt(1 + 1 / freedom) * quantile))
@@ -297,7 +297,7 @@ def interval_of_counts(
     )
 
 
-def _of_groups(evaluate, codes, counts):
+def _metric_of_groups(evaluate, codes, counts):
     """A metric of how often each group counts."""
     return evaluate(counts[codes])
 

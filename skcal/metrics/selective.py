@@ -500,7 +500,7 @@ def risk_coverage_of_predictions(
     return _area(answers, generalized)
 
 
-class _Answers(NamedTuple):
+class _AnswersByConfidence(NamedTuple):
     """Sums over all answers that are at least as confident, at each distinct confidence; answers.
 
     ``number`` is the effective number of answers, ``freedom`` the degrees of freedom of its
@@ -535,7 +535,7 @@ class _Answers(NamedTuple):
         return self.wrong / self.kept
 
 
-def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
+def _read_answers(correct, confidence, sample_weight, groups) -> _AnswersByConfidence:
     """Check the input; samples of weight 0 are left out."""
     right = plain_array(correct, "correct")
     sure = as_floats(confidence, "confidence")
@@ -563,7 +563,7 @@ def _read_answers(correct, confidence, sample_weight, groups) -> _Answers:
     return _by_threshold(right[seen].astype(np.float64), sure[seen], weight[seen], together)
 
 
-def _by_threshold(right, confidence, weight, groups: Groups) -> _Answers:
+def _by_threshold(right, confidence, weight, groups: Groups) -> _AnswersByConfidence:
     whole = not (weight % 1).any()
     weight = weight if whole else weight / weight.mean()
     order = np.argsort(-confidence, kind="stable")
@@ -581,7 +581,7 @@ def _by_threshold(right, confidence, weight, groups: Groups) -> _Answers:
             )
         freedom = np.maximum(possible - 1, _LEAST_FREEDOM)
     sums = confidence[last], kept, lost, number, freedom, possible
-    return _Answers(*sums, confidence, 1 - wrong, weight, groups)
+    return _AnswersByConfidence(*sums, confidence, 1 - wrong, weight, groups)
 
 
 def _of_groups(groups: Groups, weight, wrong, last):
@@ -613,7 +613,7 @@ def _of_groups(groups: Groups, weight, wrong, last):
     return kept**2 / sizes, variance * n_groups / np.maximum(n_groups - 1, 1)
 
 
-def _limits(answers: _Answers, tail: float) -> tuple[np.ndarray, np.ndarray]:
+def _limits(answers: _AnswersByConfidence, tail: float) -> tuple[np.ndarray, np.ndarray]:
     """Clopper-Pearson limits of the risk at each threshold."""
     number = answers.number
     if np.isfinite(answers.freedom).any():
@@ -621,7 +621,7 @@ def _limits(answers: _Answers, tail: float) -> tuple[np.ndarray, np.ndarray]:
     return clopper_pearson(answers.risk * number, number, tail)
 
 
-def _at(answers: _Answers, last: int, max_risk: float, level: float) -> CoverageAtRisk:
+def _at(answers: _AnswersByConfidence, last: int, max_risk: float, level: float) -> CoverageAtRisk:
     """The share of answers that this threshold keeps, and their risk."""
     threshold = _short(answers.thresholds[last : last + 2])
     kept = answers.confidence >= threshold
@@ -643,13 +643,13 @@ def _fewest(max_risk: float, alpha: float) -> int:
     return ceil(log(alpha / _STARTS) / log1p(-max_risk))
 
 
-def _highs(answers: _Answers, alpha: float) -> np.ndarray:
+def _highs(answers: _AnswersByConfidence, alpha: float) -> np.ndarray:
     """Upper limits of the risk at each threshold, for 1, 2, … parts of the allowed error."""
     parts = np.arange(1, _STARTS + 1)
     return np.array([_limits(answers, alpha * part / _STARTS)[1] for part in parts])
 
 
-def _last_that_passes(answers: _Answers, highs, max_risk: float, alpha: float) -> int:
+def _last_that_passes(answers: _AnswersByConfidence, highs, max_risk: float, alpha: float) -> int:
     """The lowest threshold that passes the sequence of tests; -1 if none does."""
     # Starts depend on confidences and groups only: from the fewest answers that may pass to all.
     fewest, most = _fewest(max_risk, alpha), answers.possible.max()
@@ -667,7 +667,7 @@ def _last_that_passes(answers: _Answers, highs, max_risk: float, alpha: float) -
     return int(last)
 
 
-def _needed(answers: _Answers, enough, max_risk: float, alpha: float) -> int | None:
+def _needed(answers: _AnswersByConfidence, enough, max_risk: float, alpha: float) -> int | None:
     """About how many answers, or groups, let a threshold pass; None if more than 10 times."""
 
     def passes(times: float) -> bool:
@@ -694,7 +694,7 @@ def _short(thresholds: np.ndarray) -> float:
     return first
 
 
-def _area(answers: _Answers, generalized: bool) -> float:
+def _area(answers: _AnswersByConfidence, generalized: bool) -> float:
     """Σ_k of the risk of k answers, over the orders of ties: a tie of w answers that follow W."""
     before = np.append(0.0, answers.kept[:-1])
     lost = np.append(0.0, answers.wrong[:-1])

@@ -333,7 +333,7 @@ def _read_target(target_proba, sample, from_logits) -> np.ndarray:
     return target[:, ::-1] if sample.positive_first and target.ndim == 2 else target
 
 
-def _counts(seed, sample, n_target):
+def _drawn_counts(seed, sample, n_target):
     """How often each sample of source and target is drawn; groups of the source together."""
     rng = np.random.default_rng(seed)
     groups, n = sample.groups, len(sample.weight)
@@ -357,7 +357,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
         reason = f"holds {min(held)} {what}(s) of class {name!r}, too few to know how it looks."
         remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or drop its column."
         raise InputError("y_true", reason, remedy)
-    of_source, of_target = _scores(sample, target, share)
+    of_source, of_target = _class_scores(sample, target, share)
     one_hot = np.eye(len(share))[sample.codes]
 
     def solve(source, drawn):
@@ -374,7 +374,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     sources = [sample.weight * (target_shares / share)[sample.codes]]
     targets, prevalences = [np.ones(len(target))], []
     for seed in seeds:
-        source, drawn = _counts(seed, sample, len(target))
+        source, drawn = _drawn_counts(seed, sample, len(target))
         source = source * sample.weight
         if (np.bincount(sample.codes, source, len(share)) == 0).any():
             continue  # a resample without a class says nothing of it
@@ -386,7 +386,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     return _Weights(np.array(sources), np.array(targets), target_shares, errors)
 
 
-def _scores(sample, target, share) -> tuple[np.ndarray, np.ndarray]:
+def _class_scores(sample, target, share) -> tuple[np.ndarray, np.ndarray]:
     """Ratios r_k / Σ_j π_j r_j of source and target at the prevalences of highest likelihood."""
     method = BetaCalibration() if len(share) == 2 else VectorScaling()
     source, target = two_columns(sample.proba), two_columns(target)
@@ -457,7 +457,7 @@ def _covariate_shift(sample, pair, estimator, seeds, rng) -> _Weights:
             f"{beyond:.0%} of the target samples are unlike any source sample (by X). Nothing is "
             "known of the error there. Collect labels for such cases."
         )
-    counts = [np.concatenate(_counts(seed, sample, n_target)) for seed in seeds]
+    counts = [np.concatenate(_drawn_counts(seed, sample, n_target)) for seed in seeds]
     sources = [sample.weight * odds[:n]]
     sources += [sample.weight * count[:n] * _cross_fitted_odds(*fit, count)[:n] for count in counts]
     targets = [np.ones(n_target), *(count[n:] for count in counts)]

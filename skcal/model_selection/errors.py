@@ -238,16 +238,18 @@ def _sizes(kind, parts, shapes) -> np.ndarray:
     Where ĝ is 0 throughout, the mean residual takes its place.
     """
     if not any(correction.any() for _, correction in parts):
-        return _ratio(kind, [(np.array([part.share]), _mean_residual(part)) for part, _ in parts])
+        return _mean_to_rms(
+            kind, [(np.array([part.share]), _mean_residual(part)) for part, _ in parts]
+        )
     weights = [(part.share / max(part.weight.sum(), _TINY) * part.weight) for part, _ in parts]
-    of_all = _ratio(kind, list(zip(weights, (g for _, g in parts), strict=True)))
-    of_chosen = [of_all if shape is None else _ratio(kind, shape) for shape in shapes]
+    of_all = _mean_to_rms(kind, list(zip(weights, (g for _, g in parts), strict=True)))
+    of_chosen = [of_all if shape is None else _mean_to_rms(kind, shape) for shape in shapes]
     # Where ĝ is 0 on average in every cell, those cells have no say.
     of_chosen = [ratio for ratio in of_chosen if ratio.any()] or [of_all]
     return (np.mean(of_chosen, axis=0) + of_all) / 2
 
 
-def _ratio(kind, shape) -> np.ndarray:
+def _mean_to_rms(kind, shape) -> np.ndarray:
     """Mean ‖v‖ / rms ‖v‖ in two parts, from the shares and the rows v of each problem."""
     sizes, square = np.zeros(2), 0.0
     for share, v in shape:

@@ -214,24 +214,24 @@ def dump(monitor) -> str:
         "alarm": monitor.alarm_,
         "acknowledged": monitor.acknowledged_,
         "evidence": [
-            {name: _as_lists(array) for name, array in evidence.arrays().items()}
+            {name: _nested_lists(array) for name, array in evidence.arrays().items()}
             for evidence in monitor._evidence
         ],
         "history": {
             "n_batches": history.n_batches,
-            "rows": _as_lists(history.rows),
+            "rows": _nested_lists(history.rows),
         },
     }
     return json.dumps(document, allow_nan=False)
 
 
-def _as_lists(array: np.ndarray) -> list:
+def _nested_lists(array: np.ndarray) -> list:
     """Nested lists; infinities as text, for which JSON has no number."""
     if np.isfinite(array).all():
         return array.tolist()
     if array.ndim == 1:
         return [value if np.isfinite(value) else str(value) for value in array.tolist()]
-    return [_as_lists(row) for row in array]
+    return [_nested_lists(row) for row in array]
 
 
 def load(cls, text: str):

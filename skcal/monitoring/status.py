@@ -95,7 +95,7 @@ def summary(monitor) -> str:
     """Return the alarm, the periods, the evidence and what to do as text."""
     if not monitor.n_samples_seen_:
         return f"{type(monitor).__name__}: no samples yet{_last_reset(monitor)}"
-    lines = [_alarm(monitor), *_periods(monitor), _evidence(monitor)]
+    lines = [_alarm(monitor), *_periods(monitor), _evidence_so_far(monitor)]
     if (impossible := _impossible(monitor)) and impossible not in lines[0]:
         lines.insert(1, f"{impossible}.")
     lines += [_detectable(drifts) for drifts in monitor.found_by_now_[:1]]  # of the last samples
@@ -176,7 +176,7 @@ def cause(monitor) -> dict[str, Any]:
     evidence, history = monitor._evidence[0], monitor._history
     if found := evidence.winning_range(monitor.run_length is None):
         low, high, shift, weight = found
-        note = f"among {_place(low, high)} {_leaning_words(monitor, shift, 0.0)}"
+        note = f"among {_range_in_words(low, high)} {_leaning_words(monitor, shift, 0.0)}"
         return {"note": note, "since": history.first_after(weight), "low": low, "high": high}
     drift, notion = monitor.periods_["drift"], monitor._layout.notion
     leanings = np.array(history.leanings(*monitor._drift_rows()[:2]))
@@ -209,7 +209,7 @@ def _leaning_words(monitor, of_mean: float, of_slope: float) -> str:
     return " and ".join(said)
 
 
-def _place(low: float, high: float) -> str:
+def _range_in_words(low: float, high: float) -> str:
     if low == 0:
         return f"predictions up to {share(high)}"
     to = "or more" if high == 1 else f"to {share(high)}"
@@ -234,16 +234,18 @@ def _periods(monitor) -> list[str]:
         if "since_drift" in periods:
             start = f"From about sample {drift.first_sample:,} to {drift.last_sample:,}"
         of_range = _raised_for(monitor).get("low") is not None
-        lines.append(f"{start}{', of all predictions' * of_range}: {_counts(drift, events)}.")
+        lines.append(
+            f"{start}{', of all predictions' * of_range}: {_observed_and_predicted(drift, events)}."
+        )
     if "since_drift" in periods:
         later = periods["since_drift"]
         begun = "Since then"
         if later.first_sample > drift.last_sample + 1:
             begun = f"Since about sample {later.first_sample:,}"
-        lines.append(f"{begun}: {_counts(later, events)}.")
+        lines.append(f"{begun}: {_observed_and_predicted(later, events)}.")
     if "recent" in periods:
         period = periods["recent"]
-        text = f"Last {period.n_samples:,} samples: {_counts(period, events)}."
+        text = f"Last {period.n_samples:,} samples: {_observed_and_predicted(period, events)}."
         if period.ratio is not None:
             low, high = period.chance_low, period.chance_high
             text += (
@@ -255,16 +257,18 @@ def _periods(monitor) -> list[str]:
         lines.append(text)
     if "all" in periods and monitor.alarm_ is None:  # after an alarm it lags behind
         period = periods["all"]
-        lines.append(f"All {period.n_samples:,} samples: {_counts(period, events)}.")
+        lines.append(
+            f"All {period.n_samples:,} samples: {_observed_and_predicted(period, events)}."
+        )
     return lines
 
 
-def _counts(period: Period, events: str) -> str:
+def _observed_and_predicted(period: Period, events: str) -> str:
     ratio = "" if period.ratio is None else f" (O/E {period.ratio:.2f})"
     return f"{period.observed:,.4g} {events} observed, {period.predicted:,.4g} predicted{ratio}"
 
 
-def _evidence(monitor) -> str:
+def _evidence_so_far(monitor) -> str:
     if monitor.run_length is not None:
         needed = f"{monitor.run_length:,.0f}"
         return (

@@ -114,8 +114,8 @@ def line_of(
     loss, slope, offset, bend = min(fits, key=lambda fit: fit[0])
     if not outlying:
         slopes = (_SLOPES[0] if spread > _WIDE else None, _SLOPES[1])
-        plain = [z] if from_logits else [z, _smoothed(z)]
-        gain = min(_fit(u, outcomes, slopes, most_offset)[0] for u in plain) - loss
+        plain = [z] if from_logits else [z, _now_and_then_wrong(z)]
+        gain = min(_fitted_line(u, outcomes, slopes, most_offset)[0] for u in plain) - loss
         if gain * outcomes.sum() <= _CLEARLY + len(offset):
             return None, loss
     names = ("centre", "spread", "slope", "offset", "bend")
@@ -141,7 +141,7 @@ def _compressed(t, bend):
     return inner + _RISE * np.sign(t) * np.log1p(np.abs(t - inner))
 
 
-def _smoothed(z):
+def _now_and_then_wrong(z):
     """Log-odds of probabilities that are wrong now and then."""
     if z.shape[1] == 1:
         return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
@@ -150,14 +150,14 @@ def _smoothed(z):
 
 def _fit_either_way(u, outcomes) -> tuple[float, float, np.ndarray]:
     """The best line, or minus the best falling one, which a map with a free slope turns round."""
-    rising = _fit(u, outcomes)
+    rising = _fitted_line(u, outcomes)
     if rising[1] > _LEAST_SLOPE:
         return rising
-    loss, slope, offset = _fit(u, outcomes, (None, -_LEAST_SLOPE))
+    loss, slope, offset = _fitted_line(u, outcomes, (None, -_LEAST_SLOPE))
     return (loss, -slope, -offset) if loss < rising[0] else rising
 
 
-def _fit(
+def _fitted_line(
     u, outcomes, slopes=(_LEAST_SLOPE, None), most_offset=np.inf
 ) -> tuple[float, float, np.ndarray]:
     """Mean log loss, slope and offsets of the best line, or of the best within limits.

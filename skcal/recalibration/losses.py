@@ -116,7 +116,7 @@ class LossComparison(ShownRounded):
             if not groups.independent or _are_rare(outcomes[0], chance, weight):
                 with np.errstate(invalid="ignore"):
                     gain = tables[0] - tables[1]
-                law = _variance_by_dependence(gain, chance, outcomes[0], share, groups)
+                law = _variance_of_gain(gain, chance, outcomes[0], share, groups)
         return cls.of(before, after, weight, groups, law)
 
     def __str__(self):
@@ -144,7 +144,7 @@ def _are_rare(codes, chance, weight) -> bool:
     return int(np.count_nonzero(other)) < _FEW_EVENTS
 
 
-def _variance_by_dependence(gain, chance, happened, share, groups: Groups) -> float:
+def _variance_of_gain(gain, chance, happened, share, groups: Groups) -> float:
     """Variance of the mean of what outcomes gain (n, C), if they follow these chances (n, C)."""
     groups = groups.of_outcomes(chance, happened)
     gain = np.where(np.isfinite(gain), gain, 0.0)

@@ -7,7 +7,7 @@ from scipy.special import expit, logit
 from used import used
 
 from skcal.metrics import binned_rms_error_interval, expected_calibration_error
-from skcal.metrics.binned_rms_interval import _ends, _PairTerms
+from skcal.metrics.binned_rms_interval import _PairTerms, _skewed_ends
 from skcal.metrics.bins import BinRule
 from skcal.sample import read_sample
 
@@ -92,7 +92,7 @@ def test_the_upper_end_solves_the_equation_of_wilsons_interval():
     terms = _PairTerms(read_sample(y, p, sample_weight=weight), BinRule(5, "uniform"))
     # far enough from 0 for the observed slope
     assert terms.estimate > 2 * np.sqrt(terms.degenerate)
-    _, estimate, high = _ends(terms, 0.025, 1.96)
+    _, estimate, high = _skewed_ends(terms, 0.025, 1.96)
     variance = terms.linear / estimate * high + terms.degenerate
     assert_allclose((high - estimate) ** 2, 1.96**2 * variance, rtol=1e-10)
 
