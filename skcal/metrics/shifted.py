@@ -38,6 +38,7 @@ from skcal.sample import Sample, error_of_shares, read_sample
 _FEWEST = 50  # effective samples, below which there is a warning
 _CELLS = 20  # of predictions, whose shares are compared with those of the target
 _UNLIKELY = 0.01  # p-value from which there is a warning that the weights do not fit
+_ROUNDING = 1e-12  # of the share of a class that is absent from the target
 _APART = 0.999  # area under the ROC curve from which source and target are separate
 _BEYOND = 0.05  # share of target samples unlike any source sample, from which there is a warning
 _FOLDS = 5
@@ -369,7 +370,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
         return np.linalg.solve(means, drawn @ of_target / drawn.sum()), mass.sum(axis=0)
 
     target_shares, _ = solve(sample.weight, np.ones(len(target)))
-    target_shares = np.maximum(target_shares, 0)
+    target_shares = np.where(target_shares > _ROUNDING, target_shares, 0.0)
     target_shares = target_shares / target_shares.sum()
     sources = [sample.weight * (target_shares / share)[sample.codes]]
     targets, prevalences = [np.ones(len(target))], []
