@@ -15,6 +15,7 @@ from skcal.functions import (
 from skcal.model_selection import CalibrationErrorEstimator
 from skcal.recalibration import TemperatureScaling
 from skcal.sample import Sample
+from skcal.table import CalibrationTable
 
 if TYPE_CHECKING:
     from skcal.choice import CalibrationErrorSearchCV, RecalibratedClassifierCV, Recalibrator
@@ -37,6 +38,7 @@ __all__ = [
     "CalibrationErrorEstimator",
     "CalibrationErrorSearchCV",
     "CalibrationMonitor",
+    "CalibrationTable",
     "DirichletKernelDensity",
     "KroneckerKernelRidge",
     "PlugIn",

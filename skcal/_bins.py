@@ -10,9 +10,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from sklearn.utils import check_array
+
+from skcal._validation import naming
 
 _ROUNDING = 1e-12  # of sums of weights, relative to their total
 
@@ -51,6 +54,25 @@ def equal_intervals(n_bins: int) -> Intervals:
     """Bins of equal width of [0, 1]."""
     edges = np.arange(n_bins + 1) / n_bins
     edges.flags.writeable = False
+    return Intervals(edges)
+
+
+def given_edges(edges: Any) -> Intervals:
+    """Bins between edges that a user gives, which rise from 0 to 1."""
+    with naming("edges"):
+        edges = check_array(edges, dtype=np.float64, ensure_2d=False, input_name="edges")
+    if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
+        shown = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
+        raise ValueError(
+            f"edges of {shown}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
+            "inner edges between."
+        )
+    if not (np.diff(edges) > 0).all():
+        k = int(np.argmin(np.diff(edges) > 0))
+        raise ValueError(
+            f"edges must increase, but edges[{k + 1}] = {edges[k + 1]:g} follows {edges[k]:g}. "
+            "Pass numpy.unique(edges)."
+        )
     return Intervals(edges)
 
 

@@ -472,6 +472,13 @@ def law_of_mean(freedom: float):
     return norm if np.isinf(freedom) else t(freedom)
 
 
+def quantile_of_weights(tail: float, effective: float, n_samples: int) -> float:
+    """The upper quantile of a studentised mean, by the effective number of samples."""
+    unequal = effective < n_samples * (1 - 1e-9)
+    freedom = max(effective - 1, _FEWEST_FREEDOM) if unequal else np.inf
+    return float(law_of_mean(freedom).isf(tail))
+
+
 def no_smaller(covariance: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Return a covariance, enlarged in the directions in which it is below another."""
     root = np.linalg.cholesky(floor)

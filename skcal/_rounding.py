@@ -79,4 +79,4 @@ def within_half_a_step(problem: Problem, step: float | None) -> Problem:
 def n_moved(given: Problem, moved: Problem) -> int:
     """How many outcomes contradict predictions that were moved."""
     against: Any = (given.features != moved.features) & (given.features != given.outcomes)
-    return int(np.count_nonzero(against))
+    return given.number(against[:, 0])

@@ -44,7 +44,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 from scipy.special import log_expit, logsumexp
 
-from skcal._groups import INDEPENDENT
+from skcal._groups import INDEPENDENT, quantile_of_weights
 from skcal._matrices import hits, one_hot, two_columns
 from skcal._validation import InputError
 
@@ -52,6 +52,44 @@ _Lens: TypeAlias = Callable[..., np.ndarray]
 _ALL = slice(None)
 _ROUNDING = 1e-5  # of features plus residuals
 _PRECISION = r"precision-at-\d+"
+
+
+class Counted(NamedTuple):
+    """What rows stand for that are several independent samples each, with nearly one prediction.
+
+    Features are then the means of whole cells, so that the outcomes of a cell lie at one place.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_rows,)
+        Numbers of samples, whose outcomes are alike.
+    uneven : ndarray of shape (n_rows,)
+        Σ w² / (Σ w)² of the samples of each row, 1 / n of equal weights.
+    means, spread : ndarray of shape (n_rows,)
+        Mean and variance of the predictions of the samples of each row, by weight.
+    scatter : ndarray of shape (n_rows,)
+        The variance of their outcomes; 0 of labels.
+    bins : ndarray of shape (n_rows,)
+        The bin of each row.
+    intervals : skcal._bins.Intervals
+        The bins.
+    of_shares : bool
+        Whether outcomes are shares of votes.
+    """
+
+    counts: np.ndarray
+    uneven: np.ndarray
+    means: np.ndarray
+    spread: np.ndarray
+    scatter: np.ndarray
+    bins: np.ndarray
+    intervals: Any
+    of_shares: bool = False
+
+    def take(self, places: Any) -> Counted:
+        """Return what some of the rows stand for."""
+        taken = {name: part[places] for name, part in zip(self._fields, self[:6], strict=False)}
+        return self._replace(**taken)
 
 
 class Problem(NamedTuple):
@@ -72,6 +110,8 @@ class Problem(NamedTuple):
         logit, without the loss of probabilities near 0 and 1.
     groups : skcal._groups.Groups
         Which of its rows belong together; :data:`skcal._groups.INDEPENDENT` where none do.
+    counted : Counted or None
+        What rows stand for, where they are not a sample each.
     rows : slice or ndarray of int
         The samples that the problem is about.
     """
@@ -82,6 +122,7 @@ class Problem(NamedTuple):
     share: float = 1.0
     logits: Any = None
     groups: Any = INDEPENDENT
+    counted: Any = None
     rows: slice | np.ndarray = _ALL
 
     @property
@@ -97,7 +138,65 @@ class Problem(NamedTuple):
     @property
     def of_shares(self) -> bool:
         """Whether outcomes are shares of votes, whose law is not known."""
-        return self.groups.of_shares
+        return self.groups.of_shares or (self.counted is not None and self.counted.of_shares)
+
+    def number(self, rows: Any = _ALL) -> int:
+        """How many samples there are in some of the rows."""
+        if self.counted is None:
+            return len(self.weight[rows])
+        return int(self.counted.counts[rows].sum())
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """The number of samples of each row."""
+        if self.counted is None:
+            return np.ones(len(self.weight), dtype=np.intp)
+        return np.rint(self.counted.counts).astype(np.intp)
+
+    def quantiles(self, shares: np.ndarray) -> np.ndarray:
+        """Quantiles of the single predictions of the samples, which are among them."""
+        counts = None if self.counted is None else self.counted.counts
+        return np.quantile(self.features[:, 0], shares, method="inverted_cdf", weights=counts)
+
+    def quantile(self, tail: float) -> float:
+        """The upper quantile of a studentised mean; weights have the mean 1."""
+        if self.counted is None:
+            return self.groups.or_singles(self.weight).quantile(tail, self.weight)
+        effective = self.weight.sum() ** 2 / self.squares.sum()
+        return quantile_of_weights(tail, effective, self.number())
+
+    @property
+    def squares(self) -> np.ndarray:
+        """Σ w² of each row."""
+        squares = self.weight**2
+        return squares if self.counted is None else squares * self.counted.uneven
+
+    @property
+    def of_mean_1(self) -> Problem:
+        """The problem with weights of which a sample has 1 on average."""
+        if self.counted is None:
+            return self._replace(weight=self.weight / self.weight.mean())
+        return self._replace(weight=self.weight * (self.number() / self.weight.sum()))
+
+    @property
+    def as_cells(self) -> Problem:
+        """The problem with one row for all outcomes of a counted cell."""
+        if self.counted is None:
+            return self
+        x, place = np.unique(self.features[:, 0], return_inverse=True)
+        w = self.weight
+        weight, counts, squares, sums = (
+            np.bincount(place, values)
+            for values in (w, self.counted.counts, self.squares, w * self.residuals[:, 0])
+        )
+        seen = np.bincount(place, w * (self.residuals[:, 0] ** 2 + self.counted.scatter))
+        mean, none = sums / weight, np.zeros(len(x))
+        scatter = np.maximum(seen / weight - mean**2, 0)
+        intervals, of_shares = self.counted[6:]
+        counted = Counted(counts, squares / weight**2, x, none, scatter, none, intervals, of_shares)
+        return self._replace(
+            features=x[:, None], residuals=mean[:, None], weight=weight, counted=counted
+        )
 
     @property
     def outcomes(self) -> np.ndarray:
@@ -121,7 +220,8 @@ class Problem(NamedTuple):
         residuals = None if self.residuals is None else self.residuals[places]
         logits = None if self.logits is None else self.logits[places]
         problem = _problem(self.features[places], residuals, weight, logits, rows)
-        return problem._replace(groups=self.groups.take(places))
+        counted = None if self.counted is None else self.counted.take(places)
+        return problem._replace(groups=self.groups.take(places), counted=counted)
 
     def seen_by(self, function: Any) -> np.ndarray:
         """Return the features as a calibration-estimation function reads them.

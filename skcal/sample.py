@@ -174,6 +174,8 @@ class Sample:
     votes: np.ndarray | None
     resolution: float | str | None
     source: Source
+    holds_rows: ClassVar[bool] = True  # not sums over cells
+    joint_square: ClassVar[float] = np.inf  # of sums: of the residuals of all classes together
     _memory: ClassVar[_Memory]  # of each sample
 
     def __init__(
@@ -380,6 +382,17 @@ class Sample:
         """Predictions in two dimensions, (n_samples, 1) or (n_samples, n_classes)."""
         return self.proba.reshape(len(self.proba), -1)
 
+    @property
+    def typical_share(self) -> float:
+        """The share of a sample in the weight of all, 1 / n of equal weights."""
+        weight = np.sort(self.weight)
+        return float(weight @ weight / weight.sum() ** 2)
+
+    def quantile(self, tail: float) -> float:
+        """The upper quantile of a studentised mean."""
+        groups = self.groups.or_singles(self.weight / self.weight.mean())
+        return groups.quantile(tail, self.weight)
+
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
         """Return some of the samples, with an empty memory.
 
@@ -428,6 +441,24 @@ def _read_only(value: Any) -> Any:
     return value
 
 
+class Summed:
+    """What holds sums over cells of predictions in place of rows: a table."""
+
+    def _as_sample(self, notion: Any, resolution: Any) -> Sample:
+        """Return what answers questions from the sums."""
+        raise NotImplementedError
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        """Refuse to be read as an array, by what takes no table."""
+        raise refused_sums("a CalibrationTable")
+
+
+def refused_sums(name: str) -> InputError:
+    """What is raised where rows are needed and a table is passed."""
+    reason = "is a CalibrationTable, which holds sums and no rows: rows are needed here."
+    return InputError(name, reason, "Pass arrays, or a skcal.Sample of them.")
+
+
 class HoldsNotion:
     """A base of objects with a notion, which restores it where skops stored it as text."""
 
@@ -458,6 +489,7 @@ def read_sample(
     keep_weightless: bool = False,
     columns: Sequence[str] = (),
     notes: Sequence[str] = (),
+    from_sums: bool = False,
 ) -> Sample:
     """Check what a function was given: labels, predictions and weights, once for all that follows.
 
@@ -481,12 +513,18 @@ def read_sample(
         Whether samples of weight 0 stay, so that rows are those of the arguments.
     columns, notes : sequence of str, default=()
         Names of the columns of predictions and sentences that :class:`Sample` is to tell.
+    from_sums : bool, default=False
+        Whether sums over cells, of a :class:`Summed`, answer the question.
 
     Returns
     -------
     sample : Sample
     """
     together = None if groups is NO_MATTER else groups
+    if isinstance(y_true, Summed):
+        if not from_sums:
+            raise refused_sums(names[0])
+        y_true, notion, resolution = y_true._as_sample(notion, resolution), "auto", "auto"
     if isinstance(y_true, Sample):
         beside = {names[1]: y_proba, "sample_weight": sample_weight, "groups": together}
         beside |= {"labels": labels, "pos_label": pos_label, "from_logits": from_logits or None}

@@ -36,6 +36,7 @@ LAYERS = [
     "_rounding",
     "_read_as",
     "sample",
+    "table",
     "pair_risk",
     "kernels",
     "recalibration",

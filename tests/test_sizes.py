@@ -186,6 +186,9 @@ OTHERS = {
         "monitoring.planning._MOST_SHIFT",
         "monitoring.layout._MOST",
         "recalibration.losses._FEW_EVENTS",  # tests/recalibration/test_losses.py
+        "table.counted._MOST_ROWS",  # tests/table/test_table.py
+        "table.frames._MOST",
+        "table.sums._MOST_BYTES",  # tests/table/test_table.py
     },
     "threads or processes": {
         "choice.search._MANY_FEATURES",  # tests/model_selection/test_blas_threads.py

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass, replace
 from functools import reduce
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -432,13 +432,15 @@ def _with_largest_errors(problems, rule):
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
-class _Part(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Part:
     """A problem as the sample that it is about."""
 
     problem: Problem
     notion: Notion
     weight: np.ndarray
     groups: Any
+    typical_share, quantile = Sample.typical_share, Sample.quantile
 
     def problems(self):
         return [self.problem._replace(share=1.0, rows=slice(None))]

@@ -16,7 +16,7 @@ from scipy.stats import foldnorm, norm
 from skcal._show import ShownRounded, beside_limit, listed, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
-from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, as_floats
+from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError, as_floats
 from skcal.hypothesis_tests.joint import joint_test, verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.hypothesis_tests.largest_gap import largest_gap_limit, variances_of_ranges
@@ -312,7 +312,7 @@ def equivalence_test(
             f"interval={interval!r}. Use method='asymptotic'."
         )
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
     options: dict[str, Any] = {"method": method, "n_bins": n_bins, "min_share": min_share}
     return bounded(sample, error, limit, confidence_level, interval=interval, **options)
 
@@ -376,13 +376,12 @@ def bounded(
     The p-value of its test may be known already.
     """
     refuse_vectors(sample)
+    if not sample.holds_rows:
+        _refuse_rows(error, method, interval)
     if method == "exact":
         refuse_groups(sample.groups, "method='exact'", "Use method='asymptotic'.")
         refuse_weights(sample, "method='exact'", "Use method='asymptotic'.")
-    problems = [
-        problem._replace(weight=problem.weight / problem.weight.mean())
-        for problem in nonempty(sample)
-    ]
+    problems = [problem.of_mean_1 for problem in nonempty(sample)]
     tail = 1 - confidence_level
     name, alpha = error, tail / len(problems)
     if interval is not None:
@@ -408,7 +407,7 @@ def bounded(
         low=max(bounds.low, 0.0),
         high=min(bounds.high, 1.0),
         limit=limit,
-        n_samples=len(sample.codes),
+        n_samples=len(sample),
         n_samples_needed=bounds.n_samples_needed,
         assumed_error=bounds.assumed_error,
         largest_gap=largest_gap,
@@ -418,6 +417,16 @@ def bounded(
         min_share=min_share,
         confidence_level=confidence_level,
     )
+
+
+def _refuse_rows(error, method, interval) -> None:
+    """Raise for what the sums of a table do not answer."""
+    if interval is not None:
+        raise InputError("interval", "may cut cells of a CalibrationTable.", "Pass a skcal.Sample.")
+    if method == "exact" or error == "rms":
+        asked = "method='exact'" if method == "exact" else "error='rms'"
+        remedy = "Use error='calibration', 'ece' or 'cutoff' with method='asymptotic'."
+        raise InputError(asked, "needs rows, which a CalibrationTable does not hold.", remedy)
 
 
 class _Bounds(NamedTuple):
@@ -462,9 +471,7 @@ def _rms_bounds(sample, limit, tail, n_bins) -> _Bounds:
 
 
 def _largest_gap(problem: Problem, min_share, alpha) -> float:
-    groups = problem.groups.or_singles(problem.weight)
-    z = groups.quantile(alpha, problem.weight)
-    return largest_gap_limit(GapSums.of(problem), min_share, z, alpha)
+    return largest_gap_limit(GapSums.of(problem), min_share, problem.quantile(alpha), alpha)
 
 
 def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
@@ -476,7 +483,7 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         high = _exact_rise(terms.steps, terms.seen, implied, terms.n, rate)
         low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
     else:
-        z = problem.groups.or_singles(problem.weight).quantile(alpha, problem.weight)
+        z = problem.quantile(alpha)
         of_singles = z if problem.groups.independent else norm.isf(alpha)
         variances = terms.implied, terms.seen
         high = max(_asymptotic_rise(terms.steps, each, of_singles) for each in variances)
@@ -492,7 +499,9 @@ def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
         unseen = rate * terms.most * terms.n / n
         return _asymptotic_rise(steps, variances, z, _FEW_SCALES) + unseen
 
-    needed, assumed = needed_for_cutoff_error(GapSums.of(problem), limit, estimate, high_of)
+    needed, assumed = needed_for_cutoff_error(
+        GapSums.of(problem), terms.n, limit, estimate, high_of
+    )
     return _Bounds(estimate, low, float(high), needed, assumed)
 
 
@@ -501,7 +510,7 @@ def _between_quantiles(problem, z) -> tuple[float, float]:
 
     That is the largest mean residual plus z standard deviations.
     """
-    x, groups, weight = problem.features[:, 0], problem.groups, problem.weight / len(problem.weight)
+    x, groups, weight = problem.features[:, 0], problem.groups, problem.weight / problem.number()
     edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
     cells = np.searchsorted(edges, x)
     sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cells, len(edges))
@@ -532,14 +541,18 @@ class _Terms:
     def __init__(self, problem: Problem):
         x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
         _, places = np.unique(x, return_inverse=True)
-        self.n, weight = len(x), problem.weight / len(x)
+        self.n = problem.number()
+        weight, squares = problem.weight / self.n, problem.squares / self.n**2
+        seen = (weight * delta) ** 2
+        if problem.counted is not None:
+            seen = squares * (delta**2 + problem.counted.scatter)
         self.steps, self.seen, self.implied = (
             np.bincount(places, values)
-            for values in (weight * delta, (weight * delta) ** 2, weight**2 * (x * (1 - x)))
+            for values in (weight * delta, seen, squares * (x * (1 - x)))
         )
         self.deviation = float(np.sqrt(max(self.seen.sum(), self.implied.sum())))
         # No event of a rate 3 / n is seen in 5 % of the samples: how many tell as much as one.
-        self.most = float(weight.max()) * problem.groups.design_effect(weight)
+        self.most = float((squares / weight).max()) * problem.groups.design_effect(weight)
 
 
 def _asymptotic_rise(steps, variances, z, scales=_SCALES) -> np.ndarray:
@@ -585,17 +598,17 @@ def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
     moments = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
     inside, filled = moments.bins, moments.weight > 0
     mass, gap = moments.weight[filled], np.abs(moments.gaps[filled, 0])
-    share, estimate = mass / len(x), float(mass @ gap / len(x))
+    terms, rate = _Terms(problem), np.log(1 / alpha)
+    share, estimate = mass / terms.n, float(mass @ gap / terms.n)
     variance = np.maximum(*(v * (1 - v) for v in (moments.predictions, moments.frequencies)))
     variance = variance[filled, 0]
     errors = np.sqrt(variance * moments.squares[filled]) / mass  # standard errors of the gaps
 
-    terms, rate = _Terms(problem), np.log(1 / alpha)
-    z = groups.or_singles(weight).quantile(alpha, weight)
+    z = problem.quantile(alpha)
     sign = np.sign(moments.gaps[inside, 0])
     signed = sign * problem.residuals[:, 0]
     # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
-    apart_from_mean = weight**2 @ (estimate**2 - 2 * estimate * signed) / terms.n**2
+    apart_from_mean = problem.squares @ (estimate**2 - 2 * estimate * signed) / terms.n**2
     variance = max(terms.deviation**2 + apart_from_mean, 0)
     law = weight * sign / terms.n, x
     variance = groups.larger_variance(variance, weight * (signed - estimate) / terms.n, law)

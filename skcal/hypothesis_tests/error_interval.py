@@ -128,7 +128,7 @@ def calibration_error_interval(
     >>> print(calibration_error_interval(y, p).sentence())
     calibration error 0.080 (at least 0.055, at most 0.120, each with 95 % confidence)
     """
-    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups}
+    options: dict[str, Any] = {"from_logits": from_logits, "groups": groups, "from_sums": True}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
     return ErrorLimits.of(sample).interval(
         verdict_of(sample).pvalue, confidence_level, max_crossings

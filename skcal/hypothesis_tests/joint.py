@@ -327,7 +327,8 @@ def calibration_test(
       scan      0.001  ranges of predictions
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups, resolution=resolution)
+    options: dict[str, Any] = {"resolution": resolution, "from_sums": True}
+    sample = read_sample(y_true, y_proba, *question, groups=groups, **options)
     return joint_test(sample, n_resamples, random_state, n_jobs)
 
 
@@ -463,8 +464,9 @@ class JointStatistics:
         n, m = problem.features.shape
         self.scalar = m == 1
         if self.scalar:
-            problem = in_canonical_order(problem)
-        problem = problem._replace(weight=problem.weight / problem.weight.mean())
+            self.impossible = problem.number(_impossible(problem))
+            problem = in_canonical_order(problem.as_cells)
+        problem = problem.of_mean_1
         if self.scalar:
             self.scan = RangeScan(problem)
             problem = self.scan.problem
@@ -473,9 +475,10 @@ class JointStatistics:
         weights = WEIGHTS if self.scalar else WEIGHTS_OF_VECTORS
         self.names, self.weights = tuple(weights), tuple(weights.values())
         self.chunk = max(1, min(128, _BLOCK // n))
-        self.cells = _cells_of_equal_mass(X[:, 0]) if self.scalar else _nearest_points(X)
-        self.weight, self.squares = problem.weight, problem.weight**2
-        mass, sizes, fourth = (np.bincount(self.cells, self.weight**k) for k in (1, 2, 4))
+        self.cells = _cells_of_equal_mass(problem) if self.scalar else _nearest_points(X)
+        self.weight, self.squares = problem.weight, problem.squares
+        each = self.weight, self.squares, self.squares**2
+        mass, sizes, fourth = (np.bincount(self.cells, values) for values in each)
         self.sums = np.column_stack([np.bincount(self.cells, self.weight * x) for x in X.T])
         centres = self.sums / mass[:, None]
         if self.scalar:
@@ -522,9 +525,9 @@ class JointStatistics:
     @property
     def n_impossible(self) -> int:
         """Samples with an observed outcome that was given the probability 0."""
-        outcomes, X = self.problem.outcomes, self.X
-        happened = (X == 0) & (outcomes > 0) | self.scalar & (X == 1) & (outcomes < 1)
-        return int(np.count_nonzero(happened.any(axis=1)))
+        if self.scalar:
+            return self.impossible
+        return int(np.count_nonzero(_impossible(self.problem)))
 
     def __call__(self, codes):
         """Return the statistics (k, n_statistics) of each row of outcomes."""
@@ -671,10 +674,17 @@ def _orthonormal(columns: list[np.ndarray], variances: np.ndarray) -> np.ndarray
     return np.array(directions)
 
 
-def _cells_of_equal_mass(x) -> np.ndarray:
+def _impossible(problem: Problem) -> np.ndarray:
+    """Whether each row has an outcome that was given the probability 0."""
+    outcomes, X = problem.outcomes, problem.features
+    happened = (X == 0) & (outcomes > 0) | (X.shape[1] == 1) & (X == 1) & (outcomes < 1)
+    return happened.any(axis=1)
+
+
+def _cells_of_equal_mass(problem: Problem) -> np.ndarray:
     """The cell of each prediction; equal predictions share one."""
-    edges = np.arange(1, _MOST_CELLS) / _MOST_CELLS
-    edges = np.unique(np.quantile(x, edges, method="inverted_cdf"))
+    x = problem.features[:, 0].astype(np.float64)
+    edges = np.unique(problem.quantiles(np.arange(1, _MOST_CELLS) / _MOST_CELLS))
     return np.unique(np.searchsorted(edges, x), return_inverse=True)[1]
 
 

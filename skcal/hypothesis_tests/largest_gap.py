@@ -28,7 +28,7 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     weighted = gaps.weight * gaps.residuals
     mass, path, seen, implied = (
         np.append(0.0, np.cumsum(np.bincount(of_rows, values)))
-        for values in (gaps.weight, weighted, weighted**2, gaps.implied)
+        for values in (gaps.weight, weighted, gaps.seen, gaps.implied)
     )
     first, end = np.triu_indices(len(mass), 1)
     held = mass[end] - mass[first]
@@ -39,7 +39,7 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     for covariances in gaps.covariances(cells):
         variances = np.maximum(variances, variances_of_ranges(covariances)[first, end])
     deviations = np.sqrt(np.maximum(variances, 0))
-    unseen = np.log(1 / tail) * gaps.weight.max()
+    unseen = np.log(1 / tail) * (gaps.squares / gaps.weight).max()
     limits = (np.abs(path[end] - path[first]) + z * deviations + unseen) / held
     return float(min(limits.max(), 1.0))
 

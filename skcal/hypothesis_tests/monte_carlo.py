@@ -289,7 +289,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
         The seed of the draws.
     n_jobs : int or None
     """
-    independent = problems[0].groups.independent
+    independent = problems[0].groups.independent and not problems[0].of_shares
     # All problems of a draw flip the same groups, and share what the samples of a group share.
     common = 0 if independent else random_state.randint(2**31 - 1, size=n_resamples)
     draws = []
@@ -328,6 +328,8 @@ def _counts(x, starts, problem, seeds, group_seeds):
 
 def flip(problem: Problem, seeds, group_seeds) -> np.ndarray:
     """Outcomes (k, n, …) for which each group keeps or changes the signs of all its residuals."""
+    if problem.groups.independent:  # shares of votes, each by itself
+        return flip_groups(problem, np.empty((0, 0)), seeds)
     return flip_groups(problem, group_signs(group_seeds, problem.groups), seeds)
 
 

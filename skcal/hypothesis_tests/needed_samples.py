@@ -77,7 +77,7 @@ def needed_for_calibration_error(
     limits: ErrorLimits, limit: float, tail: float, max_crossings: int
 ) -> float:
     """Samples with which the upper limit of the calibration error is mostly below a limit."""
-    assumed, n = limits.estimate, len(limits.sample.weight)
+    assumed, n = limits.estimate, len(limits.sample)
     drawn = [
         DrawnSteps(gaps, seed if limits.divided else 0) for seed, gaps in enumerate(limits.parts)
     ]
@@ -107,13 +107,13 @@ def needed_for_calibration_error(
 
 
 def needed_for_cutoff_error(
-    gaps: GapSums, limit: float, estimate: float, bound: Callable[..., np.ndarray]
+    gaps: GapSums, n: int, limit: float, estimate: float, bound: Callable[..., np.ndarray]
 ) -> tuple[float, float]:
     """The same of the cutoff error, and the error with which an estimate is as large on average.
 
     ``bound`` takes steps, their variances and n.
     """
-    drawn, n = DrawnSteps(gaps), len(gaps.x)
+    drawn = DrawnSteps(gaps)
     whole = _ranges(drawn.signal)
     # Both ends of a range lie within cells.
     missed = _OF_ENDS * (drawn.variances**1.5).sum() / max(drawn.variances.sum(), 1e-300)

@@ -295,7 +295,7 @@ def scan_test(
     0.6209 to 0.9995      755     0.8130       0.6225 (0.5613 to 0.6811)
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
     rng = check_random_state(random_state)
     return scan_of(sample, confidence_level, n_resamples, rng, n_jobs)
 
@@ -356,20 +356,24 @@ class RangeScan:
     """
 
     def __init__(self, problem: Problem):
+        problem = problem.as_cells
         order = np.argsort(problem.features[:, 0], kind="stable")
-        self.problem = problem.take(order, order, problem.weight / problem.weight.mean())._replace(
+        self.problem = problem.take(order, order, problem.of_mean_1.weight)._replace(
             rows=slice(None), share=problem.share
         )
         x, weight = self.problem.features[:, 0].astype(np.float64), self.problem.weight
         self.weight = None if (weight == 1).all() else weight
-        n_cells = int(np.clip(round(np.sqrt(len(x))), _FEWEST_CELLS, _MOST_CELLS))
-        edges = np.quantile(x, np.arange(1, n_cells) / n_cells, method="inverted_cdf")
+        n_cells = int(np.clip(round(np.sqrt(problem.number())), _FEWEST_CELLS, _MOST_CELLS))
+        edges = self.problem.quantiles(np.arange(1, n_cells) / n_cells)
         self.starts = np.unique(np.append(0, np.searchsorted(x, edges, side="right")))
         self.starts = self.starts[self.starts < len(x)]
         self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
-        self.mass, self.squares = self._over_ranges(weight), self._over_ranges(weight**2)
+        counts = np.append(0, np.cumsum(self.problem.sizes))
+        self.ends = counts[np.append(self.starts, len(x))]  # samples before each cell
+        squares = self.problem.squares
+        self.mass, self.squares = self._over_ranges(weight), self._over_ranges(squares)
         self.predicted = self._over_ranges(weight * x)
-        implied = variance = self._over_ranges(weight**2 * x * (1 - x))
+        implied = variance = self._over_ranges(squares * x * (1 - x))
         if not self.problem.groups.independent:
             variance = np.maximum(implied, self._variance_of_groups())
         self.certainty = np.divide(implied, variance, out=np.ones_like(implied), where=variance > 0)
@@ -438,14 +442,14 @@ class RangeScan:
         low, high = np.where(tail > _TINY, low, 0.0), np.where(tail > _TINY, high, 1.0)
         mean = self.predicted / self.mass
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
-        bound = excess[_best_disjoint(self.first, self.end, excess)].sum() / len(
-            self.problem.weight
-        )
+        best = excess[_best_disjoint(self.first, self.end, excess)]
+        bound = best.sum() / self.problem.number()
         chosen, minimal = self._named(gaps, excess, critical_value)
-        x, ends = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
-        first, end = ends[self.first[chosen]], ends[self.end[chosen]]
+        x, bounds = self.problem.features[:, 0], np.append(self.starts, len(self.problem.weight))
+        first, end = bounds[self.first[chosen]], bounds[self.end[chosen]]
+        n_samples = self.ends[self.end[chosen]] - self.ends[self.first[chosen]]
         shown = (values[chosen].tolist() for values in (mean, frequency, low, high))
-        columns = x[first].tolist(), x[end - 1].tolist(), (end - first).tolist(), *shown
+        columns = x[first].tolist(), x[end - 1].tolist(), n_samples.tolist(), *shown
         shares = [
             min(1.0, self._outside_of_core(k, chosen, gaps, minimal) + self._without_error(k, gaps))
             for k in chosen
@@ -505,7 +509,7 @@ class RangeScan:
         varies = overlaps & (self.deviation > 0)
         likely[varies] = (gaps[varies] / self.deviation[varies]) ** 2
         likely = likely >= likely.max() - _ENDS
-        ends = np.append(self.starts, len(self.problem.weight))
+        ends = self.ends
         low, high = max(first[likely].max(), first[chosen]), min(end[likely].min(), end[chosen])
         cores = [(low, high)] if varies.any() else []
         inside = minimal[1 if gaps[chosen] > 0 else -1]
@@ -524,7 +528,7 @@ class RangeScan:
         The gap of such a part is not significant at the one-sided level of 5 % by itself.
         """
         part = np.flatnonzero((self.first > self.first[chosen]) & (self.end < self.end[chosen]))
-        ends = np.append(self.starts, len(self.problem.weight))
+        ends = self.ends
         sizes = ends[self.end] - ends[self.first]
         calibrated = np.sign(gaps[chosen]) * gaps[part] < _BETWEEN * self.deviation[part]
         return float(np.max(sizes[part][calibrated], initial=0) / sizes[chosen])

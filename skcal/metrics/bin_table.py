@@ -173,7 +173,7 @@ def calibration_bins(
     (array([3, 1]), array([0.067, 0.1  ]))
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=None)
+    sample = read_sample(y_true, y_proba, *question, groups=None, from_sums=True)
     if sample.source.grouped:
         refuse_groups(sample.groups, "calibration_bins", "Leave the groups out of the Sample.")
     return bins_of(sample, BinRule.of(n_bins, strategy, min_samples, edges), confidence_level)

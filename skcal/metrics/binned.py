@@ -28,12 +28,13 @@ from skcal.metrics.bins import (
     BinRule,
     bin_moments,
     gap_distances,
+    moments_together,
     pooled,
     problem_moments,
 )
 from skcal.metrics.statistic import CountedCells, prepared_by
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample, refuse_groups
+from skcal.sample import Sample, error_of_shares, read_sample, refuse_groups, refused_sums
 
 # Sums that debiasing takes besides the gaps.
 _DEBIAS = {
@@ -261,11 +262,13 @@ def expected_calibration_error(
     0.866667
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
     if not debias and not sample.groups.independent:
         sample = sample._replace(groups=INDEPENDENT)  # so that large samples are read in blocks
     if debias == "labels":
         refuse_groups(sample.groups, "debias='labels'", "Use debias=True.")
+        if not sample.holds_rows and sample.problems()[0].of_shares:
+            raise error_of_shares("debias='labels'", "Use debias=True.")
         if average == "micro":
             raise ValueError(
                 "debias='labels' is not for average='micro', whose bins hold several outcomes of a "
@@ -274,7 +277,11 @@ def expected_calibration_error(
     distance = resolve_distance(distance, norm, debias)
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
     names = (*GAPS, *_DEBIAS[debias])
-    if average == "micro" and sample.notion.by_class:
+    if average == "micro" and sample.notion.by_class and not sample.holds_rows:
+        if debias:
+            raise refused_sums("average='micro' with debias=True beside y_true")
+        moments = [moments_together(bin_moments(sample, rule, names))]
+    elif average == "micro" and sample.notion.by_class:
         moments = [problem_moments(pooled(sample), rule, names)]
     else:
         moments = bin_moments(sample, rule, names)
@@ -402,7 +409,8 @@ default="total-variation"
     >>> maximum_calibration_error(y, p, n_bins=2)
     0.125
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, from_sums=True)
     rule = BinRule.of(n_bins, strategy, min_samples or 100, edges)
     moments = bin_moments(sample, rule, GAPS)
     return largest_error(moments, min_samples, distance)

@@ -9,7 +9,6 @@ from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_array
 
 from skcal._bins import (
     SCALAR_PARTITIONS,
@@ -18,14 +17,15 @@ from skcal._bins import (
     bin_sums,
     equal_intervals,
     find_partition,
+    given_edges,
     variance_of_means,
 )
 from skcal._groups import Groups
 from skcal._scores import bounded_log_losses
 from skcal._sklearn_compat import Interval, StrOptions
-from skcal._validation import BIN_COUNT, naming, row_blocks
+from skcal._validation import BIN_COUNT, InputError, row_blocks
 from skcal.metrics.statistic import observed_draw
-from skcal.notions import Notion, Problem
+from skcal.notions import Counted, Notion, Problem
 from skcal.sample import HoldsNotion, Sample
 
 #: Constraints of a metric's options of bins.
@@ -90,25 +90,6 @@ class BinRule(NamedTuple):
         outcomes = problem.outcomes if self.strategy == "sweep" else None
         find = find_partition(self.strategy, x.shape[1])
         return find(x, outcomes, weight, n_bins=n_bins, min_samples=self.min_samples)
-
-
-def given_edges(edges: Any) -> Intervals:
-    """Bins between edges that a user gives, which rise from 0 to 1."""
-    with naming("edges"):
-        edges = check_array(edges, dtype=np.float64, ensure_2d=False, input_name="edges")
-    if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0 or edges[-1] != 1:
-        shown = f"{edges[0]:g} to {edges[-1]:g}" if edges.ndim == 1 else f"shape {edges.shape}"
-        raise ValueError(
-            f"edges of {shown}: a 1-D array from 0 to 1 is needed. Pass [0, …, 1] with the "
-            "inner edges between."
-        )
-    if not (np.diff(edges) > 0).all():
-        k = int(np.argmin(np.diff(edges) > 0))
-        raise ValueError(
-            f"edges must increase, but edges[{k + 1}] = {edges[k + 1]:g} follows {edges[k]:g}. "
-            "Pass numpy.unique(edges)."
-        )
-    return Intervals(edges)
 
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
@@ -223,8 +204,13 @@ class BinnedRows:
     """
 
     def __init__(self, problem: Problem, partition, centres: Any = None):
-        self.problem, self.partition, self.centres = problem, partition, centres
-        self.bins = partition.assign(problem.features)
+        self.partition, self.centres, self.counted = partition, centres, problem.counted
+        if self.counted is None:
+            self.problem, self.bins = problem, partition.assign(problem.features)
+            return
+        X = self.counted.means[:, None]
+        self.problem = problem._replace(features=X, residuals=problem.outcomes - X)
+        self.bins = bins_of_counted(self.counted, partition)
 
     def moments(self, names, share: float, weight: np.ndarray) -> BinMoments:
         """Return the sums of these names if the rows have these weights."""
@@ -246,7 +232,19 @@ class BinnedRows:
 
     @cached_property
     def _errors(self) -> np.ndarray:
-        return ((self.problem.features.astype(np.float64) - self._outcomes) ** 2).sum(axis=1)
+        errors = ((self.problem.features.astype(np.float64) - self._outcomes) ** 2).sum(axis=1)
+        return errors if self.counted is None else errors + self._spread + self.counted.scatter
+
+    @property
+    def _spread(self) -> Any:
+        """The variance of the predictions within a row."""
+        return 0.0 if self.counted is None else self.counted.spread
+
+    def _counts(self, weight):
+        return weight > 0 if self.counted is None else self.counted.counts
+
+    def _squares(self, weight):
+        return weight**2 if self.counted is None else weight**2 * self.counted.uneven
 
     @cached_property
     def _shift(self) -> np.ndarray:
@@ -254,20 +252,39 @@ class BinnedRows:
 
     def _log_losses(self) -> np.ndarray:
         codes, problem = observed_draw(self.problem)[0], self.problem
-        return bounded_log_losses(problem.features, codes, problem.logits)
+        losses = bounded_log_losses(problem.features, codes, problem.logits)
+        if self.counted is None:
+            return losses
+        p, y = problem.features[:, 0], self._outcomes[:, 0]
+        with np.errstate(divide="ignore", invalid="ignore"):  # -log p is convex
+            curvature = np.where(y > 0, y / p**2, 0) + np.where(y < 1, (1 - y) / (1 - p) ** 2, 0)
+        return losses + np.where(self._spread > 0, self._spread * curvature / 2, 0)
+
+
+def bins_of_counted(counted: Counted, partition: Any) -> np.ndarray:
+    """The bins of rows that stand for several samples, whose cells are cut by some edges only."""
+    given = counted.intervals.edges
+    if not isinstance(partition, Intervals) or not np.isin(partition.edges, given).all():
+        raise InputError(
+            "edges",
+            "cut cells of the CalibrationTable, which was counted with "
+            f"{len(given) - 1} bins between {given[0]:g}, {given[1]:.4g}, … and {given[-1]:g}.",
+            "Leave n_bins, strategy and edges out, or count a CalibrationTable(edges=…).",
+        )
+    return np.searchsorted(partition.edges[1:-1], given[1:])[counted.bins]
 
 
 #: What each row adds to a sum, (n_rows,) or (n_rows, m), for some weights.
 _TERMS: dict[str, Callable[[Any, np.ndarray], np.ndarray]] = {
     "weight": lambda rows, w: w,
-    "count": lambda rows, w: w > 0,
-    "squares": lambda rows, w: w**2,
+    "count": lambda rows, w: rows._counts(w),
+    "squares": lambda rows, w: rows._squares(w),
     "residuals": lambda rows, w: w[:, None] * rows._residuals,
     "outcomes": lambda rows, w: w[:, None] * rows._outcomes,
     "shift": lambda rows, w: w[:, None] * rows._shift,
     "errors": lambda rows, w: w * rows._errors,
-    "square_errors": lambda rows, w: w**2 * rows._errors,
-    "deviations": lambda rows, w: w * (rows._shift**2).sum(axis=1),
+    "square_errors": lambda rows, w: rows._squares(w) * rows._errors,
+    "deviations": lambda rows, w: w * ((rows._shift**2).sum(axis=1) + rows._spread),
     "products": lambda rows, w: w * (rows._shift * rows._outcomes).sum(axis=1),
     "log_loss": lambda rows, w: w * rows._log_losses(),
 }
@@ -340,6 +357,7 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     """
     few = len(sample.proba) <= BLOCK_ROWS and sample.notion.shares_samples
     in_blocks = sample.groups.independent and not few  # blocks of samples cut groups
+    in_blocks = in_blocks and sample.holds_rows
     if rule.known and sample.notion.scalar and in_blocks:
         table = BinTable(rule.known, sample.notion, names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do

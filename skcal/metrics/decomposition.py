@@ -16,6 +16,7 @@ from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outco
 from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
+from skcal._validation import InputError
 from skcal.metrics.base import Strategy
 from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
 from skcal.metrics.smoothers import isotonic_frequency, make_points
@@ -164,7 +165,11 @@ default="isotonic"
     >>> parts.score, parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.1875, 0.0625, 0.0625, 0.1875)
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, from_sums=True)
+    if strategy == "isotonic" and not sample.holds_rows:
+        reason = "needs rows, which a CalibrationTable does not hold."
+        raise InputError("strategy='isotonic'", reason, "Pass strategy='uniform'.")
     rule = None if strategy == "isotonic" else BinRule(n_bins, strategy, min_samples)
     if score == "log-loss":
         _warn_of_floor(sample)
@@ -176,7 +181,7 @@ def _warn_of_floor(sample: Sample) -> None:
     for problem in sample.problems():
         x, happened = problem.features, observed_draw(problem)[0]
         columns = np.hstack([1 - x, x]) if x.shape[1] == 1 else x
-        n = int(np.count_nonzero(of_outcomes((columns == 0) * 1.0, happened)))
+        n = problem.number(of_outcomes((columns == 0) * 1.0, happened) > 0)
         if n and problem.logits is None:
             many, floor = f"{n:,} outcome{'s' * (n > 1)}", np.finfo(x.dtype).eps
             warnings.warn(
@@ -246,7 +251,8 @@ def sharpness(
     >>> sharpness([0, 1], [0.25, 0.75])
     0.0625
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, from_sums=True)
     return prediction_variance(bin_moments(sample, BinRule(1, "uniform"), _SPREAD))
 
 

@@ -145,7 +145,15 @@ def calibration_error(
     0.096
     """
     sample = read_sample(
-        y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
+        y_true,
+        y_proba,
+        notion,
+        sample_weight,
+        labels,
+        pos_label,
+        from_logits,
+        groups=groups,
+        from_sums=True,
     )
     return ErrorLimits.of(sample).estimate
 
@@ -261,7 +269,7 @@ class ErrorLimits:
     @property
     def divided(self) -> bool:
         """Whether each sample belongs to one of the parts only."""
-        return not self._problems[0].of_all_samples
+        return not self.sample.notion.shares_samples
 
     @property
     def shares(self) -> list[float]:
@@ -273,7 +281,9 @@ class ErrorLimits:
     def parts(self) -> list[GapSums]:
         """The rows of each problem in order."""
         problems, beside = self._problems, None
-        if len(problems) > 1 and not self.divided:  # whose equal rows differ in other classes
+        if (
+            len(problems) > 1 and not self.divided and self.sample.holds_rows
+        ):  # whose equal rows differ in other classes
             drawn = np.random.default_rng(0).random((2, len(problems)))
             beside = np.zeros(len(self.sample.weight))
             for problem, a, b in zip(problems, *drawn, strict=True):
@@ -401,8 +411,7 @@ class ErrorLimits:
     @property
     def typical_share(self) -> float:
         """The share of a sample in the weight of all, 1 / n of equal weights."""
-        weight = np.sort(self.sample.weight)
-        return float(weight @ weight / weight.sum() ** 2)
+        return self.sample.typical_share
 
     @property
     def deviation(self) -> float:
@@ -411,11 +420,12 @@ class ErrorLimits:
 
     def quantile(self, tail: float) -> float:
         """The upper quantile of a studentised mean."""
-        groups = self.sample.groups.or_singles(self.sample.weight / self.sample.weight.mean())
-        return groups.quantile(tail, self.sample.weight)
+        return self.sample.quantile(tail)
 
     def _variance(self, signs, sums) -> float:
         """The variance of the mean of the residuals times signs."""
+        if self.parts[0].given_folds is not None:
+            return self._variance_of_sums(signs, sums)
         terms, beside, of_groups = np.zeros(len(self.sample.weight)), 0.0, 0.0
         for part, share, sign, total in zip(self.parts, self.shares, signs, sums, strict=True):
             terms[part.rows] += share * part.weight * (part.residuals * sign - total)
@@ -430,6 +440,23 @@ class ErrorLimits:
         order = np.argsort(terms)
         seen_of_groups = self.groups.take(order).variance_of_sum(terms[order])
         return max(variance, float(seen_of_groups), float(of_groups**2))
+
+    def _variance_of_sums(self, signs, sums) -> float:
+        """The same of rows that stand for several samples each.
+
+        What a sample adds in several parts together is not known: at most the sum of its absolute
+        residuals, and the deviations of the parts at most add up.
+        """
+        deviations = []
+        for part, share, sign, total in zip(self.parts, self.shares, signs, sums, strict=True):
+            squares = sign**2 * part.seen - 2 * sign * total * part.squares * part.residuals
+            squares += total**2 * part.squares
+            beside = max(float(sign**2 @ (part.implied - part.seen)), 0.0)
+            deviations.append(share * np.sqrt(max(float(squares.sum()), 0.0) + beside))
+        if self.divided or len(deviations) == 1:
+            return float(np.dot(deviations, deviations))
+        together = max(self.sample.joint_square, np.dot(deviations, deviations))
+        return float(min(sum(deviations) ** 2, together))
 
 
 def _sharpest(signals: np.ndarray, variances: np.ndarray) -> np.ndarray:

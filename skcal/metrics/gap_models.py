@@ -85,7 +85,7 @@ def cells_of(gaps: GapSums) -> Cells:
     begins = (np.diff(steps, prepend=steps[0] - 1) != 0) | by_itself
     begins[1:] |= by_itself[:-1]
     fine, first = np.cumsum(begins) - 1, np.flatnonzero(begins)
-    seen = gaps.at_points((gaps.weight * gaps.residuals) ** 2) * n**2
+    seen = gaps.at_points(gaps.seen) * n**2
     cell = _joined(np.bincount(fine, implied), np.bincount(fine, seen), side[first])[fine]
     size, sums, variance, chance, mean = (
         np.bincount(cell, values)

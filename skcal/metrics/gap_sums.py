@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
@@ -75,6 +76,24 @@ def in_canonical_order(problem: Problem) -> Problem:
     return taken._replace(groups=groups.about(taken.features, residuals))
 
 
+def in_folds(problem: Problem) -> tuple[Problem, np.ndarray]:
+    """The rows of a counted problem divided among folds, and the fold of each.
+
+    Samples of a row are exchangeable, so that a draw by a fixed seed divides them as well as one
+    that knew each. Unequal weights count as their effective number of equal ones.
+    """
+    numbers = np.maximum(np.rint(1 / problem.counted.uneven), 1).astype(np.int64)
+    shares = np.full(FOLDS, 1 / FOLDS)
+    drawn = np.random.default_rng(0).multinomial(numbers, shares)
+    row, fold = np.nonzero(drawn)
+    part, n = drawn[row, fold], numbers[row]
+    counted = problem.counted.take(row)
+    counted = counted._replace(counts=counted.counts * part / n, uneven=counted.uneven * n / part)
+    parts = problem.features[row], problem.residuals[row], problem.weight[row] * part / n
+    rows = row if isinstance(problem.rows, slice) else problem.rows[row]
+    return Problem(*parts, problem.share, rows=rows, counted=counted), fold
+
+
 @dataclass(frozen=True, eq=False)
 class GapSums:
     """A scalar problem with its rows in canonical order.
@@ -93,6 +112,10 @@ class GapSums:
         The row of the sample to which each belongs.
     starts : ndarray of shape (n_points,)
         The first row of each distinct prediction.
+    squares, seen : ndarray of shape (n_rows,)
+        Σ w² and Σ w² δ² of each row, which is one sample or several.
+    given_folds : ndarray of shape (n_rows,) or None
+        The fold of each row that is several samples.
     """
 
     x: np.ndarray
@@ -102,22 +125,35 @@ class GapSums:
     groups: Groups
     rows: np.ndarray
     starts: np.ndarray
+    squares: np.ndarray
+    seen: np.ndarray
+    given_folds: np.ndarray | None = None
 
     @classmethod
     def of(cls, problem: Problem, beside: np.ndarray | None = None) -> GapSums:
         """Sort the rows of a problem; of equal ones by what else is known of them."""
+        folds: Any = None
+        if problem.counted is not None:
+            problem, folds = in_folds(problem)
         order = canonical_order(problem, beside)
         x = problem.features[order, 0].astype(np.float64)
         residuals = problem.outcomes[order, 0] - x
         weight = problem.weight[order]
         weight = weight / weight.sum()
-        implied = weight**2 * x * (1 - x)
+        squares, seen = weight**2, (weight * residuals) ** 2
+        if problem.counted is not None:
+            counted, folds = problem.counted.take(order), folds[order]
+            squares = squares * counted.uneven
+            seen = squares * (residuals**2 + counted.scatter)
+        implied = squares * x * (1 - x)
         groups = problem.groups.take(order).about(x[:, None], residuals[:, None])
         if problem.of_shares:  # whose law is not known but for their variance
-            implied[~groups.alone] *= min(1.0, ratio_of_shares(problem))
+            several = slice(None) if groups.independent else ~groups.alone
+            implied[several] *= min(1.0, ratio_of_shares(problem))
         rows = order if isinstance(problem.rows, slice) else problem.rows[order]
         starts = np.append(0, np.flatnonzero(np.diff(x)) + 1)
-        return cls(x, residuals, weight, implied, groups.of_several(), rows, starts)
+        parts = x, residuals, weight, implied, groups.of_several(), rows, starts
+        return cls(*parts, squares, seen, folds)
 
     def at_points(self, values: np.ndarray) -> np.ndarray:
         """Sums of values (n_rows,) over each distinct prediction."""
@@ -138,13 +174,12 @@ class GapSums:
     @cached_property
     def n_effective(self) -> float:
         """How many samples of equal weight would be as many, 1 / Σ w²."""
-        return 1 / float(np.sort(self.weight**2).sum())
+        return 1 / float(np.sort(self.squares).sum())
 
     @cached_property
     def variances(self) -> tuple[float, float]:
         """The variance of the mean residual, as observed in independent rows and as implied."""
-        squares = (self.weight * self.residuals) ** 2
-        return float(squares.sum()), float(self.implied.sum())
+        return float(self.seen.sum()), float(self.implied.sum())
 
     def in_cells(self, most: int) -> np.ndarray:
         """The cell of each distinct prediction, of at most so many cells of equal mass."""
@@ -157,6 +192,8 @@ class GapSums:
     @property
     def folds(self) -> np.ndarray:
         """A number below FOLDS of each row, of groups together, by a fixed seed."""
+        if self.given_folds is not None:
+            return self.given_folds
         n = len(self.x)
         half = np.random.default_rng(0).random((n + 1) // 2)
         drawn = np.append(half, half[: n // 2][::-1])
@@ -168,8 +205,11 @@ class GapSums:
 
         Of δ less the gap of each distinct prediction, if given.
         """
-        residuals = self.residuals if gap is None else self.residuals - self.of_rows(gap)
-        terms = self.weight * residuals
+        apart: Any = 0.0 if gap is None else self.of_rows(gap)
+        if self.given_folds is not None:
+            squares = self.seen + self.squares * apart * (apart - 2 * self.residuals)
+            return np.bincount(self.of_rows(cells), squares)
+        terms = self.weight * (self.residuals - apart)
         return self.groups.squares_of_cells(terms, self.of_rows(cells), cells.max() + 1)
 
     def covariances(self, cells: np.ndarray) -> tuple:
@@ -210,7 +250,7 @@ class GapSums:
         seen, implied = self.variances
         variances: np.ndarray = np.bincount(cells, self.at_points(self.implied))
         if implied <= _SMALLEST * seen:
-            variances = np.bincount(cells, self.at_points((self.weight * self.residuals) ** 2))
+            variances = np.bincount(cells, self.at_points(self.seen))
         elif seen > implied:
             variances = variances * (seen / implied)
         covariances = self.covariances(cells)

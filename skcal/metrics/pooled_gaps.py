@@ -97,16 +97,25 @@ def _pooled(parts, shares) -> tuple[GapSums, np.ndarray]:
     )
     pairs = list(zip(parts, shares, strict=True))
     weight = np.concatenate([share * part.weight for part, share in pairs])
-    implied = np.concatenate([share**2 * part.implied for part, share in pairs])
+    implied, squares, seen = (
+        np.concatenate([share**2 * getattr(part, name) for part, share in pairs])
+        for name in ("implied", "squares", "seen")
+    )
     order = np.lexsort((weight, residuals, x))
     x, residuals, rows = x[order], residuals[order], rows[order]
     starts = np.append(0, np.flatnonzero(np.diff(x)) + 1)
-    gaps = GapSums(x, residuals, weight[order], implied[order], INDEPENDENT, rows, starts)
+    folds = None
+    if parts[0].given_folds is not None:
+        folds = np.concatenate([part.given_folds for part in parts])[order]
+    known = weight[order], implied[order], INDEPENDENT, rows, starts, squares[order], seen[order]
+    gaps = GapSums(x, residuals, *known, folds)
     return gaps, member[order]
 
 
 def _together(pooled: GapSums, parts, shares, groups: Groups) -> float:
     """Variance of the sum of all residuals, of samples and groups that err together."""
+    if pooled.given_folds is not None:  # which classes of a table err together is not known
+        return float(pooled.seen.sum())
     n = int(pooled.rows.max()) + 1
     sums = np.bincount(groups.units(n)[pooled.rows], pooled.weight * pooled.residuals)
     together = float(np.sort(sums**2).sum())

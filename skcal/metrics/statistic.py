@@ -214,7 +214,9 @@ def outcome_rows(draw: np.ndarray, m: int) -> np.ndarray:
 
 def observed_draw(problem: Problem) -> np.ndarray:
     """Outcomes as a block of one draw: of labels columns, of shares of votes numbers."""
-    return observed_outcomes(problem) if problem.of_shares else observed_codes(problem)
+    if problem.of_shares or problem.counted is not None:
+        return observed_outcomes(problem)
+    return observed_codes(problem)
 
 
 def observed_outcomes(problem: Problem) -> np.ndarray:
@@ -244,6 +246,8 @@ def flip_groups(problem: Problem, signs: np.ndarray, seeds) -> np.ndarray:
         Which groups keep their residuals, in each draw.
     seeds : sequence of int of length k
     """
+    if problem.counted is not None:
+        return _flip_means(problem, seeds)
     x = problem.features.astype(np.float64)
     residuals = problem.outcomes - x
     if x.shape[1] == 1:
@@ -274,6 +278,8 @@ def redraw(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
     Those of a group depend on each other as strongly as the observed ones, by the law of
     :class:`skcal._groups.Dependence`; ``group_seeds`` draw what they share.
     """
+    if problem.counted is not None:
+        return _draw_means(problem, seeds)
     if problem.groups.independent:
         return draw_codes(problem.features, seeds)
     if not problem.of_shares:
@@ -281,6 +287,29 @@ def redraw(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
         return codes_of(uniform, problem.features)
     shares = draw_shares(problem, seeds, group_seeds)
     return shares[:, :, 0] if shares.shape[2] == 1 else shares
+
+
+def _draw_means(problem: Problem, seeds) -> np.ndarray:
+    """Mean outcomes (k, n_rows) of the calibrated samples that the rows stand for.
+
+    Samples of unequal weights count as their effective number of equal ones; shares are drawn from
+    the normal law, as unevenly as the observed ones.
+    """
+    x, n = np.clip(problem.features[:, 0].astype(np.float64), 0, 1), 1 / problem.counted.uneven
+    draws = [np.random.default_rng(seed) for seed in seeds]
+    if problem.of_shares:
+        deviation = np.sqrt(ratio_of_shares(problem) * x * (1 - x) / n)
+        return np.stack([x + deviation * rng.standard_normal(len(x)) for rng in draws])
+    n = np.maximum(np.rint(n), 1).astype(np.int64)
+    return np.stack([rng.binomial(n, x) for rng in draws]) / n
+
+
+def _flip_means(problem: Problem, seeds) -> np.ndarray:
+    """Mean outcomes (k, n_rows) if each sample of a row keeps its residual or flips it."""
+    x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
+    deviation = np.sqrt(problem.counted.uneven * (delta**2 + problem.counted.scatter))
+    draws = [np.random.default_rng(seed).standard_normal(len(x)) for seed in seeds]
+    return x + deviation * np.stack(draws)
 
 
 def draw_shares(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
@@ -317,6 +346,11 @@ def draw_shares(problem: Problem, seeds, group_seeds=None) -> np.ndarray:
 
 def ratio_of_shares(problem: Problem) -> float:
     """How much shares of several votes vary beside labels, (Σ δ² + max δ²) / Σ x (1 - x)."""
+    if problem.counted is not None:
+        n, x = problem.counted.counts, problem.features[:, 0].astype(np.float64)
+        squares = problem.residuals[:, 0] ** 2 + problem.counted.scatter
+        chance, largest = n @ (x * (1 - x)), squares.max(initial=0.0)
+        return float((n @ squares + largest) / chance) if chance > 0 else 1.0
     several = ~problem.groups.alone
     X = problem.features[several].astype(np.float64)
     chance = np.sort((X * (1 - X)).sum(axis=1)).sum()  # so that the order of rows does not matter

@@ -19,6 +19,7 @@ from benchmark_cases import simplex
 from joblib.externals.loky import get_reusable_executor
 from measuring import binary, forget_peak, resident
 
+import skcal
 from skcal import (
     CalibrationErrorSearchCV,
     DirichletKernelDensity,
@@ -94,6 +95,19 @@ def memory_map():
     return work
 
 
+def table():
+    """Limits and the test of 10⁸ predictions, counted in batches of 10⁶."""
+    rng, counted = np.random.default_rng(0), skcal.CalibrationTable()
+
+    def work():
+        for _ in range(100):
+            p = rng.random(1_000_000)
+            counted.update(rng.random(1_000_000) < p, p)
+        skcal.calibration_error_interval(counted)
+
+    return work
+
+
 def smooth():
     """The smooth error of 10⁷ predictions."""
     y, proba = binary(10_000_000)
@@ -124,6 +138,7 @@ CASES = {
     "search, 50,000 × 1,000, one process": (lambda: canonical_search(None), 0),
     "search, 50,000 × 1,000, n_jobs=2": (lambda: canonical_search(2), 2),
     "memory map, 10⁷": (memory_map, 0),
+    "table, 10⁸, with the draws": (table, 0),
     "smooth error, 10⁷": (smooth, 0),
     "bootstrap interval, 10⁶, 1,000 resamples, n_jobs=2": (bootstrap, 2),
     "SKCE, canonical, 10⁵ × 10, two threads": (all_pairs, 0),

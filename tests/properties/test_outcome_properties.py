@@ -146,7 +146,8 @@ def ask(name, y, proba=PROBA, **changed):
         return thing(y, proba, *more, **{key: QUICK[key] for key in named} | options)
     estimator = clone(ESTIMATORS[owner]) if owner in ESTIMATORS else thing()
     if method in ("fit", "update", "partial_fit"):
-        arguments = (y, proba) if method == "partial_fit" else (proba, y)
+        of_labels = method == "partial_fit" or name == "CalibrationTable.update"
+        arguments = (y, proba) if of_labels else (proba, y)
         return getattr(estimator, method)(*arguments, **options)
     if owner == "RecalibratedClassifierCV":
         pytest.skip("it is fitted to labels alone")

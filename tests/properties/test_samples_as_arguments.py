@@ -283,8 +283,9 @@ def test_estimators_refuse_a_sample_by_name():
         if method not in ("fit", "update", "partial_fit"):
             continue
         more = MORE.get(owner, ((), {}))[1]
-        arguments = (sample, ROWS) if method == "partial_fit" else (ROWS, sample)
-        word = "y_true" if method == "partial_fit" else "y"
+        of_labels = method == "partial_fit" or owner == "CalibrationTable"
+        arguments = (sample, ROWS) if of_labels else (ROWS, sample)
+        word = "y_true" if of_labels else "y"
         with pytest.raises((ValueError, TypeError), match=rf"\b{word}\b.*Sample"):
             getattr(estimator, method)(*arguments, **more)
 

@@ -56,7 +56,7 @@ NAMES = re.compile(r"\b(y_true|y_proba\w*|y_before|y_after|[yX])\b")
 #: What takes features of any kind, or checks them by its classifier.
 OF_FEATURES = ("RecalibratedClassifierCV", "SegmentRecalibrator")
 #: Names, which are shown as they are.
-LATER = {"name", "compare_name", "description", "note", "metadata_routing"}
+LATER = {"name", "compare_name", "description", "note", "metadata_routing", "ignore_label"}
 #: What may be any whole number, or would take its time.
 ANY_NUMBER = {"n_resamples", "random_state", "n_jobs", "verbose", "max_search_samples"}
 #: Arguments beside labels and predictions that hold a value for each sample, or a row.

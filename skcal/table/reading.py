@@ -1,0 +1,167 @@
+"""What the columns of a table mean, fixed by the samples that come first; later ones must agree."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
+from skcal._validation import LARGEST_WEIGHT, InputError, check_weight, naming
+from skcal.notions import ANSWERS, NOTIONS, resolve_notion
+from skcal.sample import Sample, read_sample
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The classes and the kind of the columns.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of a row: () for 1-D predictions.
+    names : list or None
+        The names of a data frame's columns.
+    labels : list
+        The class of each column; (negative, positive) for 1-D predictions.
+    notion : Notion
+    pos_label : label or None
+        The first of two columns, if that is the positive class.
+    """
+
+    shape: tuple
+    names: list | None
+    labels: list
+    notion: Any
+    pos_label: Any
+
+    @classmethod
+    def of(cls, y, proba, notion, labels, pos_label, from_logits) -> Columns:
+        """Read the columns of the first samples, and the labels of all of them."""
+        with naming("y_proba"):
+            names, shape = column_names(proba), np.shape(proba)[1:]
+        if isinstance(proba, np.ndarray) and not is_table(y):
+            n_classes = shape[0] if shape else 2
+            y = _telling_labels(y, n_classes)
+            proba, from_logits = np.full((len(y), *shape), 1 / max(n_classes, 1)), False
+        sample = read_sample(y, proba, notion, None, labels, pos_label, from_logits)
+        require_counted(sample.notion)
+        positive = pos_label if sample.positive_first else None
+        classes = sample.given_classes.tolist()  # the columns keep their order
+        if pos_label is not None and not shape and labels is None:
+            _require_both(classes, y)
+        return cls(shape, names, classes, sample.notion, positive)
+
+    @property
+    def classes(self) -> list:
+        """The classes in the order of the problems, of two (negative, positive)."""
+        return self.labels[::-1] if self.pos_label is not None else self.labels
+
+    @classmethod
+    def named(cls, notion: Any, labels: Any) -> Columns:
+        """The columns of a table that another engine counted."""
+        names = np.asarray(labels).tolist()
+        notion = resolve_notion(notion, np.zeros((1, len(names))))
+        require_counted(notion)
+        shape = () if len(names) == 2 and notion.of_positive_class else (len(names),)
+        return cls(shape, None, names, notion, None)
+
+    @property
+    def titles(self) -> list[str]:
+        """The name of each problem."""
+        return self.notion.titles([str(label) for label in self.classes])
+
+    @property
+    def n_problems(self) -> int:
+        """One, or one for each class."""
+        return len(self.labels) if self.notion.by_class else 1
+
+    @property
+    def plain(self) -> bool:
+        """Whether labels are 0 and 1 beside one column, so that nothing is looked up."""
+        numbers = all(isinstance(label, int | float | bool) for label in self.labels)
+        return not self.shape and numbers and list(self.labels) == [0, 1]
+
+    def read(self, y, proba, weight, from_logits) -> Sample:
+        """Check samples; weights are as they were passed, those of 0 are left out."""
+        with naming("y_proba"):
+            shape = np.shape(proba)[1:]
+        refuse_other_columns(shape, column_names(proba), self.shape, self.names, "y_proba", "calls")
+        options = {"labels": self.labels, "pos_label": self.pos_label, "from_logits": from_logits}
+        sample = read_sample(y, proba, self.notion, keep_weightless=True, **options)
+        if weight is not None:
+            sample = sample.take(slice(None), sample.weight * weight)
+        return sample
+
+    def require(self, other: Columns) -> None:
+        """Raise unless another table's columns mean the same."""
+        refuse_other_columns(other.shape, other.names, self.shape, self.names, "y_proba", "tables")
+        for name in ("labels", "notion", "pos_label"):
+            value, given = getattr(self, name), getattr(other, name)
+            if value != given:
+                reason = f"holds {name}={given!r}, this table {name}={value!r}."
+                raise InputError("other", reason, f"Pass {name}= to each table.")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what JSON holds of it."""
+        notion = "answers" if self.notion == ANSWERS else str(self.notion)
+        given = {"shape": list(self.shape), "names": self.names, "labels": self.labels}
+        return given | {"notion": notion, "pos_label": self.pos_label}
+
+    @classmethod
+    def from_dict(cls, document: Any) -> Columns:
+        """Check what JSON holds, a :class:`skcal._files.Document`."""
+        name = document.value("notion", str)
+        if name != "answers" and (name not in NOTIONS or not NOTIONS[name].scalar):
+            raise document.wrong("notion", f"is {name!r:.40}, not a kind of calibration")
+        shape, labels = tuple(document.value("shape", list)), document.labels("labels")
+        if shape not in ((), (len(labels),)):
+            raise document.wrong("shape", "does not fit the labels")
+        names, pos_label = document.parts.get("names"), document.parts.get("pos_label")
+        if pos_label is not None and pos_label not in labels:
+            raise document.wrong("pos_label", "is none of the labels")
+        notion = ANSWERS if name == "answers" else NOTIONS[name]
+        return cls(shape, names, labels, notion, pos_label)
+
+
+def require_counted(notion: Any) -> None:
+    """Raise for kinds of calibration that are not about single probabilities of outcomes."""
+    if not notion.scalar or notion.of_shares:
+        reason = f"is {str(notion)!r}, which a CalibrationTable does not count."
+        remedy = "Use 'binary', 'confidence', 'top-label', 'classwise' or 'multi-label'."
+        raise InputError("notion", reason, remedy)
+
+
+def read_weights(sample_weight: Any, n_samples: int) -> np.ndarray | None:
+    """Weights that are not rescaled, so that calls agree, and may all be 0, or None."""
+    if sample_weight is None:
+        return None
+    with naming("sample_weight"):
+        weight = np.asarray(sample_weight)
+    if weight.dtype.kind in "biuf" and weight.ndim and not weight.any():
+        check_weight(weight + 1.0, n_samples)
+        return np.zeros(n_samples)
+    checked = check_weight(sample_weight, n_samples)
+    if not 1 / LARGEST_WEIGHT < float(np.max(weight)) < LARGEST_WEIGHT:
+        reason = f"is up to {np.max(weight):.3g}, and weights of several calls are not rescaled."
+        remedy = "Divide all by one number, so that the largest is between 1e-60 and 1e+60."
+        raise InputError("sample_weight", reason, remedy)
+    return checked
+
+
+def _require_both(classes, y) -> None:
+    """Raise where one of two classes was not seen, which later samples might name otherwise."""
+    present = set(plain_labels(y, "y_true").tolist())
+    if len(present) < 2:
+        reason = f"holds the label {next(iter(present))!r} only, beside pos_label."
+        remedy = "Pass labels=[negative class, positive class] to the CalibrationTable."
+        raise InputError("y_true", reason, remedy)
+
+
+def _telling_labels(y, n_classes) -> np.ndarray:
+    """A few labels that hold all classes."""
+    y = plain_labels(y, "y_true")
+    if y.dtype.kind in "iu" and len(y) and y.min() >= 0 and y.max() < n_classes:
+        return np.array([y.min(), y.max()])
+    return y if y.dtype.kind == "O" else np.unique(y)
