@@ -236,3 +236,11 @@ def test_a_reliability_diagram_shows_what_its_line_says():
     assert f"{panel.n_bins} bins" in repr(display)
     for part in panel.ranges:
         assert f"average {100 * part.predicted:.3g} %" in shown
+
+
+def test_tables_that_scroll_have_a_shade_where_they_go_on():
+    """Covers scroll with the table, and hide the shades of the frame at its ends."""
+    shown = Table(("a", "b"), [("x" * 40, 0.5)] * 9).html()
+    rule = re.search(r"\.skcal-scroll \{(.*?)\}", html_result("", shown), re.DOTALL)[1]
+    assert (rule.count("no-repeat local"), rule.count("no-repeat scroll")) == (4, 4)
+    assert 'class="skcal-scroll' in shown
