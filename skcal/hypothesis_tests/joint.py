@@ -110,8 +110,8 @@ class JointTestResult(CalibrationTestResult):
         lines = [wrapped(self._head()), f"method   {self.method}; kind: {self.notion}"]
         if self.n_rounded:
             lines.append(
-                f"{self.n_rounded:,} outcomes against predictions of 0 or 1: these may be rounded, "
-                f"in steps of {self.resolution:g}"
+                f"{self.n_rounded:,} outcome{'s' * (self.n_rounded > 1)} against predictions of 0 "
+                f"or 1: these may be rounded, in steps of {self.resolution:g}"
             )
         lines.append("p-values of its statistics, adjusted for all of them:")
         lines += [

@@ -31,7 +31,7 @@ def test_an_outcome_against_a_rounded_1_does_not_decide():
     assert (result.resolution, result.n_rounded, result.n_impossible) == (0.1, 1, 0)
     assert result.pvalue > 0.05
     assert "certainty" not in result.statistic_pvalues
-    assert "1 outcomes against predictions of 0 or 1: these may be rounded" in str(result)
+    assert "1 outcome against predictions of 0 or 1: these may be rounded" in str(result)
     exact = calibration_test(y, p, resolution=None, **OPTIONS)
     assert (exact.resolution, exact.n_rounded, exact.n_impossible) == (None, 0, 1)
     assert exact.pvalue == 0.01
