@@ -23,7 +23,6 @@ from skcal._show import as_json, listed
 from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.cli.problems import FileError, read_text
 from skcal.displays import MonitorDisplay
-from skcal.displays.draw import save_figure
 from skcal.monitoring import CalibrationMonitor
 from skcal.monitoring.status import NEXT
 
@@ -128,7 +127,7 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             )
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
-        save_figure(MonitorDisplay.from_monitor(monitor).figure_, options.plot)
+        MonitorDisplay.from_monitor(monitor).save(options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
 
 
