@@ -598,6 +598,8 @@ def _read(
     If ``is_effective``, the sum of the weights is the effective sample size.
     """
     notion, sample_weight, labels, pos_label, groups, resolution = question
+    given = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight, "groups": groups}
+    refuse_lazy(given)
     if not is_of_labels(notion):
         refuse_several_labels(y_true, y_proba, names)
     options = of_estimator or {}
@@ -659,6 +661,20 @@ def _with_votes(together: Groups, notion: Notion, votes, weight) -> Groups:
     if notion.of_shares:
         return together.with_votes(np.full(len(weight), np.nan), weight)
     return together if votes is None else together.with_votes(votes, weight)
+
+
+def refuse_lazy(given: dict[str, Any]) -> None:
+    """Raise for arguments that a cluster or an engine holds, which would have to be gathered."""
+    for name, value in given.items():
+        kind = type(value)
+        library = kind.__module__.partition(".")[0]
+        if hasattr(kind, "__dask_graph__") or library == "pyspark" or kind.__name__ == "LazyFrame":
+            reason = f"is held by {library} ({kind.__name__}), not in memory."
+            remedy = (
+                "Count a skcal.CalibrationTable where it is (see the guide, A billion rows), or "
+                "gather it first."
+            )
+            raise InputError(name, reason, remedy)
 
 
 def require_given(**arguments: Any) -> None:

@@ -78,6 +78,7 @@ FOLLOWED = {
         ],
         "tests/table/test_table.py::test_advice_is_followed",
     ),
+    "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",

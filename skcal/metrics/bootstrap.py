@@ -32,7 +32,14 @@ from skcal._unused import refuse_unused
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import CountedCells, prepare_counts
-from skcal.sample import Sample, read_predictions, read_sample, refuse_beside_sample, require_given
+from skcal.sample import (
+    Sample,
+    read_predictions,
+    read_sample,
+    refuse_beside_sample,
+    refuse_lazy,
+    require_given,
+)
 
 _FEWEST_EVENTS = 15  # below that 95 % intervals cover 60 % to 90 %
 _FEW_GROUPS = 30  # fewer draw a warning: 95 % intervals cover 77 % to 91 % of shared labels
@@ -233,6 +240,7 @@ def bootstrap_interval(
             metric, y_true, beside | {"labels": labels}, metric_params
         )
     require_given(y_proba=y_proba)
+    refuse_lazy({"y_proba": y_proba, "y_true": y_true})
     y, proba, weight, together, params = _read_for_metric(
         metric, y_true, y_proba, sample_weight, groups, labels, metric_params
     )

@@ -12,7 +12,7 @@ from skcal._labels import columns_of_labels, refuse_another_order, sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, naming, row_blocks
-from skcal.sample import Sample, Summed, is_of_labels
+from skcal.sample import Sample, Summed, is_of_labels, refuse_lazy
 from skcal.table import frames
 from skcal.table.cells import Places
 from skcal.table.counted import counted_sample
@@ -217,6 +217,7 @@ default="auto"
             if isinstance(value, Sample | Summed):
                 reason = f"is a {type(value).__name__}."
                 raise InputError(name, reason, "Pass arrays, or add up tables with +.")
+        refuse_lazy({**given, "groups": groups})
         refuse_another_order({**given, "groups": groups})
         part = self._empty()
         if sample_weight is None and groups is None and part._reduces(y_true, y_proba):

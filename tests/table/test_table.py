@@ -620,3 +620,41 @@ def test_every_public_function_answers_a_table_or_refuses_it_by_name(name):
         return
     with pytest.raises((ValueError, TypeError), match="CalibrationTable"):
         function(**{**given, "y_true": table, **more})
+
+
+class Lazy:
+    """What dask holds elsewhere, as far as is asked."""
+
+    def __dask_graph__(self):
+        raise AssertionError("it was gathered")
+
+    def __array__(self, *_, **__):
+        raise AssertionError("it was gathered")
+
+    def __len__(self):
+        return 200
+
+
+@pytest.mark.parametrize("name", public_functions())
+def test_every_public_function_refuses_what_a_cluster_holds_and_names_the_table(name):
+    function = public_functions()[name]
+    parameters = inspect.signature(function).parameters.values()
+    others = {"limit": 0.1, "metric": expected_calibration_error, "features": {"a": ROWS[1]}}
+    if not {"y_true", "y_proba"} <= {one.name for one in parameters}:
+        pytest.skip("it names its predictions otherwise")
+    given = {
+        one.name: others.get(one.name, ROWS[1])
+        for one in parameters
+        if one.name in ("feature", "features")
+        or (one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL))
+    }
+    with pytest.raises(ValueError, match=r"is held by .*CalibrationTable"):
+        function(**{**given, "y_true": ROWS[0], "y_proba": Lazy()})
+
+
+def test_tables_and_samples_refuse_what_a_cluster_holds():
+    for call in (Sample, CalibrationTable().update):
+        with pytest.raises(ValueError, match=r"y_proba is held by .*CalibrationTable"):
+            call(ROWS[0], Lazy())
+        with pytest.raises(ValueError, match=r"y_true is held by .*CalibrationTable"):
+            call(Lazy(), ROWS[1])
