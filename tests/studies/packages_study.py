@@ -348,8 +348,8 @@ def table():
     assert also
     assert boxes >= 0
     row(
-        "runs on a GPU, inside a training loop",
-        {"torchmetrics": "yes", "probmetrics": "yes"},
+        "takes tensors of a training loop where they are",  # tests/table/test_tensors.py
+        {"skcal": "largest probabilities", "torchmetrics": "yes", "probmetrics": "yes"},
     )
     row(
         "more than calibration of classifiers",
