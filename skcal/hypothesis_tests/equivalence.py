@@ -18,8 +18,11 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError, as_floats
 from skcal.hypothesis_tests.joint import joint_test, verdict_of
-from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
-from skcal.hypothesis_tests.largest_gap import largest_gap_limit, variances_of_ranges
+from skcal.hypothesis_tests.kolmogorov_smirnov import (
+    largest_gap_limit,
+    range_tail,
+    variances_of_ranges,
+)
 from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.hypothesis_tests.needed_samples import (
     CHANCE,

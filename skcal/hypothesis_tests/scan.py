@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from skcal._show import Table, number, percent, pvalue_text, wrapped
 from skcal._sklearn_compat import validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.hypothesis_tests.largest_gap import variances_of_ranges
+from skcal.hypothesis_tests.kolmogorov_smirnov import variances_of_ranges
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, level_of
 from skcal.hypothesis_tests.result import (
     RESAMPLING,

@@ -17,10 +17,13 @@ from skcal._validation import InputError
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.comparison import both_asked, comparison_of
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
-from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of_errors
+from skcal.hypothesis_tests.error_interval import (
+    ErrorDifference,
+    difference_of_errors,
+    score_differences,
+)
 from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.score_difference import score_differences
 from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, plain_label

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose
 from scipy.stats import binom
 
 from skcal import calibration_report
-from skcal.hypothesis_tests.score_difference import _of_answers, _Ranked
+from skcal.hypothesis_tests.error_interval import _of_answers, _Ranked
 from skcal.metrics import area_under_risk_coverage
 from skcal.sample import read_sample
 
