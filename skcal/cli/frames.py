@@ -9,7 +9,6 @@ import io
 import json
 import lzma
 import re
-import warnings
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -37,6 +36,7 @@ _GZIP = b"\x1f\x8b"  # what compressed content begins with
 _LONGEST_LINE = 2**24  # bytes
 LONGEST_NAME = 80  # characters of a column's name in a message
 _FIRST = 1000  # rows by which a column is known, and lines of JSON that name the columns
+_CHUNK = 2**16  # rows of a text that are read at a time
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
 _TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns in files of Orange
 _LAST_IN_WEKA = "distribution"  # a column whose numbers stand between commas
@@ -75,7 +75,7 @@ class Frame:
     notes : sequence of str, default=()
         What was decided while the file was read.
     read : callable, default=None
-        ``read(places, n_rows, dtype)`` reads columns of a text file again, as texts.
+        ``read(places, n_rows)`` yields parts of columns of a text file again, as texts.
 
     Attributes
     ----------
@@ -111,7 +111,7 @@ class Frame:
     @property
     def columns(self):
         """All columns, those of a text file as texts."""
-        return self._columns if self._read is None else self._read(range(len(self.header)))
+        return self._columns if self._read is None else _joined(self._read(range(len(self.header))))
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
@@ -126,7 +126,7 @@ class Frame:
         place = self._places[name]
         if self._read is None or self._are_texts[place]:
             return self._columns.iloc[:most, place]
-        return self._read([place], most).iloc[:, 0]
+        return _joined(self._read([place], most)).iloc[:, 0]
 
     def is_numeric(self, name: str) -> bool:
         """Whether all cells are numbers."""
@@ -166,19 +166,33 @@ class Frame:
 
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""
-        place, few = self._places[name], 2 * self.n_distinct(name) < _FIRST
-        if self._read is not None and few and not self._are_texts[place]:
-            column = self._read([place], most, "category").iloc[:, 0].cat
-            codes, order = column.codes.factorize()  # with less memory than objects
-            values = column.categories[order]
-        else:
-            codes, values = self.series(name, most).factorize(use_na_sentinel=False)
+        place = self._places[name]
+        if self._read is not None and not self._are_texts[place]:
+            return _texts_of(part.iloc[:, 0] for part in self._read([place], most))
+        codes, values = self.series(name, most).factorize(use_na_sentinel=False)
         texts = []
         for value in values.tolist():
             absent = value is None or value != value or type(value).__name__ == "NAType"
             is_whole = isinstance(value, float) and value.is_integer()
             texts.append("" if absent else str(int(value) if is_whole else value))
         return Texts(texts, codes)
+
+
+def _joined(parts):
+    import pandas
+
+    return pandas.concat(parts)
+
+
+def _texts_of(parts) -> Texts:
+    """The texts of parts of a column, which are held one at a time."""
+    known: dict[str, int] = {}
+    codes = []
+    for part in parts:
+        places, values = part.factorize()
+        numbers = np.array([known.setdefault(v, len(known)) for v in values], np.int32)
+        codes.append(numbers[places])
+    return Texts(list(known), np.concatenate(codes))
 
 
 def _kind_of(cells) -> str:
@@ -376,22 +390,22 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
         with rows() as (_, lines):
             _refuse_widths(path, lines, sep, n_skipped, len(header), error)
 
-    def read(places=None, n_rows=None, dtype: Any = object):
-        """Columns as texts, or all, of numbers where all cells are."""
-        with rows() as (stream, lines), warnings.catch_warnings():
-            warnings.simplefilter("ignore", pandas.errors.DtypeWarning)  # of texts among numbers
+    def read(places=None, n_rows=None):
+        """Parts of columns as texts, or of all as numbers where all cells are."""
+        with rows() as (stream, lines):
             for _ in range(n_names):
                 next(lines)
-            return pandas.read_csv(
+            yield from pandas.read_csv(
                 stream,
                 sep=r"\s+" if sep == " " else sep,
                 header=None,
                 names=range(len(header)),
                 usecols=places,
                 nrows=n_rows,
-                dtype=None if places is None else dtype,
+                dtype=None if places is None else object,
                 na_filter=False,
                 decimal=dialect.decimal,
+                chunksize=_CHUNK,
                 **exact,
             )
 
@@ -402,7 +416,7 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
             cells = [_with_list(row, len(header) - 1) for _, row in islice(lines, 1, None)]
         return Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of, sep=sep)
     try:
-        columns = read()
+        columns = pandas.concat(map(_narrowed, read()))
     except pandas.errors.EmptyDataError:
         return Frame(path, header, empty, line_of, sep=sep)
     except pandas.errors.ParserError as error:
@@ -414,6 +428,14 @@ def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
     frame = Frame(path, header, columns, line_of, notes=notes, sep=sep, read=read)
     frame.row_names = header[0] if notes else None
     return frame
+
+
+def _narrowed(chunk):
+    """A part of a long table, with small integers in less memory."""
+    for name in chunk.columns[chunk.dtypes == np.int64] if len(chunk) == _CHUNK else ():
+        if chunk[name].min() >= -128 and chunk[name].max() <= 127:
+            chunk[name] = chunk[name].astype(np.int8)
+    return chunk
 
 
 def _refuse_title(path, header: list[str], first: list[str]) -> None:

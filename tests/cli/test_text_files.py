@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from read_files import read_predictions
 
+from skcal.cli import frames
 from skcal.cli.cells import Dialect
 from skcal.cli.commands import main
 from skcal.cli.frames import read_frame
@@ -174,3 +175,30 @@ def test_little_memory_suffices_for_a_small_file(tmp_path):
         env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},
     )
     assert done.returncode == 0, done.stderr
+
+
+@pytest.mark.parametrize("chunk", [7, 20, 40, 2**16])
+def test_parts_of_any_size_are_read_alike(chunk, tmp_path, monkeypatch):
+    columns = {
+        "small": np.arange(40) % 3,
+        "large": 10 * np.arange(40),
+        "negative": -np.arange(40) * 200,
+        "p": np.linspace(0, 1, 40).round(3),
+        "late": ["7"] * 30 + ["x"] * 10,
+        "zeros": [f"{k:03d}" for k in range(40)],
+        "truth": ["True", "False"] * 20,
+    }
+    rows = zip(*(map(str, values) for values in columns.values()), strict=True)
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([",".join(columns), *map(",".join, rows)]) + "\n")
+    monkeypatch.setattr(frames, "_CHUNK", chunk)
+    frame = read_frame(path, 1e9, Dialect())
+    assert len(frame) == 40
+    for name, values in columns.items():
+        texts = frame.texts(name)
+        assert np.array(texts.values)[texts.codes].tolist() == list(map(str, values))
+        assert frame.cells(name).tolist() == list(map(str, values))
+    for name in ("small", "large", "negative", "p"):
+        np.testing.assert_array_equal(frame.numbers(name, Dialect()), columns[name])
+    with pytest.raises(FileError, match="line 32, column 'late' is 'x', not a number"):
+        frame.numbers("late", Dialect())
