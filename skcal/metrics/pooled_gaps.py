@@ -42,8 +42,7 @@ def pooled_error(parts: Sequence[GapSums], shares: Sequence[float], groups: Grou
     n, cells = pooled.n_effective, cells_of(pooled)
     together = _together(pooled, parts, shares, groups) * n**2 / cells.noise.sum()
     cells = cells._replace(noise=cells.noise * max(1.0, together))
-    _, (absolute, gap) = GapModels(cells).posterior(cells.sums)
-    n_cells = len(gap)
+    n_cells, everybody = len(cells.mass), np.ones(len(parts), dtype=bool)
     places = member * n_cells + pooled.of_rows(cells.cell)
     weight, variance = pooled.weight, pooled.x * (1 - pooled.x)
     mass, sums, implied, chance = (
@@ -56,8 +55,33 @@ def pooled_error(parts: Sequence[GapSums], shares: Sequence[float], groups: Grou
         )
     )
     noise = np.maximum(implied * (cells.noise / implied.sum(axis=0)), 1e-300)
-    own = over_jobs([(_own, part) for part in parts], prefer="threads")
-    log_own, of_own = np.array(own).T
+    own = np.array(over_jobs([(_own, part) for part in parts], prefer="threads")).T
+    of_classes = mass, sums, noise, chance
+    error, like_others = _mixture(*of_classes, _curve(cells, *of_classes, everybody), own, shares)
+    if like_others.all() or not like_others.any():
+        return error
+    curve = _curve(cells, *of_classes, like_others)  # without those that have their own
+    return _mixture(*of_classes, curve, own, shares)[0]
+
+
+def _curve(cells, mass, sums, noise, chance, kept) -> np.ndarray:
+    """Mean absolute and mean gaps (2, n_cells) of the classes that are kept."""
+    shares = [
+        np.maximum(values[kept].sum(axis=0) / np.maximum(values.sum(axis=0), 1e-300), 1e-6)
+        for values in (mass, noise, chance)
+    ]
+    mass, noise, chance = (
+        share * of_all
+        for share, of_all in zip(shares, (cells.mass, cells.noise, cells.chance), strict=True)
+    )
+    cells = cells._replace(mass=mass, sums=sums[kept].sum(axis=0), noise=noise, chance=chance)
+    return GapModels(cells).posterior(cells.sums)[1]
+
+
+def _mixture(mass, sums, noise, chance, curve, own, shares) -> tuple[float, np.ndarray]:
+    """The error, and which classes are rather like the others."""
+    absolute, gap = curve
+    log_own, of_own = own
     # Normal offsets o of the log-odds, beside the gaps of all.
     squares, signal = _OFFSETS[:, None] ** 2, mass * gap
     like_all = (signal * (sums - signal / 2) / noise).sum(axis=1)
@@ -78,7 +102,8 @@ def pooled_error(parts: Sequence[GapSums], shares: Sequence[float], groups: Grou
     evidence = both.sum(axis=2)
     evidence[0] += np.log(len(_OFFSETS) - 1)
     weights = np.exp(evidence - evidence.max())
-    return float((weights * errors).sum() / weights.sum())
+    weights /= weights.sum()
+    return float((weights * errors).sum()), np.einsum("os,osk->k", weights, part) > 0.5
 
 
 def _own(part: GapSums) -> tuple[float, float]:

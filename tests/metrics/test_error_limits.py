@@ -446,7 +446,7 @@ def test_one_class_that_is_off_alone_is_seen(n_labels):
     q[:, 0] = np.minimum(p[:, 0] + 0.1, 1)
     y = (rng.random(q.shape) < q).astype(int)
     error = calibration_error(y, p, notion="multi-label")
-    assert 0.7 * 0.1 / n_labels < error < 0.1 / n_labels + 0.01
+    assert 0.8 * 0.1 / n_labels < error < 0.1 / n_labels + 0.008
 
 
 def test_samples_of_groups_do_not_tell_more_of_classes_than_the_groups():
