@@ -116,7 +116,7 @@ def calibration_error(
     a plateau from 0.3 to 0.7         40    12   9          21
     a jump at 0.5                     50    11   11         20
     three crossings, a sine of 0.2    128   11   41         11
-    three crossings, jumps of ±0.15   150   22   62         17
+    three crossings, jumps of ±0.15   150   23   62         17
     nine crossings, a sine of 0.12 *  77    14   34         10
     19 crossings, jumps of ±0.1 *     100   37   66         43
     23 crossings, a sine of 0.15 *    92    25   58         46
