@@ -87,7 +87,13 @@ class Counted(NamedTuple):
     of_shares: bool = False
 
     def take(self, places: Any) -> Counted:
-        """Return what some of the rows stand for."""
+        """Return what some of the rows stand for.
+
+        Parameters
+        ----------
+        places : slice or ndarray
+            Numbers of rows, or whether each is taken.
+        """
         taken = {name: part[places] for name, part in zip(self._fields, self[:6], strict=False)}
         return self._replace(**taken)
 
@@ -141,7 +147,13 @@ class Problem(NamedTuple):
         return self.groups.of_shares or (self.counted is not None and self.counted.of_shares)
 
     def number(self, rows: Any = _ALL) -> int:
-        """How many samples there are in some of the rows."""
+        """How many samples there are in some of the rows.
+
+        Parameters
+        ----------
+        rows : slice or ndarray, default=all
+            Numbers of rows, or whether each is taken.
+        """
         if self.counted is None:
             return len(self.weight[rows])
         return int(self.counted.counts[rows].sum())
@@ -154,12 +166,24 @@ class Problem(NamedTuple):
         return np.rint(self.counted.counts).astype(np.intp)
 
     def quantiles(self, shares: np.ndarray) -> np.ndarray:
-        """Quantiles of the single predictions of the samples, which are among them."""
+        """Quantiles of the single predictions of the samples, which are among them.
+
+        Parameters
+        ----------
+        shares : ndarray of shape (n_quantiles,)
+            The shares of the samples that lie below, from 0 to 1.
+        """
         counts = None if self.counted is None else self.counted.counts
         return np.quantile(self.features[:, 0], shares, method="inverted_cdf", weights=counts)
 
     def quantile(self, tail: float) -> float:
-        """The upper quantile of a studentised mean; weights have the mean 1."""
+        """The upper quantile of a studentised mean; weights have the mean 1.
+
+        Parameters
+        ----------
+        tail : float
+            The probability to lie above it, in (0, 1).
+        """
         if self.counted is None:
             return self.groups.or_singles(self.weight).quantile(tail, self.weight)
         effective = self.weight.sum() ** 2 / self.squares.sum()

@@ -389,7 +389,13 @@ class Sample:
         return float(weight @ weight / weight.sum() ** 2)
 
     def quantile(self, tail: float) -> float:
-        """The upper quantile of a studentised mean."""
+        """The upper quantile of a studentised mean.
+
+        Parameters
+        ----------
+        tail : float
+            The probability to lie above it, in (0, 1).
+        """
         groups = self.groups.or_singles(self.weight / self.weight.mean())
         return groups.quantile(tail, self.weight)
 
