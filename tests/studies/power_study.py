@@ -99,7 +99,8 @@ ASIDE = {
     ),
     "Beta-shaped, n = 700": (uniform, lambda p: expit(1.15 * np.log(p) - 0.85 * np.log1p(-p)), 700),
 }
-#: Drawn only after all choices of 2026-11-28, which other curves, forests and sizes decided.
+#: Drawn after the statistics of 2026-11-28 were chosen by other curves, forests and sizes. The
+#: number and weight of the waves were set after these were seen.
 NEW = {
     "uniform, U of ±0.06, n = 900": (
         beta(0.8, 0.8),
