@@ -253,8 +253,8 @@ def calibration_test(
     draws of the predictions, with 1,999 resamples. The others are single statistics, each of exact
     level: the likelihood ratio of the intercept, the scores of Cox's regression, of the slope and
     of the curvature, ten bins (HL), the squared kernel error of width 0.1 (SKCE) and the scan. The
-    last eleven cells were drawn after the statistics were chosen; the width of the waves was then set
-    after they were seen. ``tests/studies/power_study.py`` draws them:
+    last eleven cells were drawn after the statistics were chosen; the width of the waves was then
+    set after they were seen. ``tests/studies/power_study.py`` draws them:
 
     ========================================== ==== ==== ==== ===== ===== ==== ==== ====
     predictions                                this int. Cox  slope curv. HL   SKCE scan
