@@ -88,7 +88,7 @@ def test_a_small_level_draws_as_many_resamples_as_it_needs(table, capsys, alpha)
     assert f"Calibration is rejected at level {alpha}" in printed.err
     assert main(arguments) == 0
     printed = capsys.readouterr()
-    assert {fact["pvalue"] for fact in json.loads(printed.out)} == {0.001}
+    assert min(fact["pvalue"] for fact in json.loads(printed.out)) == 0.001
     assert main(arguments[:-1]) == 0
     assert "Calibration is rejected at level 0.05" in capsys.readouterr().out  # without a gate
 
