@@ -240,6 +240,7 @@ def test_every_public_function_is_checked():
     maps = {
         one for name in recalibration.__all__ if hasattr(one := getattr(recalibration, name), "fit")
     }
+    maps |= {Recalibrator}
     no_maps = {RecalibrationMap, LogProbabilities, ProbabilityInteractions}
     assert maps - no_maps == {type(one) for one in (*MAPS, *MORE_MAPS)} - {FunctionCorrection}
 

@@ -74,7 +74,7 @@ class RecalibrationDisplay(Display):
     ...     y[1000:], P[1000:], after, random_state=0, plot=False
     ... )
     >>> display
-    RecalibrationDisplay(n = 1,000, binary, calibration error 0.048 → 0.0056)
+    RecalibrationDisplay(n = 1,000, binary, calibration error 0.051 → 0.0056)
     >>> len(display.before.panels[0].ranges) > 0, len(display.after.panels[0].ranges)
     (True, 0)
     """

@@ -66,6 +66,7 @@ VERDICTS = {
     "unknown": "not significantly below or above",
     "below": "significantly below",
 }
+_NEAR = 10  # times the smallest p-value of some draws, up to which more draws are taken
 _NAMED = 6  # on each side of a limit
 
 
@@ -461,7 +462,7 @@ def _calibration_bounds(sample, pvalue, limit, tail) -> _Bounds:
 def _pvalue_at(sample, tail: float) -> float:
     """The p-value of the verdict, of more draws where these allow none as small as ``tail``."""
     test = verdict_of(sample)
-    if test.pvalue > test.smallest_pvalue or test.smallest_pvalue <= tail:
+    if test.pvalue > _NEAR * test.smallest_pvalue or test.smallest_pvalue <= tail:
         return test.pvalue
     return joint_test(sample, ceil(2 / tail), 0, None).pvalue
 

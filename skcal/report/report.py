@@ -352,7 +352,8 @@ or Sample
     notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
         The notion of the verdict, the errors and the figure; "auto" is "binary" for one
         and two columns and "confidence" for more. "multi-label" tests each label, and its
-        calibration error is the mean over the labels; each label is a subgroup too. Ranges, figure
+        calibration error estimates the mean over the labels from all of them at once, so that it
+        need not be the mean of their rows; each label is a subgroup too. Ranges, figure
         and other numbers are about all pairs of a sample and a label, whatever the label. The
         pairs of a sample are a group, so that they may depend on each other. "precision-at-3" asks
         whether as many of the three labels that are ranked first hold as their mean probability

@@ -312,3 +312,11 @@ def test_a_limit_beyond_the_usual_draws_takes_more_of_them():
     assert bounded(sample, "calibration", 0.05, 1 - 0.0005).verdict == "above"
     y = (rng.random(300) < p).astype(int)
     assert bounded(read_sample(y, p), "calibration", 0.05, 1 - 0.0005).low == 0
+
+
+def test_a_p_value_near_the_smallest_takes_more_draws_too():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.05, 0.95, 120)
+    sample = read_sample((rng.random(120) < p**4).astype(int), p)
+    assert verdict_of(sample).pvalue == 0.002  # though no draw comes near the bias
+    assert bounded(sample, "calibration", 0.05, 1 - 0.0005).verdict == "above"

@@ -324,7 +324,7 @@ def test_intervals_hold_their_estimates_also_at_predictions_of_0_and_1():
         assert low < getattr(result, name) < high
 
 
-@pytest.mark.filterwarnings("ignore:All predictions in y_proba are 0 or 1")
+@pytest.mark.filterwarnings("ignore:All logits in y_proba are so large")
 def test_intervals_of_an_intercept_on_which_certain_predictions_say_nothing_are_infinite():
     result = cox_recalibration(
         [0, 0, 0, 1, 1] * 4, [-800, 800, -800, 800, -800] * 4, from_logits=True
