@@ -144,7 +144,7 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
         ),
     }
     for name, period in monitor.periods_.items():
-        if period.ratio is not None:
+        if period.ratio is not None and not name.startswith("later_"):  # gauges are about now
             values[f"observed_expected_ratio_{name}"] = ("O/E of a period", period.ratio)
     if plan is not None and plan.n_batches is not None:
         values["plan_batches"] = ("batches until half of such drifts are found", plan.n_batches)

@@ -15,8 +15,8 @@ N_MOMENTS = 5
 _FIRST = ("n_samples", "log_e_value", "log_detector")
 RECENT = 25.0  # variance of the events of the recent period: O/E of rare events is known to 20 %
 _Z = 1.96
-_CLEARLY = 10.0  # twice the log-likelihood by which another time fits clearly better
-_CHANGED = 16.0  # the same, for any one of all times after a drift
+_CLEARLY = 10.0  # twice the log-likelihood by which another start fits clearly better
+_CHANGED = 16.0  # the same, for a change at any one of all times since
 
 
 class Period(NamedTuple):
@@ -125,14 +125,14 @@ class History:
         enough = np.flatnonzero(ends[-1, -1] - ends[:-1, -1] >= RECENT)
         return int(enough[-1]) if len(enough) else 0
 
-    def drift_rows(self, alarm: int, after: int = 0) -> tuple[int, int, int]:
-        """Return the rows after which a drift began, after which it ended, and of the last change.
+    def drift_rows(self, alarm: int, after: int = 0) -> list[int]:
+        """Return the rows after which a drift began and ended, and of each later change.
 
-        The drift is that of the alarm at so many samples, and begins ``after`` so many. Its rows
-        are the most likely ones of those that were plausible at the alarm. Until its end, and
-        since then, log-odds have one shift and one slope each; the likelihood is that of a Newton
-        step, as of a learned tilt. The end is the last row unless an earlier one fits clearly
-        better, and so is the last change the end. A drift that only grows has not ended.
+        The drift is that of the alarm at so many samples, and begins ``after`` so many. It began
+        where that was plausible at the alarm. Between two of the rows log-odds have one shift and
+        one slope; the likelihood is that of a Newton step, as of a learned tilt. Of all such rows
+        those are most likely, if a change has to gain as much as chance rarely does. The last row
+        is that of now. A drift that only grows has not ended.
         """
         n = self.ends()[:, 0]
         last = len(n) - 1
@@ -140,25 +140,34 @@ class History:
         starts = np.flatnonzero(n[:at] >= min(after, n[at - 1]))
         of_alarm = self._gains(starts, at)
         starts = starts[of_alarm >= of_alarm.max() - _CLEARLY]
+        # The best value of all after each row, a change there included, and the next change.
         ends = np.arange(at, last + 1)
-        total = self._gains(starts[:, None], ends) + self._gains(ends, last)
-        until_now = total[:, -1]
-        if total.max() < until_now.max() + _CLEARLY:
-            return int(starts[np.argmax(until_now)]), last, last
+        first, end = np.minimum(ends[:, None], ends), np.maximum(ends[:, None], ends)
+        values = self._values(first, end) - _CHANGED / 2 * self._noise(first, end)
+        best, following = np.zeros(len(ends)), np.zeros(len(ends), dtype=int)
+        for k in range(len(ends) - 2, -1, -1):
+            total = values[k, k + 1 :] + best[k + 1 :]
+            best[k], following[k] = total.max(), k + 1 + np.argmax(total)
+        total = self._values(starts[:, None], ends) + best
         start, place = map(int, np.unravel_index(np.argmax(total), total.shape))
         rows = [int(starts[start]), int(ends[place])]
-        while (changed := rows[-1]) < last - 1:
-            later = np.arange(changed + 1, last)
-            total = self._gains(changed, later) + self._gains(later, last)
-            # Events that are more frequent than predicted vary more, too.
-            noise = max(1.0, self.between(changed).ratio or 1.0)
-            if total.max() < self._gains(changed, last) + _CHANGED * noise:
-                break
-            rows.append(int(later[np.argmax(total)]))
-        rows.append(last)
+        while rows[-1] < last:
+            place = following[place]
+            rows.append(int(ends[place]))
         grown = (self._grows(*rows[k : k + 3]) for k in range(len(rows) - 2))
-        end = rows[1 + sum(takewhile(bool, grown))]
-        return rows[0], end, max(end, rows[-2])
+        return [rows[0], *rows[1 + sum(takewhile(bool, grown)) :]]
+
+    def _values(self, first, ends: np.ndarray) -> np.ndarray:
+        """The gains between rows, less half of what a change costs at an end before now."""
+        cost = np.where(ends < len(self.rows), _CHANGED / 2, 0.0)
+        return self._gains(first, ends) - cost * self._noise(first, ends)
+
+    def _noise(self, first, last) -> np.ndarray:
+        """The variance of events between rows by that of their predictions, at least 1."""
+        squares = np.append(0.0, self.rows[:, len(_FIRST) + 2])
+        variance = self.ends()[:, -1]
+        ratio = (squares[last] - squares[first] + 1) / (variance[last] - variance[first] + 1)
+        return np.maximum(ratio, 1.0)
 
     def variance_since(self, start: int) -> float:
         """Return the variance of the events after a row."""

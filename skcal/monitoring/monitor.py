@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from copy import deepcopy
+from itertools import pairwise
 from numbers import Real
 from typing import Any, Self
 
@@ -84,9 +85,10 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         "top-label" half of it is that of all samples together.
     periods_ : dict of str to Period
         Observed and predicted events of "all" samples, of the "recent" ones and, after an alarm, of
-        the most likely "drift". If that has clearly ended, those "since_drift" are there too. The
-        recent period is the shortest one whose events have a variance of 25. Empty if the
-        notion has a problem for each class.
+        the most likely "drift". If that has clearly ended, those "since_drift" are there too: since
+        the last change. "later_1", "later_2", … are between, if there were more changes. The recent
+        period is the shortest one whose events have a variance of 25. Empty if the notion has a
+        problem for each class.
     found_by_now_ : list of FoundByNow
         Without an alarm, the drifts over the recent period and over all samples that would have
         been found in 8 of 10 cases.
@@ -438,14 +440,17 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         if recent:
             periods["recent"] = history.between(recent)
         if self.alarm_ is not None:
-            start, end, changed = self._drift_rows()
-            periods["drift"] = history.between(start, end)
-            if periods["drift"].last_sample < self.n_samples_seen_:
-                periods["since_drift"] = history.between(changed)
+            first, *later = pairwise(self._drift_rows())
+            periods["drift"] = history.between(*first)
+            periods |= {
+                f"later_{k}": history.between(*rows) for k, rows in enumerate(later[:-1], start=1)
+            }
+            if later:
+                periods["since_drift"] = history.between(*later[-1])
         return periods
 
-    def _drift_rows(self) -> tuple[int, int, int]:
-        """The rows of the drift of the last alarm, and of the last change since.
+    def _drift_rows(self) -> list[int]:
+        """The rows after which the drift of the last alarm began and ended, and of later changes.
 
         It began after what was acknowledged before. Sums over all predictions do not say when a
         drift of a range ended.
@@ -456,8 +461,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
                 raised, after = entry, begun
             begun = {"acknowledged": entry.n_samples, "reset": 0}.get(entry.what, begun)
         if raised.since is not None and raised.low is not None:
-            last = len(history.rows)
-            return history.row_before(raised.since), last, last
+            return [history.row_before(raised.since), len(history.rows)]
         return history.drift_rows(raised.n_samples, after)
 
     @property

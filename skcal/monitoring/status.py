@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -15,7 +16,7 @@ NEXT = (
     "recalibration reset(note) begins without samples."
 )
 CHANCE = 0.8  # of finding what "would have been found" says
-_OFF = 2.24  # standard deviations, beyond which one of two is by chance in 5 %
+_OFF, _SURELY_OFF = 2.24, 3.5  # standard deviations, beyond: one of two by chance in 5 %, 0.1 %
 _PAST = {" happens": " happened", " is ": " was ", " are ": " were "}
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
@@ -132,16 +133,28 @@ def _is_over(monitor) -> str:
     period = monitor.periods_.get("since_drift")
     if period is None:
         return ""
-    start = monitor._drift_rows()[2]
+    _, *later, start, _ = monitor._drift_rows()
+    others = "".join(_other_drift(monitor, *rows) for rows in pairwise([*later, start]))
     if monitor._history.variance_since(start) < RECENT:
-        return " Since then there are too few events to say whether the drift is over."
+        return f"{others} Since then there are too few events to say whether the drift is over."
     leanings = np.array(monitor._history.leanings(start))
     is_back = np.abs(leanings) <= _OFF
     if is_back.all():
-        return " The drift seems to be over."
+        return f"{others} The drift seems to be over."
+    if np.abs(leanings).max() < _SURELY_OFF:
+        return f"{others} It is not clear yet whether the drift is over."
     back = f"the {'mean' if is_back[0] else 'slope'} is right, but "
-    said = back * bool(is_back.any()) + _leaning_words(monitor, *leanings)
-    return f" It is not over: {said} since about sample {period.first_sample:,}."
+    said = back * bool(is_back.any()) + _leaning_words(monitor, *np.where(is_back, 0.0, leanings))
+    return f"{others} It is not over: {said} since about sample {period.first_sample:,}."
+
+
+def _other_drift(monitor, start: int, end: int) -> str:
+    """Which way predictions were off between two changes after a drift, if they were."""
+    leanings, period = monitor._history.leanings(start, end), monitor._history.between(start, end)
+    if np.abs(leanings).max() <= _OFF:
+        return ""
+    said = _in_the_past(_leaning_words(monitor, *leanings))
+    return f" From about sample {period.first_sample:,} to {period.last_sample:,} {said}."
 
 
 def direction(monitor) -> str | None:
@@ -153,9 +166,13 @@ def direction(monitor) -> str | None:
     lasts = drift is None or drift.last_sample == monitor.n_samples_seen_
     if lasts or raised.get("since") is None:
         return said or None
+    return f"{_in_the_past(said)} until about sample {drift.last_sample:,}"
+
+
+def _in_the_past(said: str) -> str:
     for now, then in _PAST.items():
         said = said.replace(now, then)
-    return f"{said} until about sample {drift.last_sample:,}"
+    return said
 
 
 def _raised_for(monitor) -> dict[str, Any]:
@@ -179,7 +196,7 @@ def cause(monitor) -> dict[str, Any]:
         note = f"among {_range_in_words(low, high)} {_leaning_words(monitor, shift, 0.0)}"
         return {"note": note, "since": history.first_after(weight), "low": low, "high": high}
     drift, notion = monitor.periods_["drift"], monitor._layout.notion
-    leanings = np.array(history.leanings(*monitor._drift_rows()[:2]))
+    leanings = history.leanings(*monitor._drift_rows()[:2])
     if _is_reversed(evidence.order(), leanings[0], drift):
         note = "the higher the prediction, the rarer the event"
         note += ", as if classes were swapped" * (notion.of_positive_class or notion.of_labels)
@@ -237,12 +254,16 @@ def _periods(monitor) -> list[str]:
         lines.append(
             f"{start}{', of all predictions' * of_range}: {_observed_and_predicted(drift, events)}."
         )
+    later = [period for name, period in periods.items() if name.startswith("later_")]
+    lines += [
+        f"From about sample {period.first_sample:,} to {period.last_sample:,}: "
+        f"{_observed_and_predicted(period, events)}."
+        for period in later
+    ]
     if "since_drift" in periods:
-        later = periods["since_drift"]
-        begun = "Since then"
-        if later.first_sample > drift.last_sample + 1:
-            begun = f"Since about sample {later.first_sample:,}"
-        lines.append(f"{begun}: {_observed_and_predicted(later, events)}.")
+        period = periods["since_drift"]
+        begun = f"Since about sample {period.first_sample:,}" if later else "Since then"
+        lines.append(f"{begun}: {_observed_and_predicted(period, events)}.")
     if "recent" in periods:
         period = periods["recent"]
         text = f"Last {period.n_samples:,} samples: {_observed_and_predicted(period, events)}."

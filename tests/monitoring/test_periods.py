@@ -1,6 +1,7 @@
 """What a monitor says about now: periods, the time of a change, plans, acknowledged alarms."""
 
 import json
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -371,6 +372,70 @@ def test_a_drift_is_over_only_if_shift_and_slope_are_back(later):
     else:
         assert n_over == 0
         assert n_said >= 4  # the part that is right is said to be off in 2.5 %
+
+
+def stretches(monitor):
+    """Names and samples of the drift and of what follows it: each sample is in exactly one."""
+    found = {k: v for k, v in monitor.periods_.items() if k not in ("all", "recent")}
+    if not found:
+        return found
+    assert list(found) == ["drift", *[f"later_{k}" for k in range(1, len(found) - 1)]] + [
+        "since_drift"
+    ] * (len(found) > 1)
+    periods = list(found.values())
+    for earlier, later in pairwise(periods):
+        assert later.first_sample == earlier.last_sample + 1
+    assert periods[0].first_sample <= monitor.alarm_
+    assert periods[-1].last_sample == monitor.n_samples_seen_
+    text = str(monitor)
+    for period in periods[1:-1]:
+        start = f"From about sample {period.first_sample:,} to {period.last_sample:,}: "
+        assert f"{start}{period.observed:,.4g} " in text
+    assert ("Since then: " in text) == (len(periods) == 2)
+    assert (f"Since about sample {periods[-1].first_sample:,}: " in text) == (len(periods) != 2)
+    right, _, off = text.partition(" is right, but ")
+    assert not (right.endswith("the mean") and ("more often" in off or "less often" in off))
+    assert not (right.endswith("the slope") and "extreme" in off)
+    return found
+
+
+@pytest.mark.parametrize("draw", ["beta", "uniform"])
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("shifts", [(0.7, -0.7), (-0.7, 0.7), (0.7, 0.0, -0.7), (-0.7, 0.0, 0.7)])
+def test_a_second_drift_that_ended_is_a_period_and_said(shifts, seed, draw):
+    """Each part of 4,000 samples is at least 8 standard deviations off, or calibrated."""
+    rng, monitor = np.random.default_rng(seed), CalibrationMonitor(labels=[0, 1])
+    for shift in (0.0, *shifts, 0.0):
+        for k in range(20):
+            p = rng.beta(1, 3, 200) if draw == "beta" else rng.uniform(0.02, 0.98, 200)
+            monitor.update(p, (rng.random(200) < expit(logit(p) + shift)).astype(int))
+            if k % 3 == 0:
+                stretches(monitor)
+    found = list(stretches(monitor).values())
+    assert len(found) == len(shifts) + 1
+    for k, (period, shift) in enumerate(zip(found, shifts, strict=False), start=1):
+        assert abs(period.first_sample - 4000 * k) <= 800
+        assert abs(period.ratio - 1) < 0.15 if shift == 0 else (period.ratio > 1) == (shift > 0)
+    first, often = str(monitor).splitlines()[0], {1: "more", -1: "less"}
+    assert f"happened {often[np.sign(shifts[0])]} often than predicted until about" in first
+    place = f"From about sample {found[-2].first_sample:,} to {found[-2].last_sample:,} the event"
+    assert f"{place} happened {often[np.sign(shifts[-1])]} often than predicted" in first
+    assert "It is not over" not in first
+
+
+@pytest.mark.parametrize(("shift", "slope"), [(0.7, 1), (-0.7, 1), (0, 0.5), (0, 2)])
+def test_a_constant_drift_is_one_period(shift, slope):
+    """At each of 60 looks: of 12 longer streams of each of eight cells, LOOKS."""
+    n_split = 0
+    for seed in range(4):
+        rng, monitor, most = np.random.default_rng(seed), CalibrationMonitor(labels=[0, 1]), 0
+        for k in range(60):
+            p = rng.beta(1, 3, 200)
+            b, a = (shift, slope) if k >= 20 else (0, 1)
+            monitor.update(p, (rng.random(200) < expit(b + a * logit(p))).astype(int))
+            most = max(most, len(stretches(monitor)))
+        n_split += most > 1
+    assert n_split <= 1
 
 
 def test_few_samples_after_a_drift_do_not_say_that_it_is_over():
