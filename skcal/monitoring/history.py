@@ -154,6 +154,9 @@ class History:
         while rows[-1] < last:
             place = following[place]
             rows.append(int(ends[place]))
+        for k in range(len(rows) - 2, 0, -1):
+            if self._lasts(*rows[k - 1 : k + 2]):
+                del rows[k]
         grown = (self._grows(*rows[k : k + 3]) for k in range(len(rows) - 2))
         return [rows[0], *rows[1 + sum(takewhile(bool, grown)) :]]
 
@@ -192,6 +195,20 @@ class History:
         of_slope, of_mean = of_slope + PRECISION[0, 0], of_mean + PRECISION[1, 1]
         gains = of_mean * slope**2 - 2 * shared * slope * residual + of_slope * residual**2
         return gains / (of_slope * of_mean - shared**2)
+
+    def _lasts(self, start: int, change: int, end: int) -> bool:
+        """Whether predictions are off in the same directions since a change, by about as much.
+
+        Where slopes are off, extreme predictions vary more than all do: such a change has to gain
+        twice as much.
+        """
+        before, since = (
+            np.array(self.leanings(*rows)) for rows in ((start, change), (change, end))
+        )
+        said = are_said(before)
+        same = (are_said(since) == said).all() and (before * since > 0)[said].all()
+        gain = self._gains(start, change) + self._gains(change, end) - self._gains(start, end)
+        return bool(same and gain < 2 * _CHANGED * self._noise(start, end))
 
     def _grows(self, start: int, change: int, end: int) -> bool:
         """Whether predictions are off in the same directions since a change, and no less."""
