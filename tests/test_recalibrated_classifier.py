@@ -625,7 +625,15 @@ NO_PREDICTIONS = {
     r"returned shape \(45, 3\) for 46 samples": lambda p: p[1:],
     "has 1 columns for 3 classes. Return": lambda p: p[:, :1],
     "returned an array of dtype <U32": lambda p: p.astype(str),
-    "not a probability. Name the method decision_function": lambda p: np.log(p) - 1,
+    r"is -.*, not a probability in .* decision_function if these": lambda p: np.log(p) - 1,
+    r"is -0\.001, not a probability": lambda p: p * 0 + [-0.001, 0.501, 0.5],
+    r"is 1\.001, not a probability": lambda p: p * 0 + [1.001, -0.001, 0],
+    r"row 0, column 0 is infinite\. Correct": lambda p: p + np.inf,
+    r"row 0 sums to 1\.4, not 1\. Return rows that sum to 1": lambda p: (
+        1.4 * np.full_like(p, 1 / 3)
+    ),
+    r"row 0 sums to 1\.001, not 1\. Return rows": lambda p: 1.001 * np.full_like(p, 1 / 3),
+    r"row 0 sums to 0, not 1\. Return rows": np.zeros_like,
 }
 
 

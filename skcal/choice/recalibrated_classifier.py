@@ -39,6 +39,7 @@ from skcal._sklearn_compat import (
 from skcal._validation import (
     InputError,
     as_given,
+    check_proba,
     check_weight,
     decoded,
     first_of,
@@ -47,8 +48,6 @@ from skcal._validation import (
     refuse_masked,
 )
 from skcal.choice.recalibrator import Recalibrator
-
-_OUTSIDE = 0.01  # of [0, 1], which no rounding makes
 
 
 class RecalibratedClassifierCV(
@@ -59,7 +58,8 @@ class RecalibratedClassifierCV(
     As :class:`~sklearn.calibration.CalibratedClassifierCV`: classifiers are fitted without each
     fold in turn, and the map is fitted to their predictions for it. Here *one* map is fitted to the
     predictions of all folds. It is chosen among several. The predictions stay as they are unless
-    cross-validation shows a clear gain.
+    cross-validation shows a gain: a significant one with three and more classes, a likely one with
+    two.
 
     Parameters
     ----------
@@ -555,16 +555,20 @@ def _refuse_no_predictions(values, method, n_samples, n_classes):
     if values.dtype.kind not in "fiub":
         reason = f"returned an array of dtype {values.dtype}, not numbers."
         raise InputError(method, reason, "Return probabilities.")
-    wrong = np.isnan(values)
+    wrong = np.isnan(values) | np.isposinf(values)
     if wrong.any():
-        raise InputError(method, "is NaN.", "Correct the classifier.", **first_of(wrong))
-    if method.endswith("predict_proba"):
-        outside = (values < -_OUTSIDE) | (values > 1 + _OUTSIDE)
-        if outside.any():
-            where = first_of(outside)
-            value = values[tuple(where.values())]
-            remedy = "Name the method decision_function if these are logits."
-            raise InputError(method, f"is {value:.6g}, not a probability.", remedy, **where)
+        where = first_of(wrong)
+        reason = "is NaN." if np.isnan(values[tuple(where.values())]) else "is infinite."
+        raise InputError(method, reason, "Correct the classifier.", **where)
+    if not method.endswith("predict_proba"):
+        return
+    remedy = "Return numbers from 0 to 1; name the method decision_function if these are logits."
+    try:
+        check_proba(values, name=method, sums=False)
+        remedy = "Return rows that sum to 1."
+        check_proba(values, name=method)
+    except InputError as error:
+        raise error.with_remedy(remedy) from None
 
 
 def _columns_of(labels, classes) -> np.ndarray:

@@ -51,7 +51,7 @@ class Recalibrator(
     Maps and parameters compete in cross-validation on predictions and labels of samples that the
     classifier was not trained on. The predictions stay as they are unless the best map gains more
     than chance would if they were calibrated. With two classes one map averages over simple and
-    flexible ones, including the identity. It is applied if cross-validation shows a clear gain.
+    flexible ones, including the identity. It is applied if cross-validation shows a likely gain.
 
     Parameters
     ----------

@@ -11,6 +11,7 @@ from scipy.interpolate import BSpline
 from scipy.special import betaln, expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
+from skcal._validation import effective_weights
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.likelihood import modes, two_class_terms
 from skcal.recalibration.lines import Cells
@@ -69,7 +70,8 @@ class BayesianCalibration(RecalibrationMap):
     Warns
     -----
     UserWarning
-        If the outcomes clearly contradict every increasing map.
+        If the outcomes clearly contradict every increasing map. The scale of weights does not
+        matter here, and no row counts more than once.
 
     See Also
     --------
@@ -119,20 +121,15 @@ class BayesianCalibration(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        cells = Cells.of(np.clip(z[:, 0], -_FARTHEST, _FARTHEST), codes, weight)
-        at = _knots(cells)
-        models = list(_models(cells, at))
-        log_weight = np.array([model.log_weight for model in models])
-        share = softmax(log_weight)
-        self.weights_ = dict.fromkeys(PRIOR, 0.0)
-        for model, weight_of_model in zip(models, share, strict=True):
-            self.weights_[model.name] += float(weight_of_model)
-        proba = share @ np.stack([model.proba for model in models])
-        self._lost = 0.0  # log-likelihood, by an increasing map
+        z = np.clip(z[:, 0], -_FARTHEST, _FARTHEST)
+        self.weights_, at, proba, lost = _average(Cells.of(z, codes, weight), self.monotone)
         if self.monotone:
-            free, proba = proba, _increasing(proba, at, cells)
-            self._lost = _log_likelihood(free, at, cells) - _log_likelihood(proba, at, cells)
-            warn_if_contradicted(self)
+            # No row counts more than once: a heavy one alone would look like a fall.
+            rows = np.minimum(effective_weights(weight), 1)
+            if not np.array_equal(rows, weight):
+                *_, lost = _average(Cells.of(z, codes, rows), True)
+        self._lost = lost
+        warn_if_contradicted(self)
         self.logits_, self.mapped_logits_ = at, np.clip(logit(proba), -_FARTHEST, _FARTHEST)
 
     def _map(self, z):
@@ -160,6 +157,25 @@ class _Model(NamedTuple):
     name: str
     log_weight: float
     proba: np.ndarray
+
+
+def _average(cells, monotone):
+    """Weights of the models, knots, the probabilities there, and what is lost if they increase.
+
+    The last is a log-likelihood, 0 unless ``monotone``.
+    """
+    at = _knots(cells)
+    models = list(_models(cells, at))
+    share = softmax(np.array([model.log_weight for model in models]))
+    weights = dict.fromkeys(PRIOR, 0.0)
+    for model, weight_of_model in zip(models, share, strict=True):
+        weights[model.name] += float(weight_of_model)
+    proba = share @ np.stack([model.proba for model in models])
+    if not monotone:
+        return weights, at, proba, 0.0
+    rising = _increasing(proba, at, cells)
+    lost = _log_likelihood(proba, at, cells) - _log_likelihood(rising, at, cells)
+    return weights, at, rising, lost
 
 
 def _knots(cells) -> np.ndarray:

@@ -212,7 +212,7 @@ class HistogramBinning(RecalibrationMap):
 
     See Also
     --------
-    IsotonicCalibration : bins whose ends and number the data choose, and which keep the ranking.
+    IsotonicCalibration : bins whose ends and number the data choose, and which reverse no samples.
 
     Notes
     -----

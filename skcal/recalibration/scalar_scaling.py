@@ -46,6 +46,10 @@ class SplineScaling(PenalizedScaling):
     classes_ : ndarray of shape (n_classes,)
     n_features_in_ : int
 
+    Notes
+    -----
+    The curve need not rise: in most fits it falls somewhere, and reverses some samples.
+
     References
     ----------
     .. [1] Gupta et al., Calibration of neural networks using splines, ICLR 2021, who fit a spline

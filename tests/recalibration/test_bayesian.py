@@ -173,6 +173,36 @@ def test_a_truth_that_falls_is_warned_of_and_followed_if_asked_for():
         Recalibrator(random_state=0).fit(p, y)
 
 
+WEIGHTS = {
+    "lognormal": lambda rng, n: rng.lognormal(0, 1, n),
+    "integers": lambda rng, n: rng.integers(0, 4, n).astype(float),
+    "a few heavy ones": lambda rng, n: np.where(rng.random(n) < 0.01, 10.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("scale", [1e-6, 1, 1e6])
+@pytest.mark.parametrize("weights", WEIGHTS)
+def test_weights_of_any_scale_make_no_increasing_truth_fall(weights, scale):
+    for seed in (0, 1, 7, 12):
+        p, y = drawn(2000, stepped, seed)
+        weight = scale * WEIGHTS[weights](np.random.default_rng(seed + 100), 2000)
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", UserWarning)
+            BayesianCalibration().fit(p, y, weight)
+    with pytest.warns(UserWarning, match="clearly falls somewhere"):
+        BayesianCalibration().fit(p, 1 - y, weight)
+
+
+def test_one_heavy_row_is_no_fall():
+    p, y = drawn(500, stepped)
+    weight = np.ones(500)
+    weight[(y == 0) & (p > 0.9)] = np.r_[25.0, np.ones(((y == 0) & (p > 0.9)).sum() - 1)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        fitted = BayesianCalibration().fit(p, y, weight)
+    assert fitted._lost < bayesian._CLEARLY
+
+
 def test_weights_are_counts_of_rows_unless_they_are_worth_more():
     p, y = drawn(400, moved)
     plain = BayesianCalibration().fit(p, y).predict_proba(p)
