@@ -276,7 +276,15 @@ def check_predictions(
         option = "" if from_logits is None else " or from_logits=True"
         named = {"name": name, "estimator": estimator, "reset": reset, "option": option}
         return check_proba(predictions, sums=sums, **named), None
-    logits = _check_floats(predictions, name, estimator, reset).astype(np.float64, copy=False)
+    logits = check_logits(predictions, name, estimator, reset).astype(np.float64, copy=False)
+    if logits.ndim == 1 or not sums:
+        return expit(logits), logits
+    return softmax(logits, axis=1), normalized_logits(logits)
+
+
+def check_logits(predictions, name: str, estimator=None, reset=True) -> np.ndarray:
+    """Return logits, (n,) or (n, C), as floats of their precision, uncopied if they are such."""
+    logits = _check_floats(predictions, name, estimator, reset)
     _refuse_probabilities(logits, name)
     if logits.ndim == 2:
         _check_columns(logits, name)
@@ -292,9 +300,7 @@ def check_predictions(
             f"probabilities, pass numpy.exp({name}) without from_logits.",
             stacklevel=2,
         )
-    if logits.ndim == 1 or not sums:
-        return expit(logits), logits
-    return softmax(logits, axis=1), normalized_logits(logits)
+    return logits
 
 
 def normalized_logits(X: np.ndarray) -> np.ndarray:
@@ -496,7 +502,9 @@ def first_of(wrong: np.ndarray) -> dict[str, int]:
 
 
 def _refuse_probabilities(logits, name):
-    if logits.ndim == 2 and logits.min() >= 0 and np.allclose(logits.sum(axis=1), 1):
+    if logits.ndim < 2 or logits.min() < 0:
+        return
+    if np.allclose(logits.sum(axis=1, dtype=np.float64), 1):
         reason = "holds probabilities already, not logits."
         remedy = "Pass logits, or leave from_logits out and pass no logits."
         raise InputError(name, reason, remedy, kind="probabilities")

@@ -19,20 +19,29 @@ from skcal._groups import (
     warn_of_few_groups,
 )
 from skcal._labels import (
+    Outcomes,
     class_names,
     columns_of_labels,
     is_positive_first,
+    is_table,
     read_outcomes,
     refuse_another_order,
     refuse_several_labels,
 )
+from skcal._largest import Softmax
 from skcal._matrices import hits, two_columns
 from skcal._read_as import read_as
 from skcal._rounding import RESOLUTION, step_of
 from skcal._show import wrapped
 from skcal._sklearn_compat import validate_parameter_constraints
-from skcal._validation import InputError, check_predictions, check_weight, effective_weights
-from skcal.notions import Notion, Problem, make_problems, resolve_notion
+from skcal._validation import (
+    InputError,
+    check_logits,
+    check_predictions,
+    check_weight,
+    effective_weights,
+)
+from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notion
 
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
 NO_MATTER = object()  # groups, for what is the same whatever they are
@@ -280,13 +289,18 @@ class Sample:
 
     def problems(self) -> list[Problem]:
         """Translate into problems; those of ``top-label`` may hold no samples."""
-        problems = make_problems(self.proba, self.happened, self.notion, self.weight, self.logits)
+        problems = make_problems(self.proba, self.happened, self._form, self.weight, self.logits)
         if self.groups.independent:
             return problems
         return [
             part._replace(groups=self.groups.take(part.rows).about(part.features, part.residuals))
             for part in problems
         ]
+
+    @property
+    def _form(self) -> Notion:
+        """The notion that translates the columns as they are held."""
+        return self.notion
 
     @property
     def effective(self) -> Sample:
@@ -424,6 +438,12 @@ class Sample:
         }
 
 
+class _Reduced(Sample):
+    """Confidences as ``proba`` (n,), and as ``codes`` whether their classes are right."""
+
+    _form = NOTIONS["binary"]
+
+
 class _Memory:
     """Results by key, each computed once; other threads wait for the one that computes it."""
 
@@ -520,7 +540,8 @@ def read_sample(
     columns, notes : sequence of str, default=()
         Names of the columns of predictions and sentences that :class:`Sample` is to tell.
     from_sums : bool, default=False
-        Whether sums over cells, of a :class:`Summed`, answer the question.
+        Whether sums over cells, of a :class:`Summed`, answer the question; the largest probability
+        of each row then answers that about confidences.
 
     Returns
     -------
@@ -543,7 +564,8 @@ def read_sample(
         raise InputError(names[1], "is missing.", "Pass predictions, or a skcal.Sample alone.")
     else:
         question = notion, sample_weight, labels, pos_label, together, resolution
-        sample = _read(y_true, y_proba, question, from_logits, names, source=(columns, notes))
+        options: dict[str, Any] = {"source": (columns, notes), "reduces": from_sums}
+        sample = _read(y_true, y_proba, question, from_logits, names, **options)
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, few_groups)
     if not keep_weightless:
@@ -598,10 +620,12 @@ def _read(
     of_estimator: dict[str, Any] | None = None,
     source: tuple[Sequence[str], Sequence[str]] = ((), ()),
     is_effective: bool = False,
+    reduces: bool = False,
 ) -> Sample:
     """Labels and predictions in the order of their classes, with weights and groups.
 
-    If ``is_effective``, the sum of the weights is the effective sample size.
+    If ``is_effective``, the sum of the weights is the effective sample size. If ``reduces``,
+    nothing but the largest probabilities is held of logits, where the notion asks for no more.
     """
     notion, sample_weight, labels, pos_label, groups, resolution = question
     given = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight, "groups": groups}
@@ -609,7 +633,13 @@ def _read(
     if not is_of_labels(notion):
         refuse_several_labels(y_true, y_proba, names)
     options = of_estimator or {}
-    proba, logits = read_predictions(y_proba, notion, from_logits, names[1], **options)
+    proba: Any
+    logits: Any
+    largest = reduces and _largest_of(y_true, y_proba, notion, from_logits, names[1])
+    if largest:
+        proba, logits = largest, largest.odds
+    else:
+        proba, logits = read_predictions(y_proba, notion, from_logits, names[1], **options)
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
     if not (isinstance(resolution, str) and resolution == "auto"):
@@ -625,6 +655,8 @@ def _read(
         y_true, y_proba, proba, labels, names, **options
     )
     positive_first = is_positive_first(proba, classes, pos_label)
+    if largest:
+        proba, codes = largest.confidence, (codes == largest.top).astype(np.intp)
     if positive_first:
         proba, codes, classes = proba[:, ::-1], 1 - codes, classes[::-1]
         logits = None if logits is None else logits[:, ::-1]
@@ -637,7 +669,7 @@ def _read(
     together = read_groups(groups, weight, few=None)
     grouped = not (together.independent or isinstance(groups, Groups))
     columns, notes = source
-    sample = Sample._of(
+    sample = (_Reduced if largest else Sample)._of(
         proba=proba,
         codes=codes,
         weight=weight,
@@ -654,6 +686,16 @@ def _read(
     if isinstance(resolution, Real):  # a wrong step is an error at once
         step_of(sample.counted.problems(), float(resolution))
     return sample
+
+
+def _largest_of(y_true, y_proba, notion, from_logits, name: str) -> Softmax | None:
+    """Checked logits as their largest probabilities, if labels and the notion need no others."""
+    known = isinstance(notion, str) and (notion == "auto" or notion == NOTIONS["confidence"])
+    if not (known and from_logits is True) or is_table(y_true) or isinstance(y_true, Outcomes):
+        return None
+    if getattr(y_proba, "ndim", 0) != 2 or (notion == "auto" and y_proba.shape[1] == 2):
+        return None
+    return Softmax(check_logits(y_proba, name))
 
 
 def _names_of(y_proba) -> Sequence[str]:

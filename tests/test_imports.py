@@ -27,6 +27,7 @@ LAYERS = [
     "_unused",
     "datasets",
     "_matrices",
+    "_largest",
     "_bins",
     "_dependence",
     "_groups",
