@@ -81,6 +81,7 @@ FOLLOWED = {
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",
+    "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",
     "events of {}": "tests/cli/test_forms.py::test_two_labels_are_named_with_their_numbers",
     "pass --log-probabilities in place": "tests/cli/test_forms.py::test_log_probabilities",

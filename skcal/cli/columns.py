@@ -20,7 +20,9 @@ from skcal.cli.table import FileTable, read_arrays, require_cells
 _LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome", "class", "truth"}
 _LIKELY_LABELS |= {"true_label", "true_class", "actual", "actual_class", "obs", "observed", "gold"}
 _LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
-_MODELS = frozenset(["model", "model_name", "model_id", "classifier", "system", "algorithm"])
+_MODELS = frozenset(
+    ["model", "model_name", "model_id", "classifier", "system", "algorithm", ".config", "mtry"]
+)
 _CLASSES = ("classes", "classes_")  # arrays of an archive, in the order in which they are taken
 _OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
@@ -271,7 +273,7 @@ def _are_two_facts(frame: Frame, label: str, other: str, n_labels: int) -> bool:
 def _refuse_several_models(frame: Frame, aside) -> None:
     """Raise where a column names several models, whose rows are not those of one."""
     for name in frame.header:
-        if name.lower() not in _MODELS or name in aside or frame.kind(name) != "text":
+        if name.lower() not in _MODELS or name in aside:
             continue
         models = _few_texts(frame, name)
         if len(models) > 1:
@@ -313,16 +315,30 @@ def _distinct(texts: Texts) -> list[str]:
 # Columns that name the class of which a single column holds the probability
 
 
+def as_labels(names: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
+    """The label that each name writes, such as LABEL_1, True or POS for 1, 1 or pos; {} if none."""
+    if set(names) <= set(labels):
+        return {name: name for name in names}
+    by_key = {_key(label): label for label in labels}
+    written = {name: by_key[_key(name)] for name in names if _key(name) in by_key}
+    one_to_one = len(by_key) == len(labels) and len(set(written.values())) == len(names)
+    return written if one_to_one else {}
+
+
+def _key(name: str) -> str:
+    key = re.sub(r"^\D*[a-z][\W_](?=\d+$)", "", name.casefold())  # label_1 is 1, -1 is not
+    return {"false": "0", "true": "1"}.get(key, key)
+
+
 def _predicted_columns(frame: Frame, labels: Sequence[str], aside) -> list[str]:
     """Columns that hold labels, of at least two kinds, and are not the labels."""
-    known = set(labels)
     return [
         name
         for name in frame.header
         if name not in aside
-        and known >= set(_few_texts(frame, name, _SURE))
+        and as_labels(_few_texts(frame, name, _SURE), labels)
         and len(texts := _few_texts(frame, name)) > 1
-        and known >= set(texts)
+        and as_labels(texts, labels)
     ]
 
 
@@ -406,7 +422,7 @@ def _event_of(frame: Frame, numbers, likely, distinct) -> str | None:
         texts = plain_labels(frame.texts(name))
         above, below = set(texts[high].tolist()), set(texts[low].tolist())
         if len(above) == len(below) == 1 and above != below:
-            return above.pop()
+            return as_labels(list(above), distinct)[above.pop()]
     return None
 
 

@@ -12,9 +12,11 @@ from warnings import warn
 
 import numpy as np
 
+from skcal._show import listed
 from skcal._validation import check_predictions
 from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.columns import (
+    as_labels,
     check_names,
     labelled_arrays,
     labelled_table,
@@ -288,7 +290,7 @@ def _of_predicted(table: FileTable, read, proba):
 
     Of two classes these are columns; of more the confidences of answers, right or wrong.
     """
-    labels, predicted = read.outcomes, read.predicted
+    labels, predicted = read.outcomes, _as_labels(table, read)
     classes = np.array(sorted({*labels.tolist(), *predicted.tolist()}))
     if proba.ndim != 1:
         raise FileError(f"{table.path}: --predicted needs one column of probabilities, by --score.")
@@ -296,6 +298,23 @@ def _of_predicted(table: FileTable, read, proba):
         return proba, (labels == predicted).astype(int), WRONG_RIGHT, True
     second = np.where(predicted == classes[-1], proba, 1 - proba)
     return np.column_stack([1 - second, second]), labels, classes, False
+
+
+def _as_labels(table: FileTable, read) -> np.ndarray:
+    """The predicted classes, by the names of the labels; raise if none is among these."""
+    known, names = (
+        [name for name in np.unique(part).tolist() if not is_missing(name)]
+        for part in (read.outcomes, read.predicted)
+    )
+    written = as_labels(names, known)
+    if written:
+        return np.array([written.get(name, name) for name in read.predicted.tolist()])
+    if not set(names) & set(known):
+        raise FileError(
+            f"{table.path}: the column of --predicted holds {listed(names)}, and the column of "
+            f"--label {listed(known)}. Write the same names in both."
+        )
+    return read.predicted
 
 
 def _other_columns(options) -> dict[str, str]:

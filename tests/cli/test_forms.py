@@ -1042,3 +1042,52 @@ def test_vectors_with_names_are_written_with_their_names(kind, tmp_path):
 
 def pairs_of(named):
     return [{"label": name, "score": value} for name, value in named.items()]
+
+
+# Predicted classes under other names than the labels
+
+
+OTHER_NAMES = {
+    "LABEL_k": (["LABEL_0", "LABEL_1"], ["0", "1"]),
+    "case": (["NO", "YES"], ["no", "yes"]),
+    "truth values": (["False", "True"], ["0", "1"]),
+    "numbers with a sign": (["-1", "1"], ["-1", "1"]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:Column .* has no prediction below")  # of the other reading
+@pytest.mark.parametrize("names", OTHER_NAMES)
+def test_a_predicted_class_is_known_under_another_spelling(names, tmp_path):
+    guessed, known = map(np.array, OTHER_NAMES[names])
+    columns = zip(guessed[GUESS], np.where(GUESS == 1, P, Q), known[Y], strict=True)
+    path = write(tmp_path / "a.csv", "label,score,gold", columns)
+    commands, _ = offers(path, "--label", "gold", "--score", "score")
+    assert commands[0][-2:] == ["--predicted", "label"]
+    assert "--ignore" in commands[1]
+    assert_event(read(path, *commands[0]))
+
+
+@pytest.mark.filterwarnings("ignore:Column .* has no prediction below")  # and names --predicted
+def test_predicted_names_that_are_no_labels_are_refused(tmp_path):
+    columns = zip(
+        np.array(["NEGATIVE", "POSITIVE"])[GUESS],
+        np.where(GUESS == 1, P, Q),
+        np.array(["neg", "pos"])[Y],
+        strict=True,
+    )
+    path = write(tmp_path / "a.csv", "label,score,gold", columns)
+    given = ["--label", "gold", "--score", "score", "--predicted", "label"]
+    with pytest.raises(FileError, match=r"holds NEGATIVE, POSITIVE, .* --label neg, pos"):
+        read(path, *given)
+    path.write_text(path.read_text().replace("NEGATIVE", "neg").replace("POSITIVE", "pos"))
+    assert_event(read(path, *given))
+
+
+@pytest.mark.parametrize(
+    ("name", "models"), [(".config", ["Model1", "Model2"]), ("mtry", [2, 4]), ("model", [1, 2])]
+)
+def test_settings_of_a_tuned_model_are_several_models(name, models, tmp_path):
+    rows = ([p, NO_YES[y], models[k]] for k in (0, 1) for p, y in zip(P, Y, strict=True))
+    path = write(tmp_path / "a.csv", f"yes,label,{name}", rows)
+    with pytest.raises(FileError, match=f"column '{name}' names 2 models"):
+        read(path)
