@@ -158,6 +158,19 @@ class Problem(NamedTuple):
             return len(self.weight[rows])
         return int(self.counted.counts[rows].sum())
 
+    def cut_at(self, intervals: Any) -> Problem:
+        """Return the problem, whose rows are binned as wholes if they are several samples each.
+
+        Parameters
+        ----------
+        intervals : skcal._bins.Intervals
+            Whose inner edges are among the features.
+        """
+        if self.counted is None:
+            return self
+        bins = np.searchsorted(intervals.edges[1:-1], self.features[:, 0])
+        return self._replace(counted=self.counted._replace(bins=bins, intervals=intervals))
+
     @property
     def sizes(self) -> np.ndarray:
         """The number of samples of each row."""

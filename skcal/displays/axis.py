@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import expit, logit
@@ -75,23 +75,26 @@ class ProbabilityAxis(NamedTuple):
 UNIT = ProbabilityAxis(0.0, 1.0)
 
 
-def axes_of(predictions, scale: str) -> list[ProbabilityAxis]:
+def axes_of(predictions, scale: str, sizes: Any = 1) -> list[ProbabilityAxis]:
     """Axes that hold the predictions, the shortest first, the last with all probabilities.
 
     A linear one ends before 1 and leaves out at most 1 % of the predictions, or begins above 0 and
     leaves none out. One of logits leaves out at most 0.5 % at each end, and what is nearer to 0 or
-    1 than the share of a single sample.
+    1 than the share of a single sample. There are ``sizes`` samples of each prediction.
     """
+    order = np.argsort(predictions)
+    values, last = predictions[order], np.cumsum(np.broadcast_to(sizes, len(order))[order]) - 1
+    places = np.column_stack([np.append(0, last[:-1] + 1), last]).ravel()
+    tails = np.array([0.005, 0.99, 0.995]) * last[-1]
+    first, most, end = np.interp(tails, places, np.repeat(values, 2))
     if scale == "linear":
-        least, most = predictions.min(), np.quantile(predictions, 0.99)
         lows = [round(1 - limit, 6) for limit in _LIMITS if limit <= _WIDE]
-        begun = [ProbabilityAxis(low, 1.0) for low in lows if low <= least]
+        begun = [ProbabilityAxis(low, 1.0) for low in lows if low <= values[0]]
         return begun + [ProbabilityAxis(0.0, limit) for limit in _LIMITS if most <= limit]
-    first, last = np.quantile(predictions, [0.005, 0.995])
-    share = min(1 / len(predictions), 0.1)
+    share = min(1 / (last[-1] + 1), 0.1)
     ends = np.array(_LOGIT_ENDS)
     low = float(ends[:-1][ends[:-1] <= max(first, share, ends[0])].max())
-    most = ends[np.searchsorted(ends, min(last, 1 - share, ends[-1]))]
+    most = ends[np.searchsorted(ends, min(end, 1 - share, ends[-1]))]
     return [ProbabilityAxis(low, float(end), scale) for end in ends if end >= most and end > low]
 
 

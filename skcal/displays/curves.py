@@ -212,16 +212,16 @@ def parts_of_curve(
     """The parts of a display of a sample of one outcome, with the axis that holds the curve."""
     curve = curve_of(sample, method, confidence_level)
     [problem], [label], [sides] = sample.problems(), draw.problem_titles(sample), sides_of(sample)
-    x, happened = problem.features[:, 0], problem.outcomes[:, 0]
+    x = problem.features[:, 0]
     for axis in axes_of(x, scale):
         beyond = axis.scale == "linear" and curve.frequency.min() < axis.low
         if max(curve.prediction.max(), curve.frequency.max()) <= axis.high and not beyond:
             break
-    ends = bins_of_axis(x, problem.weight, axis)
+    ends = bins_of_axis(problem, axis)
     place = np.searchsorted(ends[1:-1], x)
     sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
     _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
-    edges, histogram = histograms(x, happened, axis)
+    edges, histogram = histograms(problem, axis)
     return {
         "curve": curve,
         "histogram": histogram,

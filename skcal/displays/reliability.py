@@ -222,11 +222,13 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
+        y_true : array-like of shape (n_samples,) or (n_samples, n_classes), Sample or \
+CalibrationTable
             Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
         y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
             Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-            Left out beside a :class:`skcal.Sample`.
+            Left out beside a :class:`skcal.Sample` or a :class:`skcal.CalibrationTable`. Cells of a
+            table are drawn whole, so ends of bins and bars move by the width of a cell at most.
         notion : {"auto", "binary", "confidence", "top-label", "classwise"}, default="auto"
             "auto" is "binary" for one and two columns and "confidence" for more.
         method : str, calibration-estimation function, estimator or search, default="auto"
@@ -288,9 +290,8 @@ class ReliabilityDisplay(Display):
         -------
         display : ReliabilityDisplay
         """
-        sample = read_sample(
-            y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
-        )
+        question = notion, sample_weight, labels, pos_label, from_logits
+        sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = confidence_level, n_resamples, random_state
         display = cls._of_sample(sample, name, method, *test, **bins)
@@ -309,7 +310,7 @@ class ReliabilityDisplay(Display):
         if len(shown) == len(problems):
             numbers = _errors_of(sample, shown, confidence_level)
         if any(number.is_significant for number in numbers.values()):
-            n_resamples = n_resamples or default_resamples(len(sample.codes))
+            n_resamples = n_resamples or default_resamples(len(sample))
             rng = check_random_state(random_state)
             scan = scan_of(sample, confidence_level, n_resamples, rng)
             ranges = _ranges_of(scan, sample, numbers)
@@ -440,7 +441,14 @@ class _Part:
     notion: Notion
     weight: np.ndarray
     groups: Any
-    typical_share, quantile = Sample.typical_share, Sample.quantile
+    holds_rows = True
+
+    @property
+    def typical_share(self):
+        return np.sort(self.problem.squares).sum() / np.sort(self.weight).sum() ** 2
+
+    def quantile(self, tail):
+        return self.problem.of_mean_1.quantile(tail)
 
     def problems(self):
         return [self.problem._replace(share=1.0, rows=slice(None))]

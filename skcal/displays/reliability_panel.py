@@ -35,6 +35,7 @@ _GRID_POINTS = 401
 _ABOVE_0 = 1e-38  # an edge, so that predictions of 0 may have a bin
 _HISTOGRAM_BINS = 40  # along the axis
 _MAY_LEAVE = 0.02  # of the samples: the interval of a smaller bin may leave the axis
+_DECIMALS, _FIRST_ROUND = 9, 1e-6  # of means of cells that are not so near to 0 or 1
 SMOOTH, JOINED = "splines", "bins"
 RIGHT = ("wrong", "right")  # sides of predictions that may be right
 
@@ -122,18 +123,19 @@ def rule_of(n_bins, strategy, edges) -> BinRule | None:
     return None if n_bins == "auto" and edges is None else BinRule.of(n_bins, strategy, edges=edges)
 
 
-def bins_of_axis(x, weight, axis: ProbabilityAxis) -> np.ndarray:
+def bins_of_axis(problem: Problem, axis: ProbabilityAxis) -> np.ndarray:
     """Edges of bins that end at tenths of the axis and at quantiles that are apart from these.
 
     Equal predictions stay together. A bin joins its nearer neighbour if it has fewer than 12
     samples, or so few that the interval of calibrated predictions would be long or leave the axis.
     """
+    x, weight = problem.features[:, 0], problem.weight
     values, group = np.unique(x.astype(np.float64), return_inverse=True)
-    sums = np.array([np.bincount(group, part) for part in (weight, weight**2, weight * x)])
+    sums = np.array([np.bincount(group, part) for part in (weight, problem.squares, weight * x)])
     if len(values) <= _MOST_VALUES:
         last = np.arange(len(values))
     else:
-        n_parts = int(np.clip(0.75 * np.cbrt(len(x)), 2, 10))
+        n_parts = int(np.clip(0.75 * np.cbrt(problem.number()), 2, 10))
         middle = (np.cumsum(sums[0]) - sums[0] / 2) / sums[0].sum()
         tenths = np.searchsorted(values, axis.at(_TENTHS), side="right")
         shares = np.arange(1, n_parts) / n_parts
@@ -212,19 +214,22 @@ def make_panel(
     ``ranges`` are those of a scan of this problem. Without a curve the line is a smooth one if
     predictions are continuous, otherwise it joins the bins; without a rule bins suit the axis.
     """
-    x, happened = problem.features[:, 0], problem.outcomes[:, 0]
-    tail = (1 - level) / 2
-    for axis in axes_of(x, scale):
-        edges = bins_of_axis(x, problem.weight, axis)
-        bins = _bins_of(problem, rule or BinRule.of("auto", "quantile", edges=edges), tail)
+    problem = _with_round_means(problem)
+    x, sizes, tail = problem.features[:, 0], problem.sizes, (1 - level) / 2
+    for axis in axes_of(x, scale, sizes):
+        if rule is None:
+            of_axis = BinRule.of("auto", "quantile", edges=bins_of_axis(problem, axis))
+            bins = _bins_of(problem.cut_at(of_axis.known), of_axis, tail)
+        else:
+            bins = _bins_of(problem, rule, tail)
         if _holds(axis, bins):
             break
     kind, line_x, line_y = _line(problem, bins, curve, axis)
-    edges, histogram = histograms(x, happened, axis)
+    edges, histogram = histograms(problem, axis)
     return ReliabilityPanel(
         label=label,
-        n_samples=len(x),
-        n_events=float(happened.sum()),
+        n_samples=problem.number(),
+        n_events=float(sizes @ problem.outcomes[:, 0]),
         sides=sides,
         **bins,
         line=kind,
@@ -236,6 +241,19 @@ def make_panel(
         ranges=list(ranges),
         axis=axis,
     )
+
+
+def _with_round_means(problem: Problem) -> Problem:
+    """The problem, in which equal predictions of a counted cell have the mean that they are.
+
+    Sums round it, and ends of bins and bars lie at round numbers.
+    """
+    x = problem.features
+    inner = np.minimum(x, 1 - x) > _FIRST_ROUND
+    if problem.counted is None or not inner.any():
+        return problem
+    x = np.where(inner, x.round(_DECIMALS), x)
+    return problem._replace(features=x, residuals=problem.outcomes - x)
 
 
 def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
@@ -279,11 +297,12 @@ def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
 def _line(problem: Problem, bins: dict[str, Any], curve: Curve | None, axis: ProbabilityAxis):
     """The kind of the line and its points, NaN between bins that are far apart."""
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
-    points = make_points(x, happened, problem.weight)
+    points = make_points(x, happened, problem.weight, squares=problem.squares)
     if curve is None:
         continuous = len(points.prediction) > _MOST_VALUES
-        spread = np.mean(np.abs(axis.place(x) - 0.5) < _MIDDLE) >= _SPREAD
-        rarer = min(happened.sum(), (1 - happened).sum())
+        sizes = problem.sizes
+        spread = np.average(np.abs(axis.place(x) - 0.5) < _MIDDLE, weights=sizes) >= _SPREAD
+        rarer = min(sizes @ happened, sizes @ (1 - happened))
         smooth = continuous and spread and rarer >= _FEWEST
         curve = _smooth(SMOOTH) if smooth else Curve(JOINED, None)
     after, gaps = wide_gaps(bins["prediction"], points.prediction, axis)
@@ -326,8 +345,9 @@ def within(gaps, x) -> np.ndarray:
     return ((gaps[:, :1] < x) & (x < gaps[:, 1:])).any(axis=0)
 
 
-def histograms(x, happened, axis: ProbabilityAxis):
+def histograms(problem: Problem, axis: ProbabilityAxis):
     """Edges of bins, and samples in which it happened and in which it did not."""
+    x, happened, sizes = problem.features[:, 0], problem.outcomes[:, 0], problem.sizes
     places = np.arange(_HISTOGRAM_BINS + 1) / _HISTOGRAM_BINS
     edges = axis.at(places)
     if axis.scale == "linear":
@@ -336,7 +356,10 @@ def histograms(x, happened, axis: ProbabilityAxis):
         edges = axis.low + span / _HISTOGRAM_BINS * np.arange(n_bins + 1)
     # Values on an edge belong to the interval below it, as in the bins.
     place = np.searchsorted(edges[1:-1].astype(x.dtype), x, side="left")
-    sides = [np.bincount(place, part, len(edges) - 1) for part in (1 - happened, happened)]
+    sides = [
+        np.bincount(place, part, len(edges) - 1)
+        for part in (sizes * (1 - happened), sizes * happened)
+    ]
     return edges, np.array(sides)
 
 

@@ -69,9 +69,14 @@ class Points(NamedTuple):
 
 
 def make_points(
-    x, outcome, weight, most: int = _MAX_POINTS, groups: Groups = INDEPENDENT
+    x,
+    outcome,
+    weight,
+    most: int = _MAX_POINTS,
+    groups: Groups = INDEPENDENT,
+    squares: Any = None,
 ) -> Points:
-    """Group samples by prediction."""
+    """Group samples by prediction; ``squares`` are Σ w² of rows that are several samples each."""
     values, group = np.unique(x.astype(np.float64), return_inverse=True)
     if len(values) > most:
         share = np.bincount(group, weight) / weight.sum()
@@ -83,7 +88,7 @@ def make_points(
         np.bincount(group, weight * x) / mass,
         mass,
         np.bincount(group, weight * outcome),
-        np.bincount(group, weight**2),
+        np.bincount(group, weight**2 if squares is None else squares),
         group,
         groups.design_effect(weight),
     )

@@ -31,8 +31,9 @@ class CalibrationTable(Summed):
     does not grow with the number of samples. Pass it in place of ``y_true`` to
     :func:`~skcal.calibration_error_interval`, :func:`~skcal.calibration_test`,
     :func:`~skcal.scan_test`, :func:`~skcal.equivalence_test`,
-    :func:`~skcal.metrics.expected_calibration_error` and others that sums answer. Functions that
-    need rows refuse it by name.
+    :func:`~skcal.metrics.expected_calibration_error` and others that sums answer.
+    :class:`~skcal.displays.ReliabilityDisplay` draws it. Functions that need rows refuse it by
+    name.
 
     Parameters
     ----------
@@ -96,7 +97,7 @@ default="auto"
     >>> week
     <CalibrationTable of 3,000 samples, notion='binary'>
     >>> print(skcal.calibration_error_interval(week).sentence())
-    calibration error 0.058 (at least 0.038, at most 0.085, each with 95 % confidence)
+    calibration error 0.063 (at least 0.049, at most 0.083, each with 95 % confidence)
     """
 
     def __init__(

@@ -31,7 +31,7 @@ from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import calibration_error_interval, scan_test
 from skcal.metrics import calibration_bins, calibration_error, expected_calibration_error
-from skcal.notions import make_problems
+from skcal.notions import Problem, make_problems
 
 BINS = {"n_bins": 15, "strategy": "uniform"}
 
@@ -116,7 +116,7 @@ def test_bands_hold_the_probabilities_of_all_bins_at_once():
         truth = proba**1.2
         [problem] = make_problems(proba, (rng.random(500) < truth).astype(int), "binary")
         panel = make_panel("", problem)
-        edges = bins_of_axis(proba, np.ones(500), panel.axis)
+        edges = ends_of_bins(proba, np.ones(500), panel.axis)
         means = binned_statistic(proba, truth, bins=edges).statistic
         held += ((panel.band_low <= means) & (means <= panel.band_high)).all()
     # Of 300 bands at level 95 % fewer than 264 hold with probability 1e-6.
@@ -126,7 +126,7 @@ def test_bands_hold_the_probabilities_of_all_bins_at_once():
 def test_bins_end_at_tenths_and_at_quantiles_of_the_samples():
     rng = np.random.default_rng(0)
     x = rng.beta(2, 3, 1000)
-    edges = bins_of_axis(x, np.ones(1000), UNIT)
+    edges = ends_of_bins(x, np.ones(1000), UNIT)
     tenths = np.arange(1, 10) / 10
     quantiles = np.quantile(x, np.arange(1, 7) / 7, method="hazen")
     for end in edges[1:-1]:  # each is the last prediction below one of them
@@ -138,11 +138,15 @@ def test_bins_end_at_tenths_and_at_quantiles_of_the_samples():
     assert np.histogram(x, np.linspace(0, 1, 11))[0].min() < 12  # so that some have joined
 
 
+def ends_of_bins(x, weight, axis):
+    return bins_of_axis(Problem(x[:, None], None, weight), axis)
+
+
 def test_a_thin_bin_ends_at_tenths_of_the_axis():
     rng, n_avoided, fewest = np.random.default_rng(0), 0, 0.24 * 5000 / 10  # of ten quantiles
     for a, b in rng.uniform(0.5, 4, (50, 2)):
         x = np.sort(rng.beta(a, b, 5000))
-        below = np.searchsorted(x, bins_of_axis(x, np.ones(5000), UNIT), side="right")
+        below = np.searchsorted(x, ends_of_bins(x, np.ones(5000), UNIT), side="right")
         tenths = np.searchsorted(x, np.arange(11) / 10, side="right")
         thin, at_tenth = np.diff(below) < fewest, np.isin(below, tenths)
         assert (at_tenth[:-1] & at_tenth[1:])[thin].all()
@@ -153,13 +157,13 @@ def test_a_thin_bin_ends_at_tenths_of_the_axis():
 
 def test_equal_predictions_stay_together_and_few_distinct_ones_have_a_bin_each():
     ratings = np.repeat([0.0, 0.1, 0.1, 0.5, 1.0], 50)
-    edges = bins_of_axis(ratings, np.ones(250), UNIT)
+    edges = ends_of_bins(ratings, np.ones(250), UNIT)
     assert_array_equal(edges, [0, 1e-38, 0.1, 0.5, 1])
     assert calibration_bins([0, 1] * 125, ratings, edges=edges).count.tolist() == [50, 100, 50, 50]
-    assert_array_equal(bins_of_axis(np.full(9, 0.3), np.ones(9), UNIT), [0, 1])
+    assert_array_equal(ends_of_bins(np.full(9, 0.3), np.ones(9), UNIT), [0, 1])
     rare = np.append(ratings, [0.6] * 11)  # too few for a bin: they join the nearer neighbour
-    assert_array_equal(bins_of_axis(rare, np.ones(261), UNIT), [0, 1e-38, 0.1, 0.6, 1])
-    assert_array_equal(bins_of_axis(ratings, np.full(250, 7.0), UNIT), edges)
+    assert_array_equal(ends_of_bins(rare, np.ones(261), UNIT), [0, 1e-38, 0.1, 0.6, 1])
+    assert_array_equal(ends_of_bins(ratings, np.full(250, 7.0), UNIT), edges)
 
 
 @pytest.mark.parametrize("scale", ["linear", "logit"])

@@ -175,6 +175,95 @@ def test_tests_say_what_they_say_of_samples(case):
         assert found.n_samples == expected.n_samples == 1200 - (sample.weight == 0).sum()
 
 
+def panels_of(each, **options):
+    show = displays.ReliabilityDisplay.from_predictions
+    return show(each, plot=False, n_resamples=19, **options).panels
+
+
+def assert_alike(ours, theirs, names, atol):
+    for name in names:
+        difference = np.abs(getattr(ours, name) - getattr(theirs, name))
+        assert (difference <= atol).all(), (name, difference)
+
+
+def assert_same_line(ours, theirs, atol):
+    """Compare lines whose grids differ by rounding, and where they stop."""
+    assert abs(np.isnan(ours.line_y).mean() - np.isnan(theirs.line_y).mean()) < 0.05
+    drawn = [~np.isnan(panel.line_y) for panel in (ours, theirs)]
+    line = np.interp(theirs.line_x, ours.line_x[drawn[0]], ours.line_y[drawn[0]])
+    assert_allclose(line[drawn[1]], theirs.line_y[drawn[1]], atol=atol)
+
+
+BINS = ("prediction", "frequency", "low", "high", "band_low", "band_high")
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_diagrams_are_those_of_the_samples(case):
+    table, sample = both(case, 1500)
+    votes = 0.03 if of_shares(case) else 0  # limits of shares are those of labels
+    for scale in ("linear", "logit")[: 1 + (case in LIMITED)]:
+        panels = panels_of(table, scale=scale), panels_of(sample, scale=scale)
+        for ours, theirs in zip(*panels, strict=True):
+            for name in ("axis", "line", "n_samples", "n_bins", "sides", "label"):
+                assert getattr(ours, name) == getattr(theirs, name)
+            assert ours.n_events == pytest.approx(
+                theirs.n_events, abs=2 if case == "votes" else 1e-9
+            )
+            # A cell that an end of a bin or bar cuts is on one side of it.
+            assert_alike(ours, theirs, ("count", "histogram"), 4)
+            assert_alike(ours, theirs, ("histogram_edges",), 1e-12)
+            assert_alike(ours, theirs, BINS, 2 / theirs.count + votes)
+            assert_same_line(ours, theirs, 0.003)
+            assert_allclose(ours.number.estimate, theirs.number.estimate, atol=2e-3)
+            assert_allclose(ours.number.high, theirs.number.high, rtol=0.03)
+            assert_allclose(ours.number.low, theirs.number.low, atol=0.006)
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"scale": "logit"}, {"n_bins": 15}, {"method": "isotonic"}]
+)
+@pytest.mark.parametrize("step", [20, 100])
+def test_diagrams_of_rounded_predictions_hold_the_digits_of_the_samples(step, options):
+    rng = np.random.default_rng(step)
+    p = rng.integers(0, step + 1, 4000) / step  # at ends of bins and of bars
+    y, weight = (rng.random(4000) < p**1.5).astype(int), rng.lognormal(0, 0.4, 4000)
+    given = {"sample_weight": weight} if "scale" in options else {}
+    [ours] = panels_of(CalibrationTable().update(y, p, **given), **options)
+    [theirs] = panels_of(Sample(y, p, **given), **options)
+    assert (ours.axis, ours.line, ours.n_bins) == (theirs.axis, theirs.line, theirs.n_bins)
+    assert_alike(ours, theirs, ("count", "histogram", "histogram_edges"), 1e-9)
+    assert_alike(ours, theirs, BINS, 1e-8)
+    assert_same_line(ours, theirs, 1e-6)
+    assert ours.ranges
+    assert theirs.ranges
+
+
+@pytest.mark.parametrize("least", [3e-10, 1e-7, 9e-7, 1.1e-6, 1e-4])
+def test_predictions_next_to_0_and_1_stay_apart_in_diagrams_of_tables(least):
+    p = np.repeat([0, least, 3 * least, 0.5, 1 - least, 1.0], 70)
+    y = np.random.default_rng(0).random(420) < p
+    [ours] = panels_of(CalibrationTable().update(y, p), scale="logit")
+    [theirs] = panels_of(Sample(y, p), scale="logit")
+    assert_array_equal(ours.count, theirs.count)
+    assert_allclose(ours.prediction, theirs.prediction, rtol=1e-5, atol=1e-30)
+    bins = panels_of(CalibrationTable().update(y, p), edges=CalibrationTable().edges)[0]
+    assert bins.count.tolist() == [210, 70, 140]
+
+
+def test_a_diagram_of_a_table_is_drawn_and_bins_that_cut_cells_are_refused():
+    pytest.importorskip("matplotlib")
+    y, p = binary(900)
+    show = displays.ReliabilityDisplay.from_predictions
+    drawn = [show(each, n_resamples=19) for each in (CalibrationTable().update(y, p), Sample(y, p))]
+    titles = [display.ax_.get_title() for display in drawn]
+    assert titles[0].partition(" (")[0] == titles[1].partition(" (")[0]
+    assert repr(drawn[0]) == repr(drawn[1])
+    for display in drawn:
+        display.figure_.clear()
+    with pytest.raises(ValueError, match="cut cells of the CalibrationTable"):
+        panels_of(CalibrationTable().update(y, p), n_bins=10)
+
+
 def test_impossible_outcomes_and_rounding_are_those_of_the_samples():
     y, p = binary(2000, kind="rounded")
     p[:40], y[:40] = 0.0, 1
@@ -571,6 +660,7 @@ def test_advice_is_followed(advice):
 
 
 TAKEN = {
+    "ReliabilityDisplay.from_predictions",
     "calibration_bins",
     "calibration_error",
     "calibration_error_interval",
