@@ -231,16 +231,20 @@ _MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an inte
 def heterogeneity(
     by, rows: Sample, sample: Sample, subgroups: list[Measures], level: float
 ) -> list[Heterogeneity]:
-    """How O/E, slope and C differ between the subgroups of each column that makes at least five."""
+    """How O/E, slope and C differ between the subgroups of each column that makes at least five.
+
+    Those of too few groups are left out: they have no standard error.
+    """
     if not sample.notion.of_positive_class:
         return []
-    found, measured = [], iter(subgroups)
+    found, measured, n = [], iter(subgroups), len(rows.weight)
     for name, column in columns_of(by).items():
-        parts = subgroups_of(column, len(rows.weight), rows.weight)
-        of_column = [next(measured).validation for _ in parts]
+        parts = [(part, next(measured)) for _, part in subgroups_of(column, n, rows.weight)]
+        parts = [(part, one) for part, one in parts if not one.overview.has_few_groups]
         if len(parts) < _FEWEST_CENTRES:
             continue
-        events = [_events(sample_of(sample, part)) for _, part in parts]
+        of_column = [one.validation for _, one in parts]
+        events = [_events(sample_of(sample, part)) for part, _ in parts]
         observed, expected, variance = np.transpose(events)
         found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
         for measure_name, field in (("calibration slope", "slope"), ("C-statistic", "c_statistic")):

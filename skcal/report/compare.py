@@ -193,8 +193,8 @@ def measure_subgroups(
     few = []
     for one, of_test in zip(measures, cautions, strict=True):
         n_groups = one.overview.n_groups
-        if n_groups is not None and n_groups < FEWEST_GROUPS:
-            few.append(f"{one.name} ({n_groups} group{'s' * (n_groups > 1)})")
+        if one.overview.has_few_groups:
+            few.append(f"{one.name} ({n_groups} group{'s' * (n_groups != 1)})")
         else:
             one.cautions[:0] = of_test
     if few:

@@ -14,6 +14,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
+from skcal._groups import FEWEST_GROUPS
 from skcal._running import recorded_warnings
 from skcal._scores import of_outcomes
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
@@ -61,6 +62,11 @@ class Overview:
         if notion.of_positive_class:
             return self.mean_predictions[-1], self.base_rates[-1]
         return self.mean_confidence, self.accuracy
+
+    @property
+    def has_few_groups(self) -> bool:
+        """Whether there are groups, too few to know a variance from."""
+        return self.n_groups is not None and self.n_groups < FEWEST_GROUPS
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from skcal._groups import FEWEST_GROUPS
 from skcal._show import (
     Table,
     format_setting,
@@ -390,7 +389,7 @@ def subgroups_table(report) -> Table:
         cells = [plain_number(view.accuracy)]
         if of_events:
             cells = [f"{view.counts[-1]:,.0f}", _ratio(part)]
-        no_test = part.test is None or _has_few_groups(view)
+        no_test = part.test is None or view.has_few_groups
         pvalue = "–" if no_test else pvalue_number(part.test.pvalue)
         pvalue += " *" * part.is_significant
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
@@ -413,7 +412,7 @@ def centres_table(report) -> Table:
     for part in report.subgroups:
         events, measures = f"{part.overview.counts[-1]:,.0f}", part.validation
         shown = [_ratio(part, False), "–", "–"]
-        if measures is not None and not _has_few_groups(part.overview):
+        if measures is not None and not part.overview.has_few_groups:
             shown[1:] = [_with_ends(measures.slope), _with_ends(measures.c_statistic)]
         rows.append((part.name, events, *shown))
     for column in dict.fromkeys(one.column for one in report.heterogeneity):
@@ -438,15 +437,11 @@ def _with_ends(measure) -> str:
     return f"{estimate:.2f} ({low:.2f} to {min(high, 999):.2f})"
 
 
-def _has_few_groups(view) -> bool:
-    return view.n_groups is not None and view.n_groups < FEWEST_GROUPS
-
-
 def _ratio(part, why: bool = True) -> str:
     """O/E with its interval, or why it has none."""
     if part.ratio is None or not math.isfinite(part.ratio.estimate):
         return "–"
-    if _has_few_groups(part.overview):
+    if part.overview.has_few_groups:
         n_groups = part.overview.n_groups
         groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
         return f"{part.ratio.estimate:.2f}" + f" ({groups}, too few for a test)" * why

@@ -103,6 +103,9 @@ def answer_of_subgroups(report) -> str:
         return text
     worst = max(others, key=lambda part: part.error.high)
     limit = f"the error may be up to {plain_number(worst.error.high)} ({worst.name})"
+    if all(part.overview.has_few_groups for part in others):
+        each = f"{len(others):,} of {len(report.subgroups):,}"
+        return f"{text if wrong else f'{of}:'} {each} have too few groups for a test."
     if not wrong:
         text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
         return f"{text}, but {limit}."
@@ -236,7 +239,7 @@ def answer_of_segments(report) -> str:
         f"{what} ({p}, adjusted for all). The {which} is {worst.name}, with {worst.n_samples:,} "
         f"samples: {means} average {share(worst.predicted)}, {event} {share(worst.observed)} "
         f"({share(worst.low)} to {share(worst.high)}, {level} interval for all segments together), "
-        f"and {share(worst.expected)} is expected from such predictions elsewhere."
+        f"and {share(worst.expected)} is expected from such predictions in all samples."
     )
 
 

@@ -127,3 +127,17 @@ def test_a_part_of_the_groups_has_the_variance_of_these_alone():
     assert part.groups.n_groups == 7
     terms = rng.normal(size=len(rows))
     assert part.groups.variance_of_sum(terms) == pytest.approx(alone.groups.variance_of_sum(terms))
+
+
+def test_centres_that_are_one_group_each_have_no_interval_for_a_new_one():
+    rng = np.random.default_rng(0)
+    centre = np.repeat(np.arange(8), 100)
+    p = rng.uniform(0.05, 0.6, 800)
+    y = (rng.random(800) < p).astype(int)
+    with pytest.warns(UserWarning, match="groups"):
+        report = calibration_report(y, p, by={"centre": centre}, groups=centre, n_resamples=19)
+    assert report.heterogeneity == []
+    said = " ".join(str(report).split())
+    assert "8 of 8 have too few groups for a test" in said
+    assert "In a new subgroup" not in said
+    assert "no evidence of miscalibration in any" not in said
