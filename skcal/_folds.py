@@ -29,6 +29,8 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
         raise InputError(name, reason, "Pass groups to fit, too.")
     try:
         pairs = list(cv.split(X, y, **params))
+        if type(cv).__module__.startswith("sklearn.") and not all(len(pair[1]) for pair in pairs):
+            raise ValueError("A fold has no test samples.")  # scikit-learn 1.6 leaves it empty
     except Exception as error:
         if type(error) in (ValueError, TypeError) and type(cv).__module__.startswith("sklearn."):
             finer = "more samples" if groups.independent else "finer groups"
