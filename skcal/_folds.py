@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skcal._groups import Groups
@@ -29,7 +30,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
         raise InputError(name, reason, "Pass groups to fit, too.")
     try:
         pairs = list(cv.split(X, y, **params))
-        if type(cv).__module__.startswith("sklearn.") and not all(len(pair[1]) for pair in pairs):
+        if isinstance(cv, StratifiedGroupKFold) and not all(len(test) for _, test in pairs):
             raise ValueError("A fold has no test samples.")  # scikit-learn 1.6 leaves it empty
     except Exception as error:
         if type(error) in (ValueError, TypeError) and type(cv).__module__.startswith("sklearn."):
