@@ -312,7 +312,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
 
 
 def _several_labels(array: np.ndarray, name: str, proba_name: str) -> InputError:
-    """The error for labels 0 and 1 of which several are 1 in one sample."""
+    """The error for a sample in which several labels hold."""
     total = array.sum(axis=1)
     row = int(np.argmax(total > 1))
     return InputError(

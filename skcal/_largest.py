@@ -14,7 +14,7 @@ _TINY = 1e-280  # below which sums of probabilities lose digits
 
 
 class Softmax:
-    """Probabilities of rows of logits, of which the largest are computed at once.
+    """Probabilities of rows of logits; the largest of each row are computed first.
 
     It is read where labels are checked, in place of an array: others are computed when asked for.
 

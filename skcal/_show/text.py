@@ -143,7 +143,7 @@ def one_line(text, width: int = 60) -> str:
 def cut_apart(texts: Iterable, width: int = 60) -> list[str]:
     """Texts on one line, cut so that two that differ do not look alike.
 
-    Of those that :func:`one_line` would make equal, the start that they share is cut.
+    Names that :func:`one_line` would make equal lose the start that they share.
     """
     whole = [one_line(text, sys.maxsize) for text in texts]
     shown = {text: one_line(text, width) for text in whole}

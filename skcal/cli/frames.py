@@ -343,7 +343,7 @@ def _opened_zip(path, max_bytes, stack):
 
 
 def _read_text(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
-    """The columns of a text, of which ``opened(stack)`` gives the bytes again and again."""
+    """The columns of a text; each call of ``opened(stack)`` gives its bytes from the start."""
     encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
     sep = dialect.sep or ("\t" if re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower()) else ",")
     n_skipped = 0
