@@ -12,8 +12,9 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
+from skcal.cli.files import read_frame
 from skcal.cli.find import Found, Seeker
-from skcal.cli.frames import Frame, Texts, all_names, read_frame
+from skcal.cli.frames import Frame, Texts, all_names
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable, read_arrays, require_cells
 

@@ -13,7 +13,7 @@ from skcal._sklearn_compat import ParameterError
 from skcal._validation import InputError
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
-from skcal.cli.frames import kind_of
+from skcal.cli.files import kind_of
 from skcal.cli.options import OPTIONS
 from skcal.cli.predictions import (
     BELOW_LARGEST,

@@ -23,7 +23,7 @@ from skcal.cli.columns import (
     unlabelled_arrays,
     unlabelled_table,
 )
-from skcal.cli.frames import kind_of
+from skcal.cli.files import kind_of
 from skcal.cli.labels import (
     NAMES_END,
     WRONG_RIGHT,

@@ -16,7 +16,8 @@ import numpy as np
 from skcal._files import replacing
 from skcal._show import listed
 from skcal.cli.cells import Dialect
-from skcal.cli.frames import Frame, kind_of
+from skcal.cli.files import kind_of
+from skcal.cli.frames import Frame
 from skcal.cli.problems import FileError, check_size
 
 _DAMAGES = (

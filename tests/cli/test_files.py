@@ -10,7 +10,7 @@ from numpy.testing import assert_array_equal
 from read_files import read_predictions, write_table
 from scipy.special import softmax
 
-from skcal.cli import frames
+from skcal.cli import files
 from skcal.cli.frames import Frame
 from skcal.cli.predictions import Predictions, align
 from skcal.cli.problems import FileError
@@ -297,7 +297,7 @@ def from_frame(folder, frame, *others):
     path = folder / "predictions.parquet"
     path.touch()
     read = Frame(path, [str(name) for name in frame.columns], frame)
-    with mock.patch.object(frames, "_read_parquet", return_value=read):
+    with mock.patch.object(files, "read_parquet", return_value=read):
         return read_predictions(path, by=others, max_bytes=2**20)
 
 

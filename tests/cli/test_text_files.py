@@ -12,10 +12,10 @@ import numpy as np
 import pytest
 from read_files import read_predictions
 
-from skcal.cli import frames
+from skcal.cli import text
 from skcal.cli.cells import Dialect
 from skcal.cli.commands import main
-from skcal.cli.frames import read_frame
+from skcal.cli.files import read_frame
 from skcal.cli.problems import FileError, read_text
 
 TABLE = "cat,dog,label\n" + "0.25,0.75,dog\n0.5,0.5,cat\n" * 20
@@ -191,7 +191,7 @@ def test_parts_of_any_size_are_read_alike(chunk, tmp_path, monkeypatch):
     rows = zip(*(map(str, values) for values in columns.values()), strict=True)
     path = tmp_path / "a.csv"
     path.write_text("\n".join([",".join(columns), *map(",".join, rows)]) + "\n")
-    monkeypatch.setattr(frames, "_CHUNK", chunk)
+    monkeypatch.setattr(text, "_CHUNK", chunk)
     frame = read_frame(path, 1e9, Dialect())
     assert len(frame) == 40
     for name, values in columns.items():

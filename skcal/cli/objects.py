@@ -1,0 +1,181 @@
+"""JSON, Excel and Parquet become named columns."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Iterator
+from typing import Any
+
+from skcal._show import listed
+from skcal.cli.cells import Dialect
+from skcal.cli.frames import Frame
+from skcal.cli.problems import FileError, check_size
+from skcal.cli.text import refuse_title
+
+_FIRST = 1000  # objects that name the columns
+_BATCH_BYTES = 2**29  # of texts that are expanded at a time
+
+
+def _read_lines_of_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
+    text = str(content, "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding)
+    lines = [(k, line) for k, line in enumerate(io.StringIO(text), 1) if line.strip()]
+    records = [_fields_of_record(path, number, line) for number, line in lines]
+    numbers = [number for number, _ in lines]
+    frame = _frame_of_records(pandas, path, records, numbers.__getitem__)
+    frame.records = [line for _, line in lines]
+    return frame
+
+
+def _frame_of_records(pandas, path, records, line_of=None) -> Frame:
+    """The columns of objects: those that the first thousand name."""
+    header = list(dict.fromkeys(name for record in records[:_FIRST] for name in record))
+    cells = {k: [record.get(name, "") for record in records] for k, name in enumerate(header)}
+    return Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of)
+
+
+def _read_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
+    """Objects in a list, also below a name; or columns by name, as pandas writes them."""
+    remedy = 'Give a list of objects, such as [{"confidence": 0.9, "correct": 1}].'
+    try:
+        whole = json.loads(str(content, "utf-8-sig"), **_AS_TEXT)
+    except (ValueError, RecursionError) as error:
+        if content.lstrip()[:1] == b"{" and b"\n" in content.strip():
+            return _read_lines_of_json(pandas, path, content, dialect, max_bytes)
+        raise FileError(f"{path}: is no JSON ({error}). {remedy}") from error
+    if isinstance(whole, dict):
+        lists = [v for v in whole.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
+        columns = [v.values() if isinstance(v, dict) else v for v in whole.values()]
+        if "columns" in whole and isinstance(whole.get("data"), list):
+            names = [str(name) for name in whole["columns"]]
+            whole = [dict(zip(names, row, strict=False)) for row in whole["data"]]
+        elif lists:
+            whole = max(lists, key=len)
+        elif (
+            all(isinstance(v, list | dict) for v in whole.values())
+            and len(set(map(len, columns))) == 1
+        ):
+            whole = [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
+    if not (isinstance(whole, list) and whole and all(isinstance(row, dict) for row in whole)):
+        raise FileError(f"{path}: holds no list of objects. {remedy}")
+    return _frame_of_records(pandas, path, [dict(_flat(record)) for record in whole])
+
+
+def _with_distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        raise ValueError("a name stands twice")
+    return record
+
+
+_AS_TEXT: dict[str, Any] = {
+    "object_pairs_hook": _with_distinct_names,
+    **dict.fromkeys(["parse_float", "parse_int", "parse_constant"], str),
+}
+
+
+def _fields_of_record(path, number: int, line: str) -> dict[str, str]:
+    """The fields of an object of JSON as text; those of an object within it as "name.part"."""
+    try:
+        record = json.loads(line, **_AS_TEXT)
+        if not isinstance(record, dict):
+            raise ValueError("not an object")
+        return dict(_flat(record))
+    except (ValueError, RecursionError) as error:
+        raise FileError(
+            f"{path}: line {number} is not an object of JSON ({error}). Give one a line, such as "
+            '{"confidence": 0.9, "correct": 1}.'
+        ) from error
+
+
+def _flat(record: dict, start: str = "") -> Iterator[tuple[str, str]]:
+    for name, value in record.items():
+        if isinstance(value, dict):
+            yield from _flat(value, f"{start}{name}.")
+        elif isinstance(value, bool):
+            yield f"{start}{name}", "true" if value else "false"
+        elif isinstance(value, list):
+            yield f"{start}{name}", json.dumps(value)
+        else:
+            yield f"{start}{name}", "" if value is None else str(value)
+
+
+# Excel and Parquet
+
+
+def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            check_size(path, sum(entry.file_size for entry in archive.infolist()), max_bytes)
+        sheets = pandas.read_excel(
+            io.BytesIO(content), sheet_name=None, header=None, dtype=str, keep_default_na=False
+        )
+    except ImportError as error:
+        raise FileError(f"{path}: reading it needs openpyxl: pip install openpyxl.") from error
+    except (zipfile.BadZipFile, KeyError, EOFError) as error:
+        raise FileError(f"{path}: a damaged file ({error}). Save it again, or as .csv.") from error
+    filled = [name for name, sheet in sheets.items() if len(sheet)]
+    if len(filled) != 1:
+        raise FileError(
+            f"{path}: has {len(filled)} sheets with cells ({listed(filled)}). Save one as .csv."
+        )
+    sheet = sheets[filled[0]].fillna("")
+    header = [str(name).strip() for name in sheet.iloc[0]]
+    columns = sheet.iloc[1:].reset_index(drop=True)
+    if len(columns):
+        refuse_title(path, header, columns.iloc[0].tolist())
+    return Frame(path, header, columns, lambda row: row + 2)
+
+
+def read_parquet(path, max_bytes) -> Frame:
+    """The columns of a Parquet file."""
+    try:
+        from pyarrow import ArrowException, parquet
+    except ImportError as error:
+        raise FileError(
+            f"{path}: reading Parquet needs pandas and pyarrow: pip install pandas pyarrow."
+        ) from error
+    try:
+        with parquet.ParquetFile(path) as file:
+            table = _read_arrow(path, file, max_bytes)
+        table.validate(full=True)  # texts are UTF-8
+        columns = table.to_pandas()
+    except ArrowException as error:
+        if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
+            raise  # those that every reader may raise
+        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
+    return Frame(path, [str(name).strip() for name in columns.columns], columns)
+
+
+def _read_arrow(path, file, max_bytes):
+    """The table, as long as what it expands to stays within bounds.
+
+    Repeated values take hardly any bytes in a file. Numbers, also those of lists, are counted
+    before they are read. Texts are expanded some rows at a time, since no text is longer than all
+    columns of texts are in the file, uncompressed.
+    """
+    from pyarrow import Table
+
+    metadata, schema = file.metadata, file.schema_arrow
+    widths = [max(8, column.length) for column in file.schema]  # the length of fixed texts
+    row_groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
+    chunks = [group.column(k) for group in row_groups for k in range(group.num_columns)]
+    counted = [chunk.num_values * widths[k % len(widths)] for k, chunk in enumerate(chunks)]
+    check_size(path, sum(counted), max_bytes)
+    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
+    longest = sum(chunk.total_uncompressed_size for chunk in texts)
+    check_size(path, longest, max_bytes)
+    size, batches = 0, []
+    for batch in file.iter_batches(min(2**16, max(16, _BATCH_BYTES // max(1, longest)))):
+        size += batch.nbytes
+        check_size(path, size, max_bytes)
+        batches.append(batch)
+    return Table.from_batches(batches, schema=schema)
+
+
+READERS = {
+    "jsonl": _read_lines_of_json,
+    "json": _read_json,
+    "excel": _read_excel,
+}
