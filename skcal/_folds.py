@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from typing import NamedTuple
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold
 from sklearn.utils.metadata_routing import get_routing_for_object
 
 from skcal._groups import Groups
@@ -30,8 +29,6 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
         raise InputError(name, reason, "Pass groups to fit, too.")
     try:
         pairs = list(cv.split(X, y, **params))
-        if isinstance(cv, StratifiedGroupKFold) and not all(len(test) for _, test in pairs):
-            raise ValueError("A fold has no test samples.")  # scikit-learn 1.6 leaves it empty
     except Exception as error:
         if type(error) in (ValueError, TypeError) and type(cv).__module__.startswith("sklearn."):
             finer = "more samples" if groups.independent else "finer groups"
@@ -47,7 +44,13 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
         raise InputError(name, f"cannot split {len(y)} samples.", remedy) from error
     if not splits:
         raise InputError(name, "holds no splits.", "Pass a number of folds or a splitter.")
-    _refuse_cut_groups(splits, groups.codes, name, np.broadcast_to(counted, len(y)))
+    counted = np.broadcast_to(counted, len(y))
+    for number, pair in enumerate(splits):
+        if not all(counted[rows].any() for rows in pair):  # as scikit-learn 1.6 leaves some folds
+            reason = f"leaves no sample in a part of split {number} of {len(y)} samples."
+            finer = "more samples" if groups.independent else "finer groups"
+            raise InputError(name, reason, f"Pass fewer folds or {finer}.")
+    _refuse_cut_groups(splits, groups.codes, name, counted)
     return splits
 
 

@@ -69,7 +69,7 @@ def read_outcomes(
     pos_label=None,
     of_labels: bool = False,
     counted: bool = False,
-    of_logits: bool = False,
+    of_logits: bool | None = False,
     **of_single: Any,
 ) -> Happened:
     """Read labels, shares or votes of the classes, sets of labels, or :class:`Outcomes`.
@@ -86,8 +86,8 @@ def read_outcomes(
         Whether each column is a label of its own, so that several may hold.
     counted : bool, default=False
         Whether to warn of labels without names that seem to be counted from 1.
-    of_logits : bool, default=False
-        Whether ``proba`` was computed from logits.
+    of_logits : bool or None, default=False
+        Whether ``proba`` was computed from logits; None if it holds logits.
     **of_single
         Options of :func:`check_labels`.
     """
@@ -228,9 +228,9 @@ def check_labels(
     return codes, classes
 
 
-def _warn_if_hard(proba: np.ndarray, name: str, of_logits: bool) -> None:
+def _warn_if_hard(proba: np.ndarray, name: str, of_logits: bool | None) -> None:
     """Warn of predictions that are all 0 or 1, as the classes from ``predict`` are."""
-    if len(proba) < _FEWEST_HARD or not _are_hard(proba):
+    if of_logits is None or len(proba) < _FEWEST_HARD or not _are_hard(proba):
         return
     text = (
         f"All predictions in {name} are 0 or 1, as the classes from predict are. Pass the "

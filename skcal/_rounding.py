@@ -28,8 +28,14 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
     problems : list of Problem
     resolution : float, "auto" or None
     """
-    if resolution is None or problems[0].features.shape[1] > 1:
+    if resolution is None:
         return None
+    if problems[0].features.shape[1] > 1:
+        if resolution == "auto":
+            return None
+        reason = f"is {resolution:g}, and canonical calibration reads vectors, which have no step."
+        remedy = 'Leave it "auto", or pass a notion of single probabilities, such as "classwise".'
+        raise InputError("resolution", reason, remedy)
     x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
     x = x.astype(np.float64)
     if resolution == "auto":

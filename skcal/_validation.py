@@ -285,7 +285,7 @@ def check_predictions(
 def check_logits(predictions, name: str, estimator=None, reset=True) -> np.ndarray:
     """Return logits, (n,) or (n, C), as floats of their precision, uncopied if they are such."""
     logits = _check_floats(predictions, name, estimator, reset)
-    _refuse_probabilities(logits, name)
+    refuse_probabilities(logits, name)
     if logits.ndim == 2:
         _check_columns(logits, name)
     elif len(logits) >= _FEWEST and logits.min() >= 0 and logits.max() <= 1:
@@ -501,7 +501,7 @@ def first_of(wrong: np.ndarray) -> dict[str, int]:
     return dict(zip(("row", "column"), map(int, np.argwhere(wrong)[0]), strict=False))
 
 
-def _refuse_probabilities(logits, name):
+def refuse_probabilities(logits, name):
     if logits.ndim < 2 or logits.min() < 0:
         return
     if np.allclose(logits.sum(axis=1, dtype=np.float64), 1):
@@ -733,7 +733,7 @@ def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
     columns = floats.reshape(len(floats), -1)
     if from_logits:
         if columns.shape[1] > 1:
-            _refuse_probabilities(columns, "X")
+            refuse_probabilities(columns, "X")
         return columns
     option = " or from_logits=True" if from_logits is not None else ""
     if columns.shape[1] > 1:

@@ -90,9 +90,11 @@ FOLLOWED = {
     "The command report shows each by --by": "tests/cli/test_forms.py::test_rows_of_several_models",
     "Name the array of predictions by --score": "tests/cli/test_forms.py::test_arrays_of_other",
     "Leave candidates out, or pass TemperatureScaling": "test_a_map_of_classes_in_place_of_options",
+    # tests/hypothesis_tests/test_rounding.py
+    "or pass a notion of single": "test_a_step_is_refused_where_vectors_are_read",
     # tests/test_recalibrated_classifier.py
     "Pass groups to fit, too": "test_a_splitter_of_groups_without_groups_asks_for_them",
-    "Pass fewer folds or {}. (": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
+    "Pass fewer folds or {}.": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "Pass {}finer groups": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "--outer-cv is for --search": "tests/cli/test_main.py::test_outer_folds_need_the_search",
     "in the order of these columns by --labels": "test_columns_of_other_names_are_read_in",

@@ -2,6 +2,7 @@
 
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -655,6 +656,32 @@ def test_what_a_classifier_returns_is_not_blamed_on_the_features(message, frozen
         fitted.predict_proba(X)
 
 
+NO_LOGITS = {
+    r"row 0, column 0 is NaN\. Correct": lambda z: z * np.nan,
+    r"row 0, column 0 is infinite\. Correct": lambda z: np.where(z == z[0], np.inf, z),
+    r"row 2, column 0 is infinite\. Correct": lambda z: np.where(z == z[2], -np.inf, z),
+    "holds probabilities already, not logits. Name the method predict_proba": (
+        lambda z: softmax(z, axis=1)
+    ),
+    r"row 2 is infinite\. Correct": lambda z: np.where(np.arange(len(z)) == 2, -np.inf, z[:, 0]),
+}
+
+
+@pytest.mark.parametrize("message", NO_LOGITS)
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_what_a_decision_function_returns_is_not_blamed_on_the_features(message, ensemble):
+    class Decides(GaussianNB):
+        predict_proba = property()
+
+        def decision_function(self, X):
+            return NO_LOGITS[message](super().predict_joint_log_proba(X))
+
+    X, y = made(150)
+    y = y if "column" in message or "holds" in message else (y > 0).astype(int)
+    with pytest.raises(ValueError, match=r"^Decides\.decision_function .*" + message):
+        RecalibratedClassifierCV(Decides(), ONE, cv=3, ensemble=ensemble).fit(X, y)
+
+
 def test_logits_are_taken_by_the_name_that_the_message_advises():
     class Logits(GaussianNB):
         predict_proba = property()
@@ -713,7 +740,9 @@ def test_folds_of_few_groups_are_refused_with_a_number_that_works(n_groups):
     for number in most:
         model.set_params(cv=int(number)).fit(p, Y, groups=groups)
     classifier = RecalibratedClassifierCV(GaussianNB(), ONE, cv=8)
-    with pytest.raises(ValueError, match=r"Pass fewer folds or finer groups\. \((Cannot|A fold)"):
+    with pytest.raises(
+        ValueError, match=r"(cannot split|leaves no sample).*Pass fewer folds or finer gr"
+    ):
         classifier.fit(X, Y, groups=groups)
     classifier.set_params(cv=n_groups).fit(X, Y, groups=groups)
 
@@ -730,3 +759,15 @@ def test_last_digits_are_those_of_the_map_mixed_with_uniform_probabilities():
     assert found.min() >= 1 / (3 * (n + 1))
     kept = RecalibratedClassifierCV(model, Identity()).fit(X[1::2], labels)
     assert_array_equal(kept.predict_proba(X[1::2]), P)
+
+
+def test_logits_of_0_and_1_are_not_said_to_be_hard_predictions():
+    z, y = np.tile([0.0, 1.0, 0.0, 1.0], 30), np.tile([0, 1, 1, 0], 30)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        TemperatureScaling(from_logits=True).fit(np.c_[z, -z], y)
+        Recalibrator(from_logits=True).fit(z, y)
+        Recalibrator().fit(z, y)
+    hard = ["are 0 or 1" in str(warning.message) for warning in caught]
+    assert sum(hard) == 1
+    assert hard[-1]

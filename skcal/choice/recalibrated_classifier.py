@@ -46,6 +46,7 @@ from skcal._validation import (
     is_dispatched,
     naming,
     refuse_masked,
+    refuse_probabilities,
 )
 from skcal.choice.recalibrator import Recalibrator
 
@@ -555,12 +556,18 @@ def _refuse_no_predictions(values, method, n_samples, n_classes):
     if values.dtype.kind not in "fiub":
         reason = f"returned an array of dtype {values.dtype}, not numbers."
         raise InputError(method, reason, "Return probabilities.")
+    columns = values.reshape(len(values), -1)  # -inf is the logit of an absent class among others
     wrong = np.isnan(values) | np.isposinf(values)
+    wrong[np.isneginf(columns).all(axis=1)] = True
     if wrong.any():
         where = first_of(wrong)
         reason = "is NaN." if np.isnan(values[tuple(where.values())]) else "is infinite."
         raise InputError(method, reason, "Correct the classifier.", **where)
     if not method.endswith("predict_proba"):
+        try:
+            refuse_probabilities(values, method)
+        except InputError as error:
+            raise error.with_remedy("Name the method predict_proba.") from None
         return
     remedy = "Return numbers from 0 to 1; name the method decision_function if these are logits."
     try:

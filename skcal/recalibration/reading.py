@@ -155,6 +155,8 @@ def read_labelled(
     refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     proba = columns[:, 0] if columns.shape[1] == 1 else columns
     single: dict = {"single": "single column", "any_two": True}
+    if getattr(estimator, "from_logits", False):
+        single["of_logits"] = None
     codes, classes, shares, votes = read_outcomes(
         y, X, proba, labels, ("y", "X"), counted=counted, **single
     )

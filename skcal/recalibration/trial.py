@@ -65,14 +65,7 @@ def _given_splits(cv, data, chosen):
     cv = check_cv(cv, codes, classifier=True)
     splits = read_splits(cv, data.X, codes, data.groups, counted=drawn)
     refuse_overlap(splits, n_samples)
-    splits = [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
-    empty = [k for k, pair in enumerate(splits) if min(map(len, pair)) == 0]
-    if empty:
-        raise ValueError(
-            f"cv leaves no sample in a part of split {empty[0]} of {n_samples} samples. Pass fewer "
-            "splits or more samples."
-        )
-    return splits
+    return [(train[drawn[train]], test[drawn[test]]) for train, test in splits]
 
 
 class JudgedMap(NamedTuple):

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from skcal import Sample
 from skcal._rounding import step_of, within_half_a_step
 from skcal.hypothesis_tests import calibration_test
 from skcal.notions import make_problems
@@ -96,3 +97,14 @@ def test_ends_move_to_the_frequency_by_at_most_half_a_step():
         np.testing.assert_allclose(moved.features[:, 0], np.repeat([low, 0.5, 1.0], 10))
         np.testing.assert_allclose(moved.outcomes, problem.outcomes)
     assert within_half_a_step(problem, None) is problem
+
+
+@pytest.mark.parametrize("function", [Sample, calibration_test])
+def test_a_step_is_refused_where_vectors_are_read(function):
+    proba = np.tile([[0.2, 0.3, 0.5], [0.4, 0.4, 0.2], [0.1, 0.7, 0.2]], (20, 1))
+    y = np.arange(60) % 3
+    with pytest.raises(ValueError, match=r'vectors, which have no step. Leave it "auto", or'):
+        function(y, proba, notion="canonical", resolution=0.1)
+    for notion in ("confidence", "top-label", "classwise"):  # as the message advises
+        function(y, proba, notion=notion, resolution=0.1)
+    function(y, proba, notion="canonical", resolution="auto")

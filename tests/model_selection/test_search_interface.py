@@ -189,7 +189,7 @@ def zeros(*ranges):
         (300, {}, zeros((0, 100)), r"cv leaves 0 validation sample\(s\) in fold 0"),
         (300, {}, zeros((100, 199)), r"cv leaves 1 training sample\(s\) in fold 0"),
         (300, {}, zeros((200, 300)), "outer_cv leaves 0 test sample"),
-        (300, {"outer_cv": [(np.arange(200), np.arange(0))]}, None, "outer_cv leaves 0 test"),
+        (300, {"outer_cv": [(np.arange(200), np.arange(0))]}, None, "outer_cv leaves no sample in"),
         (300, {}, np.zeros(300), "all zero"),
         (300, {}, np.ones(299), r"sample_weight.shape == \(299,\)"),
     ],
