@@ -63,6 +63,8 @@ class Source(NamedTuple):
         Sentences of who read the sample, such as from a file.
     left_out : int
         How many samples of weight 0 are left out.
+    warned : bool
+        Whether there was a warning if groups are few: further questions give none.
     """
 
     asked: str = "auto"
@@ -71,6 +73,7 @@ class Source(NamedTuple):
     columns: Sequence[str] = ()
     notes: Sequence[str] = ()
     left_out: int = 0
+    warned: bool = False
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -566,8 +569,9 @@ def read_sample(
         question = notion, sample_weight, labels, pos_label, together, resolution
         options: dict[str, Any] = {"source": (columns, notes), "reduces": from_sums}
         sample = _read(y_true, y_proba, question, from_logits, names, **options)
-    if sample.source.grouped:
+    if sample.source.grouped and not sample.source.warned:
         warn_of_few_groups(sample.groups, sample.weight, few_groups)
+        sample = sample._remembering(source=sample.source._replace(warned=True))
     if not keep_weightless:
         sample = sample.counted
     n_counted = np.count_nonzero(sample.weight)

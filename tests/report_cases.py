@@ -5,9 +5,8 @@ import functools
 import numpy as np
 
 from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
-from skcal.hypothesis_tests import calibration_test, joint
-from skcal.hypothesis_tests.scan import scan_of
-from skcal.report import calibration_report, compare, findings
+from skcal.hypothesis_tests import calibration_test, joint, scan_test
+from skcal.report import calibration_report, findings
 from skcal.sample import read_sample
 
 HOSTILE = "<script>alert('x')</script>"
@@ -22,10 +21,8 @@ SEARCHED = OPTIONS | {"search": True, "candidates": CANDIDATES}
 
 def draw_few(monkeypatch):
     """Let reports, and the tests behind their verdicts, make 199 draws."""
-    for module in (joint, compare):
-        monkeypatch.setattr(module, "default_resamples", lambda n_samples: 199)
-    few = lambda sample, level, _, *more: scan_of(sample, level, 199, *more)  # noqa: E731
-    monkeypatch.setattr(findings, "scan_of", few)
+    monkeypatch.setattr(joint, "default_resamples", lambda n_samples: 199)
+    monkeypatch.setattr(findings, "scan_test", functools.partial(scan_test, n_resamples=199))
 
 
 def verdict_test(y_true, y_proba, **options):

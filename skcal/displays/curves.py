@@ -19,10 +19,10 @@ from skcal.displays.reliability_panel import (
     wide_gaps,
     within,
 )
-from skcal.metrics.curve import CalibrationCurve, curve_of
+from skcal.metrics.curve import CalibrationCurve, flexible_calibration_curve
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
 from skcal.metrics.smoothers import CURVES
-from skcal.metrics.thresholds import DecisionCurve, decisions_of
+from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.sample import Sample, read_sample
 
 _DRAWN = ("frequency", "low", "high", "band_low", "band_high")
@@ -169,7 +169,30 @@ class CalibrationCurveDisplay(Display):
         sample = read_sample(
             y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
         )
-        display = cls(**parts_of_curve(sample, name, confidence_level, method, scale))
+        limits: dict[str, Any] = {"method": method, "confidence_level": confidence_level}
+        curve = flexible_calibration_curve(sample, **limits)
+        [problem], [sides] = sample.problems(), sides_of(sample)
+        [label] = draw.problem_titles(sample)
+        x = problem.features[:, 0]
+        for axis in axes_of(x, scale):
+            beyond = axis.scale == "linear" and curve.frequency.min() < axis.low
+            if max(curve.prediction.max(), curve.frequency.max()) <= axis.high and not beyond:
+                break
+        ends = bins_of_axis(problem, axis)
+        place = np.searchsorted(ends[1:-1], x)
+        sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
+        _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
+        edges, histogram = histograms(problem, axis)
+        display = cls(
+            curve,
+            histogram,
+            edges,
+            axis=axis,
+            gaps=gaps,
+            sides=sides,
+            name=name,
+            label=label,
+        )
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
 
     from_estimator = of_estimator(from_predictions)
@@ -200,38 +223,6 @@ class CalibrationCurveDisplay(Display):
         if alone and self.histogram_edges[:-1][sums > 0].max() > end:
             return f"{facts}, few above {end:.2g}"
         return facts + f", {n_events} {draw.as_label(self.sides[1], 14)}" * alone
-
-
-def parts_of_curve(
-    sample: Sample,
-    name: str | None,
-    confidence_level: float,
-    method: str = "splines",
-    scale: str = "linear",
-) -> dict[str, Any]:
-    """The parts of a display of a sample of one outcome, with the axis that holds the curve."""
-    curve = curve_of(sample, method, confidence_level)
-    [problem], [label], [sides] = sample.problems(), draw.problem_titles(sample), sides_of(sample)
-    x = problem.features[:, 0]
-    for axis in axes_of(x, scale):
-        beyond = axis.scale == "linear" and curve.frequency.min() < axis.low
-        if max(curve.prediction.max(), curve.frequency.max()) <= axis.high and not beyond:
-            break
-    ends = bins_of_axis(problem, axis)
-    place = np.searchsorted(ends[1:-1], x)
-    sums = np.bincount(place, minlength=len(ends) - 1), np.bincount(place, x, len(ends) - 1)
-    _, gaps = wide_gaps((sums[1] / np.maximum(sums[0], 1))[sums[0] > 0], np.unique(x), axis)
-    edges, histogram = histograms(problem, axis)
-    return {
-        "curve": curve,
-        "histogram": histogram,
-        "histogram_edges": edges,
-        "axis": axis,
-        "gaps": gaps,
-        "sides": sides,
-        "name": name,
-        "label": label,
-    }
 
 
 @dataclass(eq=False, repr=False)
@@ -353,7 +344,8 @@ class DecisionCurveDisplay(Display):
         sample = read_sample(
             y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
         )
-        curve = decisions_of(sample, confidence_level, thresholds)
+        level = {"confidence_level": confidence_level}
+        curve = decision_curve(sample, thresholds=thresholds, **level)
         [label] = draw.problem_titles(sample)
         display = cls(curve, name=name, label=label)
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display

@@ -7,7 +7,6 @@ from functools import reduce
 from typing import Any, Self
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent, plain_number
@@ -35,9 +34,9 @@ from skcal.displays.reliability_panel import (
     rule_of,
     sides_of,
 )
-from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests import calibration_error_interval, calibration_test, scan_test
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.scan import ScanRange, scan_of
+from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.binned import expected_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
@@ -310,9 +309,9 @@ CalibrationTable
         if len(shown) == len(problems):
             numbers = _errors_of(sample, shown, confidence_level)
         if any(number.is_significant for number in numbers.values()):
-            n_resamples = n_resamples or default_resamples(len(sample))
-            rng = check_random_state(random_state)
-            scan = scan_of(sample, confidence_level, n_resamples, rng)
+            options: dict[str, Any] = {"confidence_level": confidence_level}
+            options["n_resamples"] = n_resamples or default_resamples(len(sample))
+            scan = scan_test(sample, random_state=random_state, **options)
             ranges = _ranges_of(scan, sample, numbers)
         panels = [
             make_panel(
@@ -456,10 +455,10 @@ class _Part:
 
 def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterval]:
     """The calibration error of each problem with its limits, by the test of the verdict."""
-    test = verdict_of(sample)
     if not sample.notion.by_class:
-        return {k: ErrorLimits.of(sample).interval(test.pvalue, level) for k, _ in shown}
-    pvalues: Any = test.class_pvalues
+        of_all = calibration_error_interval(sample, confidence_level=level)
+        return {k: of_all for k, _ in shown}
+    pvalues: Any = calibration_test(sample, n_resamples=None).class_pvalues
     numbers = {}
     for k, problem in shown:
         part: Any = _Part(problem, sample.notion, problem.weight, problem.groups)

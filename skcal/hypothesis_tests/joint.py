@@ -140,14 +140,14 @@ class JointTestResult(CalibrationTestResult):
         ]
 
 
-@validate_params({**RESOLUTION, **RESAMPLING})
+@validate_params({**RESOLUTION, **RESAMPLING, "n_resamples": [*RESAMPLING["n_resamples"], None]})
 def calibration_test(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
     *,
     notion: str = "auto",
     resolution: float | str | None = "auto",
-    n_resamples: int = 999,
+    n_resamples: int | None = 999,
     random_state: int | np.random.RandomState | None = 0,
     n_jobs: int | None = None,
     sample_weight: ArrayLike | None = None,
@@ -175,8 +175,9 @@ def calibration_test(
         one outcome against them is no evidence of miscalibration, more than half a step of them
         is. "auto" is the first of 0.1, 0.05 and 0.01 of which all predictions are multiples, if at
         least three different ones lie between 0 and 1; None takes predictions as they are.
-    n_resamples : int, default=999
+    n_resamples : int or None, default=999
         Outcomes are redrawn so often; p-values are multiples of 1 / (1 + n_resamples), never 0.
+        None: as often as for a verdict, 999 times, for more than 100,000 samples 199 times.
     random_state : int, RandomState instance or None, default=0
         Seed of the redraws; another one changes the p-value within its Monte Carlo error.
     n_jobs : int, default=None
@@ -329,7 +330,7 @@ def calibration_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     options: dict[str, Any] = {"resolution": resolution, "from_sums": True}
     sample = read_sample(y_true, y_proba, *question, groups=groups, **options)
-    return joint_test(sample, n_resamples, random_state, n_jobs)
+    return joint_test(sample, n_resamples or default_resamples(len(sample)), random_state, n_jobs)
 
 
 def verdict_of(sample: Sample, n_jobs: int | None = None) -> JointTestResult:

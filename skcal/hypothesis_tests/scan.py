@@ -297,11 +297,6 @@ def scan_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
     rng = check_random_state(random_state)
-    return scan_of(sample, confidence_level, n_resamples, rng, n_jobs)
-
-
-def scan_of(sample: Sample, confidence_level, n_resamples, rng, n_jobs=None) -> ScanTestResult:
-    """The scan of a sample."""
     refuse_vectors(sample)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]

@@ -212,11 +212,6 @@ def flexible_calibration_curve(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    return curve_of(sample, method, confidence_level, at)
-
-
-def curve_of(sample: Sample, method: str, confidence_level: float, at=None) -> CalibrationCurve:
-    """The curve of predictions of one outcome."""
     data = outcome_of(sample)
     check_both(data.happened)
     grid = _grid(data.prediction) if at is None else read_increasing(at, "at")

@@ -223,11 +223,6 @@ def decision_curve(
     sample = read_sample(
         y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits, groups=groups
     )
-    return decisions_of(sample, confidence_level, thresholds)
-
-
-def decisions_of(sample: Sample, confidence_level: float, thresholds=None) -> DecisionCurve:
-    """The decision curve of predictions of one outcome."""
     grid = _THRESHOLDS if thresholds is None else read_increasing(thresholds, "thresholds", True)
     data = outcome_of(sample)
     gain = _treated(data, grid)

@@ -22,8 +22,7 @@ from skcal.hypothesis_tests.error_interval import (
     difference_of_errors,
     score_differences,
 )
-from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
-from skcal.hypothesis_tests.result import default_resamples
+from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, plain_label
@@ -231,12 +230,10 @@ def subgroup_tests(
     enough = min(_DRAWS_A_GROUP * len(samples), _MOST_DRAWS) - 1
 
     def by_stages(sample):
-        usual = default_resamples(len(sample.codes))
-        test = verdict_of(sample, settings.n_jobs)
-        if test.pvalue > 2 * level or usual >= enough:
+        test = calibration_test(sample, n_resamples=None, n_jobs=settings.n_jobs)
+        if test.pvalue > 2 * level or test.smallest_pvalue <= 1 / (1 + enough):
             return test
-        options: dict[str, Any] = {"n_resamples": enough, "n_jobs": settings.n_jobs}
-        return calibration_test(sample, notion=sample.notion, **options)
+        return calibration_test(sample, n_resamples=enough, n_jobs=settings.n_jobs)
 
     attempts = [Attempts(name, settings.verbose) for name in names]
     tests = [

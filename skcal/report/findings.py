@@ -17,9 +17,10 @@ from sklearn.base import clone
 from skcal._groups import FEWEST_GROUPS
 from skcal._running import recorded_warnings
 from skcal._scores import of_outcomes
+from skcal.hypothesis_tests import calibration_test, scan_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
-from skcal.hypothesis_tests.joint import JointTestResult, verdict_of
-from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult, scan_of
+from skcal.hypothesis_tests.joint import JointTestResult
+from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.metrics.limits import proportion_limits
 from skcal.notions import Notion
@@ -201,7 +202,8 @@ def find(
     Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
-    test = test or attempt("test", verdict_of, whole, n_jobs)
+    verdict = partial(calibration_test, n_resamples=None, n_jobs=n_jobs)
+    test = test or attempt("test", verdict, whole)
     tolerance = _tolerance(sample, max_error)
     scan = other_side = error = gate = gain = None
     if sample.notion.single:
@@ -235,7 +237,7 @@ def find(
 
 def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
     moved = inside(sample, test)
-    found = scan_of(moved, confidence_level, 999, np.random.RandomState(0), n_jobs)
+    found = scan_test(moved, confidence_level=confidence_level, n_jobs=n_jobs)
     if moved is sample:
         return found
     ends = {test.resolution / 4: 0.0, 1 - test.resolution / 4: 1.0}

@@ -8,23 +8,22 @@ from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
-from sklearn.utils import check_random_state
 
 from skcal._running import one_blas_thread
 from skcal.choice import CalibrationErrorSearchCV
-from skcal.displays.curves import CalibrationCurveDisplay, parts_of_curve
+from skcal.displays import CalibrationCurveDisplay
 from skcal.displays.draw import problem_titles, titled
 from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
+from skcal.hypothesis_tests import monte_carlo_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.monte_carlo import monte_carlo_of
 from skcal.metrics.bin_table import bins_of
 from skcal.metrics.binned import ece_of_counts
 from skcal.metrics.bins import BinRule
 from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn_of_few_events
 from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.decomposition import parts_of, sharpness
-from skcal.metrics.thresholds import DecisionCurve, decisions_of
+from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.metrics.validation import (
     Measure,
     ValidationMeasures,
@@ -208,7 +207,8 @@ def measure(
         curve = attempt("calibration curve", _curve_display, name, sample, level)
         decision = attempt("decision curve", _decision_curve, sample, level)
         if decision is not None:
-            at_prevalence = decisions_of(sample, level, sample.frequencies[1:])
+            rate = sample.frequencies[1:]
+            at_prevalence = decision_curve(sample, thresholds=rate, confidence_level=level)
     return Measures(
         **vars(findings),
         cutoff=cutoff,
@@ -294,10 +294,9 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     estimate = float(of_counts(np.ones(len(sample.codes), dtype=np.intp)))
     interval = interval_of_counts(estimate, of_counts, *about, level)
     low = min(max(float(interval.low), 0.0), estimate) if refuted else 0.0  # noise may raise it
-    bins = {"n_bins": settings.n_bins, "strategy": settings.strategy}
-    rng, n_jobs = check_random_state(settings.random_state), settings.n_jobs
-    ece = "expected_calibration_error"
-    null: Any = monte_carlo_of(sample, ece, bins, n_resamples, rng, n_jobs).null_distribution
+    bins: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    ece: dict[str, Any] = {"statistic": "expected_calibration_error", **settings.resampling}
+    null: Any = monte_carlo_test(sample, **ece, **bins).null_distribution
     table = bins_of(sample, rule, level)
     counts = (table.count[table.problem == k] for k in np.unique(table.problem))
     count = max(counts, key=lambda count: np.count_nonzero(count < 10))
@@ -370,12 +369,14 @@ def _validated(sample, inner, settings, refuted, n_curves) -> ValidationMeasures
 
 def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
     """The smooth curve with its limits and a histogram."""
-    return CalibrationCurveDisplay(**parts_of_curve(sample, name, level))
+    options: dict[str, Any] = {"name": name, "confidence_level": level, "plot": False}
+    return CalibrationCurveDisplay.from_predictions(sample, **options)
 
 
 def _decision_curve(sample, level) -> DecisionCurve | None:
     """The decision curve, if both outcomes happened."""
-    return decisions_of(sample, level) if 0 < sample.frequencies[1] < 1 else None
+    both = 0 < sample.frequencies[1] < 1
+    return decision_curve(sample, confidence_level=level) if both else None
 
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:

@@ -3,9 +3,8 @@
 import pytest
 from report_cases import draw_few
 
-from skcal.hypothesis_tests import joint
+from skcal.hypothesis_tests import joint, scan_test
 from skcal.hypothesis_tests.result import default_resamples
-from skcal.hypothesis_tests.scan import scan_of
 from skcal.report import compare, findings, views
 
 DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the key
@@ -35,7 +34,7 @@ def quick():
 def usual_draws(quick, monkeypatch):
     """As many draws as users get."""
     monkeypatch.setattr(joint, "default_resamples", default_resamples)
-    monkeypatch.setattr(findings, "scan_of", scan_of)
+    monkeypatch.setattr(findings, "scan_test", scan_test)
 
 
 @pytest.fixture(autouse=True)
