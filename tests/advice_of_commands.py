@@ -316,6 +316,21 @@ CASES = {
         EVALUATE,
         "evaluate two.csv --score p --json",
     ),
+    "{}: is given twice, and its samples count once. Pass it once.": (
+        "evaluate a.csv a.csv",
+        EVALUATE,
+        "evaluate two.csv --score p --json",
+    ),
+    "the standard input is one file. Pass - alone, or names of files.": (
+        "evaluate a.csv -",
+        EVALUATE,
+        "evaluate two.csv --score p --json",
+    ),
+    "{}: an archive is no table of several files. Pass it alone.": (
+        "evaluate a.csv named.npz",
+        "evaluate named.npz --json",
+        "evaluate named.npz --json",
+    ),
     "{}: {} and {} have different columns; not in both: {}. Pass files of the same columns.": (
         "evaluate halves",
         "evaluate apart --json",

@@ -12,9 +12,9 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
-from skcal.cli.files import read_frame
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, Texts, all_names
+from skcal.cli.parts import read_table
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
@@ -82,7 +82,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
 
     Columns of ``spared`` may be absent.
     """
-    frame = read_frame(path, options.max_bytes, dialect, options.frames)
+    frame = read_table(path, options.max_bytes, dialect, options.frames, options.files)
     label, soft, max_bytes = options.label, options.soft, options.max_bytes
     named = {**dict.fromkeys(options.ignore, "--ignore"), **others}
     of_options = {label if soft is None else None: "--label"}
@@ -507,7 +507,7 @@ def _by_number(names: list[str]) -> list[str]:
 
 def unlabelled_table(path, classes, features, options, dialect) -> FileTable:
     """The table of a file of predictions of these classes, or of a single column (None)."""
-    frame = read_frame(path, options.max_bytes, dialect, options.frames)
+    frame = read_table(path, options.max_bytes, dialect, options.frames)
     score, soft = options.score, options.soft
     named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
     _check_header(frame, named, options, dialect)

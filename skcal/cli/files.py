@@ -12,8 +12,6 @@ from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 
-import numpy as np
-
 from skcal._show import listed
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame
@@ -68,44 +66,31 @@ def _members(path) -> list[str]:
     return [name for name in names if not name.startswith("__MACOSX")]
 
 
-def read_frame(path: Path, max_bytes: float, dialect: Dialect, known: dict | None = None) -> Frame:
+def read_frame(path: Path, max_bytes: float, dialect: Dialect) -> Frame:
     """Read the columns of a file that is no ``.npz`` archive.
 
     Parameters
     ----------
     path : Path
-        ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``;
-        of a folder all files of tables, in the order of their names.
+        ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``.
     max_bytes : float
         Content that takes more is refused, before it is held where the file tells its size.
     dialect : Dialect
-    known : dict, default=None
-        Frames that were read before, to which this one is added.
     """
-    key = str(path), dialect.sep, dialect.encoding, dialect.decimal
-    if known is not None and key in known:
-        return known[key]
     pandas = _pandas(path)
     kind = kind_of(path)
-    if kind == "folder":
-        frame = _read_folder(pandas, path, max_bytes, dialect)
-    elif kind == "parquet":
-        frame = read_parquet(path, max_bytes)
-    elif kind == "csv" and Path(path).is_file():  # which can be opened again
-        frame = read_separated(pandas, path, partial(_opened, path, max_bytes), dialect)
-    else:
-        with ExitStack() as stack:
-            file = _opened(path, max_bytes, stack)
-            content = first_line(path, file) + file.read()
-        if str(path) == STANDARD_INPUT and content.lstrip()[:1] in (b"{", b"["):
-            kind = "jsonl" if content.lstrip()[:1] == b"{" else "json"
-        if kind == "csv":
-            frame = read_separated(pandas, path, lambda stack: io.BytesIO(content), dialect)
-        else:
-            frame = READERS[kind](pandas, path, content, dialect, max_bytes)
-    if known is not None:
-        known[key] = frame
-    return frame
+    if kind == "parquet":
+        return read_parquet(path, max_bytes)
+    if kind == "csv" and Path(path).is_file():  # which can be opened again
+        return read_separated(pandas, path, partial(_opened, path, max_bytes), dialect)
+    with ExitStack() as stack:
+        file = _opened(path, max_bytes, stack)
+        content = first_line(path, file) + file.read()
+    if str(path) == STANDARD_INPUT and content.lstrip()[:1] in (b"{", b"["):
+        kind = "jsonl" if content.lstrip()[:1] == b"{" else "json"
+    if kind == "csv":
+        return read_separated(pandas, path, lambda stack: io.BytesIO(content), dialect)
+    return READERS[kind](pandas, path, content, dialect, max_bytes)
 
 
 def _pandas(path):
@@ -143,46 +128,3 @@ def _opened_zip(path, max_bytes, stack):
     except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
         raise FileError(f"{path}: a damaged .zip file ({error}). Pack it again.") from error
     return io.BytesIO(content)
-
-
-def _read_folder(pandas, path, max_bytes, dialect) -> Frame:
-    """The rows of all tables of a folder, whose columns have the same names."""
-    files = sorted(
-        part
-        for part in Path(path).rglob("*")
-        if part.is_file() and not part.name.startswith((".", "_")) and _is_table(part)
-    )
-    if not files:
-        raise FileError(f"{path}: is a folder without tables. Pass the path of a file.")
-    frames = [read_frame(part, max_bytes, dialect) for part in files]
-    header = frames[0].header
-    if all(map(Dialect().is_number, header)):
-        raise FileError(
-            f"{path}: {frames[0].path.name} has no header, but numbers in line 1. Save the files "
-            "with names of the columns, in Spark by header=True."
-        )
-    for frame in frames:
-        if sorted(frame.header) != sorted(header):
-            other = sorted(set(frame.header) ^ set(header))
-            raise FileError(
-                f"{path}: {frame.path.name} and {frames[0].path.name} have different columns; not "
-                f"in both: {listed(other)}. Pass files of the same columns."
-            )
-    places = [[frame.header.index(name) for name in header] for frame in frames]
-    parts = [
-        frame.columns.iloc[:, order].set_axis(range(len(header)), axis=1)
-        for frame, order in zip(frames, places, strict=True)
-    ]
-    whole = pandas.concat(parts, ignore_index=True)
-    names = [str(part.relative_to(path)) for part in files]
-    note = f"The rows of {len(files)} files stand one after the other: {listed(names, 4)}."
-    frame = Frame(path, header, whole, notes=[note])
-    frame.files = np.repeat(names, [len(part) for part in frames])
-    return frame
-
-
-def _is_table(path) -> bool:
-    try:
-        return kind_of(path) not in ("npz", "folder")
-    except FileError:
-        return False

@@ -60,7 +60,7 @@ class Seeker:
     def __init__(self, frame, labels, outcomes, aside, options: Namespace, dialect: Dialect):
         self.frame, self.labels, self.outcomes = frame, list(labels), outcomes
         self.options, self.dialect, self.path = options, dialect, frame.path
-        aside = {*aside, frame.row_names}
+        aside = {*aside, frame.row_names, *frame.partitions}
         self.rest = [name for name in frame.header if name not in aside]
         self._parsed: dict[str, np.ndarray] = {}
 

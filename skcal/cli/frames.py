@@ -56,7 +56,9 @@ class Frame:
     row_names : str or None
         The column that the header does not name.
     files : ndarray of str of shape (n_rows,) or None
-        The file of each row of a folder.
+        The file of each row of several files.
+    partitions : list of str
+        Columns that names of folders hold, such as ``day=2026-01-01``.
     """
 
     def __init__(
@@ -68,10 +70,12 @@ class Frame:
         self.place = "the table" if line_of is None else "line 1"
         self.row_names: str | None = None
         self.files: np.ndarray | None = None
+        self.partitions: list[str] = []
         self._places: dict[str, int] = {}
         for k, name in enumerate(header):
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
+        self._are_texts: list[bool] = []
         if read is not None:
             from pandas.api.types import is_string_dtype
 
@@ -79,6 +83,14 @@ class Frame:
 
     def __len__(self):
         return len(self._columns)
+
+    def add_partition(self, name: str, value: str) -> None:
+        """Add a column that holds one text in all rows."""
+        self.partitions.append(name)
+        self._places[name] = len(self.header)
+        self.header = [*self.header, name]
+        self._columns[name] = value
+        self._are_texts.append(True)
 
     @property
     def columns(self):

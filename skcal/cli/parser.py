@@ -11,7 +11,9 @@ from skcal import __version__
 from skcal._show import stated
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.options import OPTIONS, Once, at_least
+from skcal.cli.parts import files_named, name_of
 from skcal.cli.planning import MAPS
+from skcal.cli.problems import FileError
 from skcal.model_selection.errors import KINDS
 from skcal.notions import ANSWERS
 
@@ -22,6 +24,7 @@ _FILES = (
     "column of labels (a single column of probabilities, or --score, holds P(label 1), or "
     "P(--pos-label); a column may hold lists of probabilities, see --labels); or .npz with arrays "
     "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes' or 'classes_'. "
+    "Several files, and names with *, are one table. "
     "If a file cannot be read, all of its problems are listed, with the command that reads it, or, "
     "where several readings are possible, with the command of each."
 )
@@ -66,6 +69,14 @@ def parse(arguments=None) -> argparse.Namespace:
     if options.command == "compare":
         _complete_comparison(options, parser)
     _refuse_one_column_twice(options, parser)
+    options.files = ()
+    if isinstance(options.file, list):
+        try:
+            files = files_named(options.file)
+        except FileError as error:
+            parser.error(str(error))
+        options.files = files if len(files) > 1 else ()
+        options.file = name_of(files) if options.files else str(files[0])
     options.ignore, options.frames = [*options.ignore, *options.id], {}
     if options.file == options.second == "-" and options.second_score is None:
         parser.error("the standard input can be one file, not both")
@@ -122,6 +133,7 @@ _OF_REPORTS: dict = {
     "outer-cv": "a whole search in each of this many outer folds for tuned errors",
 }
 _FILE: dict = {"file": {"metavar": "FILE"}}
+_SEVERAL: dict = {"file": {"metavar": "FILE", "nargs": "+"}}
 _COMMANDS = {
     "demo": _Command(
         "evaluate two classifiers of handwritten digits, as a demonstration",
@@ -132,7 +144,7 @@ _COMMANDS = {
     "evaluate": _Command(
         "say whether the probabilities can be trusted, and how large the calibration error is",
         "predictions.csv --label y",
-        _FILE,
+        _SEVERAL,
         f"{_RANDOM} json notion cv outer-cv {_OF_FILES} {_SAMPLES} details all-rows error "
         "max-error by resolution",
         {
@@ -144,14 +156,14 @@ _COMMANDS = {
     "report": _Command(
         "estimates, tests, scores and a reliability diagram in one report",
         "predictions.csv --html report.html",
-        _FILE,
+        _SEVERAL,
         f"{_RANDOM} json {_OF_FILES} {_REPORT} target",
         _OF_REPORTS,
     ),
     "test": _Command(
         "test whether the predictions are calibrated",
         "predictions.csv --notion canonical",
-        _FILE,
+        _SEVERAL,
         f"{_RANDOM} json {_OF_FILES} {_SAMPLES} notion resamples alpha resolution",
         {
             "resamples": "of the outcomes (default: 999, of more than 100,000 samples 199, or as "
@@ -164,7 +176,7 @@ _COMMANDS = {
     "plot": _Command(
         "draw a reliability diagram",
         "predictions.csv --out figure.svg --method isotonic",
-        _FILE,
+        _SEVERAL,
         f"{_RANDOM} {_OF_FILES} {_SAMPLES} out notion method axes bins strategy resamples",
         {
             "notion": "confidence, top-label, classwise (a panel a class) or binary",

@@ -207,8 +207,9 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         options = Namespace(**{**vars(options), "score": options.second_score})
     columns = _other_columns(options)
     others = {name: option for name, option in columns.items() if option == "--id" or not second}
-    archive = kind_of(path) == "npz"
-    with errors_that_name(path, options.max_bytes):
+    files = () if second else options.files
+    archive = not files and kind_of(path) == "npz"
+    with errors_that_name(path, options.max_bytes, files or None):
         if archive:
             read = labelled_arrays(path, others, options)
         else:

@@ -50,11 +50,15 @@ class FileError(ValueError):
 
 
 @contextmanager
-def errors_that_name(path: Path, max_bytes: float):
-    """Refuse a file that is too large, and let every error name the file and a remedy."""
+def errors_that_name(path: Path, max_bytes: float, files: Sequence[Path] | None = None):
+    """Refuse files that are too large, and let every error name the file and a remedy.
+
+    ``path`` stands for several ``files`` where these are given.
+    """
     try:
-        if str(path) != STANDARD_INPUT:
-            check_size(path, path.stat().st_size, max_bytes)
+        for part in [path] if files is None else files:
+            if str(part) != STANDARD_INPUT:
+                check_size(part, part.stat().st_size, max_bytes)
         yield
     except FileError:
         raise
