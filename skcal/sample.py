@@ -28,8 +28,7 @@ from skcal._labels import (
     refuse_another_order,
     refuse_several_labels,
 )
-from skcal._largest import Softmax
-from skcal._matrices import hits, two_columns
+from skcal._matrices import Softmax, hits, two_columns
 from skcal._read_as import read_as
 from skcal._rounding import RESOLUTION, step_of
 from skcal._show import wrapped

@@ -11,7 +11,7 @@ from scipy.stats import binom
 from skcal import Binning, CalibrationErrorEstimator, TemperatureScaling
 from skcal._dependence import Dependence, _Likelihood, covariance_of_shared
 from skcal._groups import INDEPENDENT, Groups
-from skcal._scores import brier_losses
+from skcal._scores import LossComparison, brier_losses
 from skcal.hypothesis_tests import (
     bias_curve,
     calibration_test,
@@ -38,7 +38,6 @@ from skcal.metrics.smoothers import _deviations_of_groups, make_points
 from skcal.metrics.statistic import redraw
 from skcal.notions import make_problems
 from skcal.recalibration.base import Identity
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import LabelledPredictions
 from skcal.recalibration.trial import _fit_and_judge
 from skcal.sample import read_sample

@@ -27,7 +27,6 @@ LAYERS = [
     "_unused",
     "datasets",
     "_matrices",
-    "_largest",
     "_bins",
     "_dependence",
     "_groups",

@@ -10,7 +10,7 @@ from numpy.testing import assert_allclose
 from sklearn import config_context
 
 import skcal
-from skcal import Sample, _largest, metrics
+from skcal import Sample, _matrices, metrics
 from skcal.hypothesis_tests import equivalence_test, scan_test
 
 N_CLASSES = 5
@@ -56,7 +56,7 @@ def both(question, y, z, **options):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_largest, "_BLOCK_BYTES", 8 * N_CLASSES * BLOCK)
+    monkeypatch.setattr(_matrices, "_BLOCK_BYTES", 8 * N_CLASSES * BLOCK)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,10 +75,10 @@ def test_both_sides_of_a_border_of_blocks(n, limited, monkeypatch):
     block = 8 * N_CLASSES * BLOCK
     memory = block / 2**20 if limited == "by working_memory" else 1024
     if limited == "by the cache":
-        monkeypatch.setattr(_largest, "_BLOCK_BYTES", block)
+        monkeypatch.setattr(_matrices, "_BLOCK_BYTES", block)
     with config_context(working_memory=memory):
         reduced, whole = both(metrics.expected_calibration_error, y, z)
-        top = _largest.Softmax(z).top
+        top = _matrices.Softmax(z).top
     assert reduced == pytest.approx(whole, rel=1e-12)
     assert (top == z.argmax(axis=1)).all()
 
@@ -111,7 +111,7 @@ def test_the_largest_of_close_and_of_extreme_logits(spread):
     z[0], z[1] = 0, [0, 0, 745, 0, 0]
     options = {"notion": "confidence", "from_logits": True}
     [whole] = Sample(y, z, **options).problems()
-    largest = _largest.Softmax(z)
+    largest = _matrices.Softmax(z)
     assert (largest.confidence == whole.features[:, 0]).all()
     assert ((largest.top == y) == (whole.outcomes[:, 0] == 1)).all()
     assert_allclose(largest.odds, whole.logits[:, 0], rtol=1e-12, atol=1e-12)

@@ -185,7 +185,7 @@ OTHERS = {
         "monitoring.planning._MOST_BATCHES",
         "monitoring.planning._MOST_SHIFT",
         "monitoring.layout._MOST",
-        "recalibration.losses._FEW_EVENTS",  # tests/recalibration/test_losses.py
+        "_scores._FEW_EVENTS",  # tests/recalibration/test_losses.py
         "table.counted._MOST_ROWS",  # tests/table/test_table.py
         "table.frames._MOST",
         "table.sums._MOST_BYTES",  # tests/table/test_table.py
@@ -214,8 +214,8 @@ OTHERS = {
         "model_selection.adaptive._MAX_CELLS",
         "model_selection.candidates._MAX_RANK",
         "recalibration.bayesian._MOST_SEGMENTS",
-        "recalibration.lines._MOST_CELLS",  # tests/recalibration/test_units.py
-        "recalibration.lines._MOST_ENTRIES",
+        "recalibration.features._MOST_CELLS",  # tests/recalibration/test_units.py
+        "recalibration.features._MOST_ENTRIES",
         "report.compare._MOST_DRAWS",  # tests/report/test_subgroup_tests.py
     },
     "candidates, or features of a statistic": {

@@ -16,7 +16,7 @@ from skcal._files import Document
 from skcal._folds import absent_class, shuffled_folds
 from skcal._groups import Groups, read_groups
 from skcal._labels import plain_labels, refuse_another_order
-from skcal._scores import LOSSES
+from skcal._scores import LOSSES, LossComparison
 from skcal._show import Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded, row_weights
@@ -25,7 +25,6 @@ from skcal.hypothesis_tests.segment_features import Rule, make_segments, read_co
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.likelihood import TwoClasses
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.trial import SCORES
 
 FORMAT = 1

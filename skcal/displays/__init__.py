@@ -1,7 +1,7 @@
 """Displays: all numbers are computed first, and each draws on its own axes only."""
 
 from skcal.displays.bin_count import BinCountDisplay
-from skcal.displays.comparison import ComparisonDisplay
+from skcal.displays.comparison import BiasCurveDisplay, ComparisonDisplay, SegmentDisplay
 from skcal.displays.curves import (
     CalibrationCurveDisplay,
     DecisionCurveDisplay,
@@ -12,7 +12,6 @@ from skcal.displays.recalibration import RecalibrationDisplay
 from skcal.displays.reliability import ReliabilityDisplay
 from skcal.displays.reliability_panel import ReliabilityPanel
 from skcal.displays.risk import RiskCoverageDisplay, RiskDisplay
-from skcal.displays.segments import BiasCurveDisplay, SegmentDisplay
 from skcal.displays.simplex import SimplexDisplay
 
 __all__ = [

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._scores import brier_losses, log_losses
+from skcal._scores import LossComparison, brier_losses, log_losses
 from skcal._show import ShownRounded, percent, plain_number, pvalue_text
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
@@ -20,7 +20,6 @@ from skcal.hypothesis_tests.joint import verdict_of
 from skcal.metrics import area_under_risk_coverage
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.metrics.gap_sums import CHANGES, GapSums
-from skcal.recalibration.losses import LossComparison
 from skcal.sample import Sample, read_sample
 
 

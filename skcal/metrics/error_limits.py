@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number
 from skcal._validation import InputError
-from skcal.metrics.gap_models import GapModels, cells_of, held_out_gaps
+from skcal.metrics.gap_models import FEWEST_POOLED, GapModels, cells_of, held_out_gaps, pooled_error
 from skcal.metrics.gap_sums import (
     CHANGES,
     GapSums,
@@ -22,7 +22,6 @@ from skcal.metrics.gap_sums import (
     largest_signed_sums,
     noise_of_sums,
 )
-from skcal.metrics.pooled_gaps import FEWEST_POOLED, pooled_error
 from skcal.notions import Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 

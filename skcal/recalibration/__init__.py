@@ -1,9 +1,9 @@
 """Recalibration maps: scikit-learn estimators from predicted to recalibrated probabilities."""
 
+from skcal._scores import LossComparison
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed
 from skcal.recalibration.bayesian import BayesianCalibration
 from skcal.recalibration.features import LogProbabilities, ProbabilityInteractions
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.monotone import HistogramBinning, IsotonicCalibration, VennAbers
 from skcal.recalibration.prevalence import adjust_prevalence, estimate_prevalence

@@ -23,8 +23,13 @@ from skcal._validation import (
     read_columns,
     row_blocks,
 )
-from skcal.recalibration.features import BEYOND, PROBABILITY_FLOOR, log_probabilities
-from skcal.recalibration.lines import line_of, log_odds
+from skcal.recalibration.features import (
+    BEYOND,
+    PROBABILITY_FLOOR,
+    line_of,
+    log_odds,
+    log_probabilities,
+)
 from skcal.recalibration.reading import read_for_map
 from skcal.recalibration.saving import from_text, to_text
 

@@ -13,8 +13,8 @@ from sklearn.isotonic import isotonic_regression
 
 from skcal._validation import effective_weights
 from skcal.recalibration.base import RecalibrationMap
+from skcal.recalibration.features import Cells
 from skcal.recalibration.likelihood import modes, two_class_terms
-from skcal.recalibration.lines import Cells
 
 #: Prior weight of each model.
 PRIOR = {

@@ -17,11 +17,10 @@ from skcal._folds import read_splits, refuse_overlap, shuffled_folds
 from skcal._groups import INDEPENDENT, Groups
 from skcal._labels import rows_of_shares
 from skcal._running import one_by_one, recorded_warnings
-from skcal._scores import LOSSES, log_losses, of_outcomes
+from skcal._scores import LOSSES, LossComparison, log_losses, of_outcomes
 from skcal._selection import LEVEL, warn_of_fits
 from skcal._validation import n_rows, row_blocks
 from skcal.recalibration.features import log_probabilities
-from skcal.recalibration.losses import LossComparison
 from skcal.recalibration.mixture import Mixture, fit_map, mapped_proba, mixture_weights
 from skcal.recalibration.reading import LabelledPredictions
 from skcal.recalibration.temperature import best_temperature

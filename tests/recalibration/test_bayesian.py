@@ -11,8 +11,8 @@ from scipy.stats import kendalltau
 
 from skcal import Recalibrator
 from skcal.recalibration import BayesianCalibration, HistogramBinning, PlattScaling, bayesian
+from skcal.recalibration.features import Cells
 from skcal.recalibration.likelihood import TwoClasses
-from skcal.recalibration.lines import Cells
 
 
 def drawn(n, truth, seed=0):

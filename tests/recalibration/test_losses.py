@@ -5,8 +5,7 @@ import pytest
 from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss
 
-from skcal._scores import LOSSES, of_outcomes
-from skcal.recalibration.losses import LossComparison
+from skcal._scores import LOSSES, LossComparison, of_outcomes
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])

@@ -28,7 +28,7 @@ from skcal import (
     Zero,
     calibration_error_interval,
 )
-from skcal._scores import brier_losses
+from skcal._scores import LossComparison, brier_losses
 from skcal.displays.reliability_panel import make_panel
 from skcal.hypothesis_tests import (
     calibration_test,
@@ -50,7 +50,6 @@ from skcal.metrics import (
     validation_measures,
 )
 from skcal.model_selection import compare_risks
-from skcal.recalibration.losses import LossComparison
 from skcal.sample import read_sample
 
 LEVEL = 0.05
