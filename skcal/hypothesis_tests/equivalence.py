@@ -6,38 +6,28 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import ceil
 from numbers import Real
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.optimize import brentq
-from scipy.stats import foldnorm, norm
 
 from skcal._show import ShownRounded, beside_limit, listed, number, percent, plain_number, wrapped
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
-from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError, as_floats
-from skcal.hypothesis_tests.joint import joint_test, verdict_of
-from skcal.hypothesis_tests.kolmogorov_smirnov import (
-    largest_gap_limit,
-    range_tail,
-    variances_of_ranges,
-)
-from skcal.hypothesis_tests.monte_carlo import nonempty
-from skcal.hypothesis_tests.needed_samples import (
-    CHANCE,
+from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError
+from skcal.hypothesis_tests.bounds import (
+    Bounds,
+    bounds_of_cutoff,
+    bounds_of_ece,
+    bounds_of_interval,
+    bounds_of_rms,
+    check_interval,
+    largest_gap_of,
     needed_for_calibration_error,
-    needed_for_cutoff_error,
-    samples_needed,
 )
-from skcal.metrics.bin_table import TABLE
-from skcal.metrics.binned_rms_interval import rms_bounds
-from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.cumulative import largest_over_ranges
+from skcal.hypothesis_tests.joint import joint_test, verdict_of
+from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.metrics.gap_sums import GapSums
-from skcal.metrics.limits import proportion_limits
-from skcal.notions import Problem
 from skcal.sample import (
     Sample,
     read_sample,
@@ -45,13 +35,6 @@ from skcal.sample import (
     refuse_vectors,
     refuse_weights,
 )
-
-_SCALES = np.geomspace(0.15, 1, 14)  # of standard deviations of sums over ranges
-_FEW_SCALES = _SCALES[1::4]
-_N_QUANTILES = 101  # between which ranges of groups are taken
-# Mean, variance and third central moment of the absolute value of a standard normal variable.
-_ABSOLUTE_NORMAL = (2 / np.pi) ** 0.5, 1 - 2 / np.pi, (2 / np.pi) ** 0.5 * (4 / np.pi - 1)
-
 
 _TITLES = {
     "calibration": "calibration error",
@@ -390,21 +373,21 @@ def bounded(
     name, alpha = error, tail / len(problems)
     if interval is not None:
         name, method = "interval", "binomial"
-        ends = _check_interval(interval)
-        each = [_interval_bounds(problem, limit, alpha, ends) for problem in problems]
+        ends = check_interval(interval)
+        each = [bounds_of_interval(problem, limit, alpha, ends) for problem in problems]
     elif error == "calibration":
         each = [_calibration_bounds(sample, pvalue, limit, tail)]
     elif error == "rms":
-        each = [_rms_bounds(sample, limit, tail, n_bins)]
+        each = [bounds_of_rms(sample, limit, tail, n_bins)]
     elif error == "ece":
         name = "expected"
-        each = [_ece_bounds(problem, limit, alpha, n_bins) for problem in problems]
+        each = [bounds_of_ece(problem, limit, alpha, n_bins) for problem in problems]
     else:
-        each = [_cutoff_bounds(problem, limit, alpha, method) for problem in problems]
+        each = [bounds_of_cutoff(problem, limit, alpha, method) for problem in problems]
     largest_gap = np.nan
     if interval is None:
-        largest_gap = max(_largest_gap(problem, min_share, alpha) for problem in problems)
-    bounds = _Bounds.largest(each)
+        largest_gap = max(largest_gap_of(problem, min_share, alpha) for problem in problems)
+    bounds = Bounds.largest(each)
     return EquivalenceTestResult(
         verdict="below" if bounds.high <= limit else "above" if bounds.low > limit else "unknown",
         estimate=bounds.estimate,
@@ -433,30 +416,14 @@ def _refuse_rows(error, method, interval) -> None:
         raise InputError(asked, "needs rows, which a CalibrationTable does not hold.", remedy)
 
 
-class _Bounds(NamedTuple):
-    """Estimate and bounds of the error of one problem; bounds may lie outside [0, 1]."""
-
-    estimate: float
-    low: float
-    high: float
-    n_samples_needed: float
-    assumed_error: float
-
-    @classmethod
-    def largest(cls, bounds) -> _Bounds:
-        """The bounds of the largest error of several problems."""
-        estimate, low, high = (max(column) for column in list(zip(*bounds, strict=True))[:3])
-        return cls(estimate, low, high, *max(each[3:] for each in bounds))
-
-
-def _calibration_bounds(sample, pvalue, limit, tail) -> _Bounds:
+def _calibration_bounds(sample, pvalue, limit, tail) -> Bounds:
     """The calibration error with the limits that it has everywhere."""
     limits = ErrorLimits.of(sample)
     if pvalue is None:  # where nothing else shows an error, the lower limit is 0 whatever it is
         pvalue = _pvalue_at(sample, tail) if limits.low(tail) > 0 else 1.0
     known = limits.interval(pvalue, 1 - tail)
     needed = needed_for_calibration_error(limits, limit, tail, known.max_crossings)
-    return _Bounds(known.estimate, known.low, known.high, needed, known.estimate)
+    return Bounds(known.estimate, known.low, known.high, needed, known.estimate)
 
 
 def _pvalue_at(sample, tail: float) -> float:
@@ -465,240 +432,3 @@ def _pvalue_at(sample, tail: float) -> float:
     if test.pvalue > _NEAR * test.smallest_pvalue or test.smallest_pvalue <= tail:
         return test.pvalue
     return joint_test(sample, ceil(2 / tail), 0, None).pvalue
-
-
-def _rms_bounds(sample, limit, tail, n_bins) -> _Bounds:
-    """The root of the debiased squared error in uniform bins."""
-    bounds = rms_bounds(sample, BinRule(n_bins, "uniform"), tail, CHANCE)
-    needed = samples_needed(limit, 0.0, bounds.high_of) if bounds.estimate < limit else np.inf
-    return _Bounds(bounds.estimate, bounds.low, bounds.high, needed, bounds.estimate)
-
-
-def _largest_gap(problem: Problem, min_share, alpha) -> float:
-    return largest_gap_limit(GapSums.of(problem), min_share, problem.quantile(alpha), alpha)
-
-
-def _cutoff_bounds(problem: Problem, limit, alpha, method) -> _Bounds:
-    """The largest difference of the numbers of events in any range of predictions, per sample."""
-    terms, rate = _Terms(problem), np.log(1 / alpha)
-    estimate, deviation = largest_over_ranges(problem), terms.deviation
-    if method == "exact":
-        implied = float(terms.implied.sum())
-        high = _exact_rise(terms.steps, terms.seen, implied, terms.n, rate)
-        low = estimate - np.sqrt(2 * np.log(2 / alpha) / terms.n)  # Hoeffding's inequality
-    else:
-        z = problem.quantile(alpha)
-        of_singles = z if problem.groups.independent else norm.isf(alpha)
-        variances = terms.implied, terms.seen
-        high = max(_asymptotic_rise(terms.steps, each, of_singles) for each in variances)
-        if not problem.groups.independent:
-            deviation, between = _between_quantiles(problem, z)
-            deviation, high = max(terms.deviation, deviation), np.maximum(high, between)
-        high += rate * terms.most
-        low = estimate - _range_quantile(alpha) * z / norm.isf(alpha) * deviation
-
-    def high_of(steps, variances, n):
-        if method == "exact":
-            return _exact_rise(steps, variances, variances.sum(), n, rate)
-        unseen = rate * terms.most * terms.n / n
-        return _asymptotic_rise(steps, variances, z, _FEW_SCALES) + unseen
-
-    needed, assumed = needed_for_cutoff_error(
-        GapSums.of(problem), terms.n, limit, estimate, high_of
-    )
-    return _Bounds(estimate, low, float(high), needed, assumed)
-
-
-def _between_quantiles(problem, z) -> tuple[float, float]:
-    """The largest standard deviation of groups of all ranges between quantiles, and the bound.
-
-    That is the largest mean residual plus z standard deviations.
-    """
-    x, groups, weight = problem.features[:, 0], problem.groups, problem.weight / problem.number()
-    edges = np.unique(np.quantile(x, np.linspace(0, 1, _N_QUANTILES), method="inverted_cdf"))
-    cells = np.searchsorted(edges, x)
-    sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cells, len(edges))
-    law = groups.covariance_of_cells(weight, x.astype(np.float64), cells, len(edges))
-    seen = groups.n_groups / (groups.n_groups - 1) * sums.T @ sums
-    variances = np.maximum(*map(variances_of_ranges, (seen, law))).clip(0)
-    path = np.append(0, np.cumsum(sums.sum(axis=0)))
-    bound = np.abs(path - path[:, None]) + z * np.sqrt(variances)
-    return float(np.sqrt(variances.max())), float(bound.max())
-
-
-class _Terms:
-    """Sums of a scalar problem over equal predictions, in increasing order.
-
-    Attributes
-    ----------
-    n : int
-    steps : ndarray of shape (n_distinct,)
-        What equal predictions add to the mean of w δ; weights w have mean 1.
-    seen, implied : ndarray of shape (n_distinct,)
-        Variances of the steps by w² δ² and by w² p (1 - p).
-    deviation : float
-        The standard deviation of the mean of w δ, by the larger one.
-    most : float
-        The largest weight, as a share of all, times the design effect of groups.
-    """
-
-    def __init__(self, problem: Problem):
-        x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
-        _, places = np.unique(x, return_inverse=True)
-        self.n = problem.number()
-        weight, squares = problem.weight / self.n, problem.squares / self.n**2
-        seen = (weight * delta) ** 2
-        if problem.counted is not None:
-            seen = squares * (delta**2 + problem.counted.scatter)
-        self.steps, self.seen, self.implied = (
-            np.bincount(places, values)
-            for values in (weight * delta, seen, squares * (x * (1 - x)))
-        )
-        self.deviation = float(np.sqrt(max(self.seen.sum(), self.implied.sum())))
-        # No event of a rate 3 / n is seen in 5 % of the samples: how many tell as much as one.
-        self.most = float((squares / weight).max()) * problem.groups.design_effect(weight)
-
-
-def _asymptotic_rise(steps, variances, z, scales=_SCALES) -> np.ndarray:
-    """Sup over ranges of the sum of steps (…, n_steps) plus z standard deviations.
-
-    √V = min_a V / (2a) + a / 2.
-    """
-    high: Any = 0.0
-    scales = np.sqrt(variances.sum()) * scales
-    for sign in (1, -1):
-        rises = [
-            _largest_rise(sign * steps + z * variances / (2 * a)) + z * a / 2
-            for a in scales[scales > 0]
-        ]
-        rise = np.minimum.reduce(rises) if rises else _largest_rise(sign * steps)
-        high = np.maximum(high, rise)
-    return high
-
-
-def _exact_rise(steps, seen, implied, n, rate) -> np.ndarray:
-    """The exact bound, by the variances of the steps that are seen, and that of all implied."""
-    slope = min(0.7, np.sqrt(2 * rate / max(n**2 * implied, 1)))
-    drift = (-np.log1p(-slope) - slope) / slope * n * seen
-    rises = [_largest_rise(sign * steps + drift) for sign in (1, -1)]
-    return np.maximum(*rises) + rate / (n * slope)
-
-
-def _largest_rise(steps) -> np.ndarray:
-    """The largest sum over a stretch of consecutive steps (…, n_steps); 0 of none."""
-    path = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
-    np.cumsum(steps, axis=-1, out=path[..., 1:])
-    return (path - np.minimum.accumulate(path, axis=-1)).max(axis=-1)
-
-
-def _range_quantile(alpha) -> float:
-    """X with P(range of Brownian motion on [0, 1] ≥ x) = α."""
-    return float(brentq(lambda x: range_tail(x) - alpha, 0.2, 40))
-
-
-def _ece_bounds(problem: Problem, limit, alpha, n_bins) -> _Bounds:
-    """ECE in uniform bins."""
-    x, weight, groups = problem.features[:, 0].astype(np.float64), problem.weight, problem.groups
-    moments = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
-    inside, filled = moments.bins, moments.weight > 0
-    mass, gap = moments.weight[filled], np.abs(moments.gaps[filled, 0])
-    terms, rate = _Terms(problem), np.log(1 / alpha)
-    share, estimate = mass / terms.n, float(mass @ gap / terms.n)
-    variance = np.maximum(*(v * (1 - v) for v in (moments.predictions, moments.frequencies)))
-    variance = variance[filled, 0]
-    errors = np.sqrt(variance * moments.squares[filled]) / mass  # standard errors of the gaps
-
-    z = problem.quantile(alpha)
-    sign = np.sign(moments.gaps[inside, 0])
-    signed = sign * problem.residuals[:, 0]
-    # Of the terms w (± δ - ECE), with the larger of the means of w² δ² and w² p (1 - p).
-    apart_from_mean = problem.squares @ (estimate**2 - 2 * estimate * signed) / terms.n**2
-    variance = max(terms.deviation**2 + apart_from_mean, 0)
-    law = weight * sign / terms.n, x
-    variance = groups.larger_variance(variance, weight * (signed - estimate) / terms.n, law)
-    deviation = terms.deviation
-    if not groups.independent:
-        deviation = float(np.sqrt(variance))
-        apart = np.zeros((len(x), len(filled)))
-        apart[np.arange(len(x)), inside] = weight * (problem.residuals - moments.gaps[inside])[:, 0]
-        of_bins = groups.covariance_of_cells(weight, x, inside, len(filled))
-        seen = groups.variance_of_sum(apart[:, filled])
-        deviations = np.sqrt(np.maximum(seen, np.diagonal(of_bins)[filled]))
-        errors = np.maximum(errors, deviations / mass)
-    high = estimate + z * np.sqrt(variance) + rate * terms.most
-    true_gaps = np.sqrt(np.maximum(gap**2 - errors**2, 0))
-
-    def noise(n):
-        part = terms.n / n
-        scales = errors * np.sqrt(part)
-        with np.errstate(divide="ignore", invalid="ignore"):
-            mean = foldnorm.mean(np.nan_to_num(true_gaps / scales, posinf=1e9), scale=scales)
-        mean = np.where(scales > 0, mean, true_gaps)
-        width = (z + norm.ppf(CHANCE)) * deviation * np.sqrt(part)
-        return float(share @ (mean - true_gaps)) + width + rate * terms.most * part
-
-    assumed = float(share @ true_gaps)
-    if groups.independent:
-        low = estimate - _sum_of_absolute_quantile(share * errors, z)
-    else:  # bins may depend on each other entirely
-        both_sides = groups.quantile(alpha / 2, weight)
-        low = estimate - both_sides * float(share @ errors)
-    return _Bounds(estimate, low, high, samples_needed(limit, assumed, noise), assumed)
-
-
-def _sum_of_absolute_quantile(deviations, z) -> float:
-    """The upper quantile of Σ abs(N(0, s²)) by its first three moments (Cornish & Fisher)."""
-    mean, variance, third = (
-        moment * (deviations**power).sum()
-        for power, moment in zip((1, 2, 3), _ABSOLUTE_NORMAL, strict=True)
-    )
-    if variance == 0:
-        return float(mean)
-    return float(mean + np.sqrt(variance) * z + third / variance * (z**2 - 1) / 6)
-
-
-def _check_interval(interval) -> tuple[float, float]:
-    values = as_floats(interval, "interval")
-    if values.shape != (2,) or not 0 <= values[0] <= values[1] <= 1:
-        raise ValueError(
-            f"interval={interval!r} must be (low, high), 0 ≤ low ≤ high ≤ 1, such as (0.1, 0.3)."
-        )
-    return float(values[0]), float(values[1])
-
-
-def _interval_bounds(problem: Problem, limit, alpha, interval) -> _Bounds:
-    """The difference of observed and predicted frequencies among the predictions from low to high.
-
-    The binomial limits are those of sums of unequal probabilities, too (Hoeffding 1956).
-    """
-    (low, high), x = interval, problem.features[:, 0].astype(np.float64)
-    inside = (low <= x) & (x <= high)
-    if not inside.any():
-        raise ValueError(
-            f"interval={interval} holds none of the predictions, which reach from {x.min():.4g} "
-            f"to {x.max():.4g}."
-        )
-    happened, weight = problem.outcomes[inside, 0], problem.weight[inside]
-    predicted, frequency = (np.average(part, weights=weight) for part in (x[inside], happened))
-    n = weight.sum() ** 2 / (weight @ weight)  # effective
-    groups = problem.groups
-    if np.ptp(weight) > 0:
-        groups = groups.or_singles(problem.weight)
-    groups = groups.take(inside)
-    least, most = proportion_limits(happened, weight, groups, alpha)
-    sigma = np.sqrt(max(predicted * (1 - predicted), frequency * (1 - frequency)))
-    gap = abs(frequency - predicted)
-
-    def noise(n_samples):
-        n_inside = n_samples * n / len(x)
-        width = (norm.isf(alpha) + norm.isf((1 - CHANCE) / 2)) * sigma / np.sqrt(n_inside)
-        return width + np.log(1 / alpha) / n_inside
-
-    assumed = float(np.sqrt(max(gap**2 - sigma**2 / n, 0)))
-    return _Bounds(
-        float(gap),
-        float(max(least - predicted, predicted - most)),
-        float(max(most - predicted, predicted - least)),
-        samples_needed(limit, assumed, noise),
-        assumed,
-    )

@@ -5,8 +5,14 @@ import pytest
 from scipy.special import expit, logit
 from scipy.stats import beta, binom, t
 
-from skcal.hypothesis_tests import calibration_error_interval, equivalence, equivalence_test
-from skcal.hypothesis_tests.equivalence import _range_quantile, bounded, bounded_together
+from skcal.hypothesis_tests import (
+    bounds,
+    calibration_error_interval,
+    equivalence,
+    equivalence_test,
+)
+from skcal.hypothesis_tests.bounds import _range_quantile
+from skcal.hypothesis_tests.equivalence import bounded, bounded_together
 from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
@@ -31,7 +37,7 @@ def draw(seed, n, slope=1.0):
 def bounds_alone(monkeypatch):
     """Leave out how many samples would be needed, which takes most of the time."""
     monkeypatch.setattr(equivalence, "needed_for_calibration_error", lambda *_: np.nan)
-    monkeypatch.setattr(equivalence, "needed_for_cutoff_error", lambda *_: (np.nan, np.nan))
+    monkeypatch.setattr(bounds, "needed_for_cutoff_error", lambda *_: (np.nan, np.nan))
 
 
 def ranges(values):
