@@ -60,14 +60,13 @@ from skcal.cli.problems import (
 )
 from skcal.displays import ReliabilityDisplay
 from skcal.displays.base import require_matplotlib
-from skcal.displays.draw import save_figure
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.findings import are_reversed
-from skcal.report.views import as_data, draw
+from skcal.report.views import as_data
 from skcal.sample import read_sample
 
 _REVERSED = (
@@ -390,7 +389,6 @@ def _plot(options):
     _check_figure(options.out)
     predictions = _predictions_of(options)
     notion = resolve_notion(_only_notion(options), predictions.proba)
-    drawn = len(predictions.labels) * notion.values_per_row(len(predictions.classes))
     display = ReliabilityDisplay.from_predictions(
         **predictions.arguments,
         notion=notion,
@@ -398,12 +396,12 @@ def _plot(options):
         n_bins=options.bins or "auto",
         strategy=options.strategy,
         scale=options.axes,
-        n_resamples=options.resamples or default_resamples(drawn),
+        n_resamples=options.resamples,
         random_state=options.seed,
         name=Path(_shown_name(options.file)).name,
         plot=False,
     )
-    save_figure(draw(display), options.out)
+    display.save(options.out)
 
 
 # test

@@ -210,14 +210,14 @@ def test_plot_writes_the_same_figure_each_time(run, npz, tmp_path, ending, start
         assert run("plot", npz, "--out", file, *by_class, *FEW) == ""
     assert files[0].read_bytes().startswith(start)
     assert files[0].read_bytes() == files[1].read_bytes()
-    assert (b"class 2" in files[0].read_bytes()) == bool(by_class)
+    texts = ("class 2", "95 % intervals")  # the second of the legend
+    assert all((text.encode() in files[0].read_bytes()) == bool(by_class) for text in texts)
 
 
 @pytest.mark.parametrize("notion", ["confidence", "classwise"])
 def test_plot_shows_the_numbers_of_the_report(run, npz, tmp_path, monkeypatch, notion):
     drawn = []
-    monkeypatch.setattr("skcal.cli.commands.draw", drawn.append)
-    monkeypatch.setattr("skcal.cli.commands.save_figure", lambda *_: None)
+    monkeypatch.setattr(ReliabilityDisplay, "save", lambda display, path: drawn.append(display))
     run("plot", npz, "--out", tmp_path / "p.svg", "--notion", notion)
     [display] = drawn
     if notion == "confidence":

@@ -84,8 +84,7 @@ def test_test_report_and_compare_take_both(sample, table, capsys, monkeypatch):
 def test_plot_and_recalibrate_take_both(sample, table, capsys, tmp_path, monkeypatch):
     y, p, weight, groups = sample
     drawn = []
-    monkeypatch.setattr("skcal.cli.commands.draw", lambda display: drawn.append(display))
-    monkeypatch.setattr("skcal.cli.commands.save_figure", lambda *_: None)
+    monkeypatch.setattr(ReliabilityDisplay, "save", lambda display, path: drawn.append(display))
     assert main(["plot", str(table), *OPTIONS, "--out", str(tmp_path / "p.png")]) == 0
     more = {"sample_weight": weight, "groups": groups}
     expected = ReliabilityDisplay.from_predictions(y, p, plot=False, **more)

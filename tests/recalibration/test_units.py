@@ -20,7 +20,7 @@ from skcal.recalibration import (
     RecalibrationMap,
     Smoothed,
     VectorScaling,
-    lines,
+    features,
 )
 
 #: Maps without an offset or a slope, or of rounded probabilities: they warn where scores need one.
@@ -168,7 +168,7 @@ def test_lines_of_cells_and_of_part_of_the_rows_do_as_well(size, value, kind, mo
     X, y = scores(kind, 600, 50)
     losses = []
     for one in (value, 10**9):
-        monkeypatch.setattr(lines, size, one)
+        monkeypatch.setattr(features, size, one)
         fitted = VectorScaling(from_logits=True).fit(X[:HALF], y[:HALF])
         assert fitted.line_ is not None
         losses.append(log_loss(y[HALF:], fitted.predict_proba(X[HALF:])))
