@@ -100,6 +100,7 @@ FOLLOWED = {
     "in the order of these columns by --labels": "test_columns_of_other_names_are_read_in",
     "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
     "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
+    "limits are too narrow: pass --groups": "tests/cli/test_clusters.py::test_rows_that_may_belong",
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
     # tests/metrics/test_refinement.py

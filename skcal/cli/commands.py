@@ -377,8 +377,9 @@ def _report_on(predictions, options, name, **more):
             n_jobs=options.n_jobs,
             verbose=1,
         )
-    if predictions.left_out is not None:
-        cautions = [str(predictions.left_out), *report.overall.cautions]
+    cautions = [str(predictions.left_out)] * (predictions.left_out is not None)
+    if cautions := [*cautions, *predictions.doubts]:
+        cautions += report.overall.cautions
         report = replace(report, overall=replace(report.overall, cautions=cautions))
     if options.html is not None:
         report.save(options.html, options.detail)

@@ -148,6 +148,10 @@ class Frame:
         """The number of different cells among the first ones."""
         return self.series(name, _FIRST).nunique()
 
+    def codes(self, name: str) -> np.ndarray:
+        """Which of the different cells of a column each row holds; -1 where one is missing."""
+        return self._columns.iloc[:, self._places[name]].factorize()[0]
+
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""
         place = self._places[name]

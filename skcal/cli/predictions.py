@@ -15,6 +15,7 @@ import numpy as np
 from skcal._show import listed
 from skcal._validation import check_predictions
 from skcal.cli.cells import Dialect, is_missing
+from skcal.cli.clusters import refuse_or_tell
 from skcal.cli.columns import (
     as_labels,
     check_names,
@@ -77,6 +78,8 @@ class Predictions:
         Sentences on how the file was read, which :attr:`skcal.Sample.read_as` tells.
     of_answers : bool
         Whether the predictions are confidences of answers that are right, 1, or wrong, 0.
+    doubts : sequence of str
+        Those of the notes that are caveats of a report.
     """
 
     proba: np.ndarray
@@ -90,6 +93,7 @@ class Predictions:
     resolution: float | str | None = "auto"
     notes: Sequence[str] = ()
     of_answers: bool = False
+    doubts: Sequence[str] = ()
 
     def _replace(self, **changes: Any) -> Predictions:
         return replace(self, **changes)
@@ -240,7 +244,9 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
                 if not (of_answers or (options.logits and options.command == "recalibrate")):
                     notes = _remark_on_hits(proba, *pair, options.label)
                     read = read._replace(notes=(*read.notes, *notes))
-                predictions = Predictions(proba, *pair, names=names)
+                doubts = _rows_that_belong_together(read, proba, pair, columns, options)
+                read = read._replace(notes=(*read.notes, *doubts))
+                predictions = Predictions(proba, *pair, names=names, doubts=doubts)
                 if pos_label is not None or proba.ndim == 2:
                     predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
     weight = beside.get(options.weight)
@@ -275,6 +281,19 @@ def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
         "of predicted classes does. If it was predicted, name the column that holds what happened "
         "by --label."
     ]
+
+
+def _rows_that_belong_together(read, proba, pair, columns, options) -> list[str]:
+    """A note on the rows of a file that may depend on each other, though no option says so."""
+    table, (labels, classes) = read.table, pair
+    if table.frame is None or not hasattr(options, "groups") or options.groups is not None:
+        return []
+    used = {*columns, *table.names, table.vector, *options.ignore, options.label}
+    used |= {options.predicted, options.score}
+    rest = [name for name in dict.fromkeys(table.frame.header) if name not in used]
+    order = np.argsort(classes)
+    happened = order[np.searchsorted(classes[order], labels)]
+    return refuse_or_tell(table.frame, rest, table.rows, proba, happened, options)
 
 
 def _notes_of(options) -> list[str]:
