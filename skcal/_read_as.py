@@ -32,6 +32,7 @@ def _samples(sample) -> str:
     n_classes = len(sample.classes)
     kind = "labels, any of which may hold" if sample.notion.of_labels else "classes"
     text = f"{n:,} sample{'s' * (n != 1)} of {_counted(n_classes)} {kind}"
+    text += ", counted in a CalibrationTable" * (not sample.holds_rows)
     if sample.source.grouped:
         text += f", in {len(np.unique(sample.groups.codes)):,} groups"
     if zeros:
@@ -64,6 +65,8 @@ def _question(sample) -> str:
 
 def _absent_labels(sample) -> str:
     """The labels that no sample has."""
+    if not sample.knows_classes:
+        return ""
     present = dict(zip(sample.classes.tolist(), sample.frequencies > 0, strict=True))
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist() if not present[name]]
     return f" (no sample has {listed(names, _NAMES)})" if names else ""
@@ -78,8 +81,7 @@ def _how_often(sample, code: int) -> str:
     share = f"{100 * sample.frequencies[code]:.3g} %"
     if sample.outcomes is not None:
         return f" ({share})"
-    n = int(np.count_nonzero(sample.codes == code))
-    by_weight = " by weight" * (sample.weight_of_samples is not None)
+    n, by_weight = round(sample.counts[code]), " by weight" * (sample.effective_size is not None)
     return f" ({n:,} of {len(sample):,}, {share}{by_weight})"
 
 
@@ -106,7 +108,6 @@ def _worth(sample):
         yield f"outcomes are {sample.votes.sum():,.0f} votes"
     elif sample.outcomes is not None and not sample.notion.of_labels:
         yield "outcomes are shares of the classes"
-    weight = sample.weight_of_samples
-    if weight is not None:
-        worth = f"{weight.sum() ** 2 / (weight @ weight):,.0f}"
+    if sample.effective_size is not None:
+        worth = f"{sample.effective_size:,.0f}"
         yield f"weights are worth {worth} sample{'s' * (worth != '1')}"

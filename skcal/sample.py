@@ -186,6 +186,9 @@ class Sample:
     resolution: float | str | None
     source: Source
     holds_rows: ClassVar[bool] = True  # not sums over cells
+    knows_classes: ClassVar[bool] = True  # not the largest probabilities only
+    sizes: ClassVar[Any] = 1  # how many samples a row is
+    effective_sizes: ClassVar[Any] = 1.0  # and as how many of equal weight it counts
     joint_square: ClassVar[float] = np.inf  # of sums: of the residuals of all classes together
     _memory: ClassVar[_Memory]  # of each sample
 
@@ -352,6 +355,17 @@ class Sample:
         return None if same else weight
 
     @property
+    def effective_size(self) -> float | None:
+        """(Σ w)² / Σ w² of the samples, None where weights are equal."""
+        weight = self.weight_of_samples
+        return None if weight is None else float(weight.sum() ** 2 / (weight @ weight))
+
+    @property
+    def mean_predictions(self) -> np.ndarray:
+        """The weighted mean of the probabilities of each class, (n_classes,)."""
+        return np.average(self.proba_of_classes, axis=0, weights=self.weight)
+
+    @property
     def accuracy(self) -> float:
         """The weighted share of outcomes that are the first most probable class, or of answers."""
         if self.notion.of_answers:
@@ -414,6 +428,15 @@ class Sample:
         """
         groups = self.groups.or_singles(self.weight / self.weight.mean())
         return groups.quantile(tail, self.weight)
+
+    def within(self, low: float, high: float) -> Sample:
+        """Return the sample with predictions that are moved into an interval.
+
+        Parameters
+        ----------
+        low, high : float
+        """
+        return self._replace(proba=np.clip(self.proba, low, high), logits=None)
 
     def take(self, rows: slice | np.ndarray, weight: np.ndarray | None = None) -> Sample:
         """Return some of the samples, with an empty memory.
@@ -573,7 +596,7 @@ def read_sample(
         sample = sample._remembering(source=sample.source._replace(warned=True))
     if not keep_weightless:
         sample = sample.counted
-    n_counted = np.count_nonzero(sample.weight)
+    n_counted = np.count_nonzero(sample.weight) if sample.holds_rows else len(sample)
     if n_counted < at_least:
         raise ValueError(
             f"{names[1]} has {n_counted} sample(s) of positive weight, but {at_least} are needed."

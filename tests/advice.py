@@ -56,7 +56,7 @@ FOLLOWED = {
         [
             "Use error='calibration', 'ece' or",
             "Pass a skcal.Sample.",
-            "Pass strategy='uniform'.",
+            "Pass edges=table.edges, or count a CalibrationTable",
             "Pass arrays, or a skcal.Sample of",
             "Pass numbers p in [0, 1].",
             "Pass what to_json() of a CalibrationTable",
@@ -78,6 +78,13 @@ FOLLOWED = {
         ],
         "tests/table/test_table.py::test_advice_is_followed",
     ),
+    **dict.fromkeys(
+        [
+            "Use fewer bins or strategy='quantile'",
+        ],
+        "tests/table/test_report_of_table.py::test_bins_that_hold_few_samples_are_mended",
+    ),
+    "Pass a skcal.Sample for these": "tests/table/test_report_of_table.py::test_what_a_report",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",

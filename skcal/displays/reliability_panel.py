@@ -18,7 +18,7 @@ from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics.bin_table import TABLE, tabulate
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval
-from skcal.metrics.limits import clopper_pearson, proportion_limits
+from skcal.metrics.limits import clopper_pearson, frequency_limits
 from skcal.metrics.smoothers import CURVES, make_points
 from skcal.notions import NOTIONS, Problem
 from skcal.sample import Sample
@@ -365,13 +365,13 @@ def histograms(problem: Problem, axis: ProbabilityAxis):
 
 def _limits_of_groups(problem: Problem, bins, limits, level) -> list[np.ndarray]:
     """Limits of the frequency in each bin that holds samples, never inside those of samples."""
-    outcomes, order = problem.outcomes[:, 0], np.argsort(bins, kind="stable")
+    order = np.argsort(bins, kind="stable")
     starts = np.flatnonzero(np.diff(bins[order], prepend=-1))
     of_groups = []
     for rows in np.split(order, starts[1:]):
-        binned = outcomes[rows], problem.weight[rows], problem.groups.take(rows)
+        binned = problem.take(rows, slice(None), problem.weight[rows])
         tails = level / 2, level / 2 / len(starts)
-        of_groups.append([end for tail in tails for end in proportion_limits(*binned, tail)])
+        of_groups.append([end for tail in tails for end in frequency_limits(binned, tail)])
     outer = (np.minimum, np.maximum, np.minimum, np.maximum)
     ends = zip(outer, limits, np.transpose(of_groups), strict=True)
     return [widest(of_samples, of_bin) for widest, of_samples, of_bin in ends]

@@ -512,7 +512,9 @@ def count_bins(sample: Sample, rule, names, measure):
     binned = [BinnedRows(problem, rule.partition(problem)) for problem in problems]
     of_counts = partial(_measure_counts, shares_samples=sample.notion.shares_samples)
     of_counts = partial(of_counts, names=names, measure=measure)
-    cells = _fine_cells(binned, names) if sample.groups.independent else None
+    cells = None
+    if sample.groups.independent:
+        cells = (_fine_cells if sample.holds_rows else _counted_cells)(binned, names)
     if cells is None:
         return partial(of_counts, binned)
     return CountedCells(partial(of_counts, binned), cells[0], partial(of_counts, [cells[1]]))
@@ -547,6 +549,14 @@ def _fine_cells(binned: list[BinnedRows], names) -> tuple[np.ndarray, BinnedRows
     cells = BinnedRows(rows, binned[0].partition)
     cells.bins = held // (2 * (_STEPS + 1))
     return size[held], cells
+
+
+def _counted_cells(binned: list[BinnedRows], names) -> tuple[np.ndarray, BinnedRows] | None:
+    """The same of rows that are cells already; samples of unequal weights are fewer equal ones."""
+    [rows], problem = binned, binned[0].problem
+    sizes = np.maximum(np.rint(1 / problem.counted.uneven), 1).astype(np.intp)
+    rows = BinnedRows(problem._replace(weight=problem.weight / sizes), rows.partition)
+    return sizes, rows
 
 
 def _measure_counts(binned: list[BinnedRows], counts, *, shares_samples, names, measure) -> float:

@@ -233,11 +233,11 @@ class BinnedRows:
     @cached_property
     def _errors(self) -> np.ndarray:
         errors = ((self.problem.features.astype(np.float64) - self._outcomes) ** 2).sum(axis=1)
-        return errors if self.counted is None else errors + self._spread + self.counted.scatter
+        return errors if self.counted is None else errors + self.spread + self.counted.scatter
 
     @property
-    def _spread(self) -> Any:
-        """The variance of the predictions within a row."""
+    def spread(self) -> Any:
+        """The variance of the predictions of the samples that a row is."""
         return 0.0 if self.counted is None else self.counted.spread
 
     def _counts(self, weight):
@@ -258,7 +258,7 @@ class BinnedRows:
         p, y = problem.features[:, 0], self._outcomes[:, 0]
         with np.errstate(divide="ignore", invalid="ignore"):  # -log p is convex
             curvature = np.where(y > 0, y / p**2, 0) + np.where(y < 1, (1 - y) / (1 - p) ** 2, 0)
-        return losses + np.where(self._spread > 0, self._spread * curvature / 2, 0)
+            return losses + np.where(self.spread > 0, self.spread * curvature / 2, 0)
 
 
 def bins_of_counted(counted: Counted, partition: Any) -> np.ndarray:
@@ -269,7 +269,7 @@ def bins_of_counted(counted: Counted, partition: Any) -> np.ndarray:
             "edges",
             "cut cells of the CalibrationTable, which was counted with "
             f"{len(given) - 1} bins between {given[0]:g}, {given[1]:.4g}, … and {given[-1]:g}.",
-            "Leave n_bins, strategy and edges out, or count a CalibrationTable(edges=…).",
+            "Pass edges=table.edges, or count a CalibrationTable(edges=…) with yours.",
         )
     return np.searchsorted(partition.edges[1:-1], given[1:])[counted.bins]
 
@@ -284,7 +284,7 @@ _TERMS: dict[str, Callable[[Any, np.ndarray], np.ndarray]] = {
     "shift": lambda rows, w: w[:, None] * rows._shift,
     "errors": lambda rows, w: w * rows._errors,
     "square_errors": lambda rows, w: rows._squares(w) * rows._errors,
-    "deviations": lambda rows, w: w * ((rows._shift**2).sum(axis=1) + rows._spread),
+    "deviations": lambda rows, w: w * ((rows._shift**2).sum(axis=1) + rows.spread),
     "products": lambda rows, w: w * (rows._shift * rows._outcomes).sum(axis=1),
     "log_loss": lambda rows, w: w * rows._log_losses(),
 }

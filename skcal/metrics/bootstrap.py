@@ -281,9 +281,10 @@ def interval_of_counts(
     draws = zip(sizes, seeds, strict=True)
     draw = partial(resample_counts, n=n_units)
     resampled = evaluate
-    if isinstance(evaluate, CountedCells) and (weight == weight[0]).all():
-        shares = evaluate.sizes / n_units
-        draw, resampled = partial(_multinomial, n=n_units, shares=shares), evaluate.of_cells
+    if isinstance(evaluate, CountedCells):
+        n_samples = int(evaluate.sizes.sum())
+        shares = evaluate.sizes / n_samples
+        draw, resampled = partial(_multinomial, n=n_samples, shares=shares), evaluate.of_cells
     calls = [(_resample, resampled, draw, n_units, size, seed) for size, seed in draws]
     distribution = np.concatenate(over_jobs(calls, n_jobs))
     interval = bootstrap(

@@ -11,14 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import xlogy
 
-from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS
-from skcal._scores import bounded_log_losses, brier_losses, log_losses, of_outcomes
+from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, equal_intervals
+from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
-from skcal._validation import InputError
 from skcal.metrics.base import Strategy
-from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinRule, bin_moments
+from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinnedRows, BinRule, bin_moments
 from skcal.metrics.smoothers import isotonic_frequency, make_points
 from skcal.metrics.statistic import observed_draw
 from skcal.sample import Sample, read_sample
@@ -167,9 +166,6 @@ default="isotonic"
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, from_sums=True)
-    if strategy == "isotonic" and not sample.holds_rows:
-        reason = "needs rows, which a CalibrationTable does not hold."
-        raise InputError("strategy='isotonic'", reason, "Pass strategy='uniform'.")
     rule = None if strategy == "isotonic" else BinRule(n_bins, strategy, min_samples)
     if score == "log-loss":
         _warn_of_floor(sample)
@@ -280,10 +276,12 @@ def _against_isotonic(problem, score):
         weight @ of_outcomes(_LOSSES[score](p), codes)
         for p in (isotonic_frequency(points)[points.group][:, None], base_rate)
     )
+    rows = BinnedRows(problem, equal_intervals(1))
     if score == "brier":
-        loss = weight @ of_outcomes(brier_losses(x), codes)
+        of_means = of_outcomes(brier_losses(rows.problem.features.astype(np.float64)), codes)
+        loss = weight @ (of_means + rows.spread)
     else:
-        loss = weight @ bounded_log_losses(problem.features, codes, problem.logits)
+        [loss] = rows.sums(("log_loss",), weight)["log_loss"]
     return loss, loss - recalibrated, uncertainty - recalibrated, uncertainty
 
 

@@ -12,6 +12,7 @@ from scipy.stats import norm
 from skcal._groups import Groups
 from skcal._scores import brier_losses, of_outcomes
 from skcal.metrics.base import Outcome
+from skcal.notions import Problem
 from skcal.sample import Sample
 
 
@@ -48,7 +49,24 @@ def proportion_limits(happened, weight, groups: Groups, tail) -> tuple[float, fl
     return float(low), float(high)
 
 
+def frequency_limits(problem: Problem, tail: float) -> tuple[float, float]:
+    """The same of the outcomes of a problem, whose rows may be several samples each."""
+    happened, weight = problem.outcomes[:, 0].astype(np.float64), problem.weight
+    if problem.counted is None:
+        return proportion_limits(happened, weight, problem.groups, tail)
+    squares, total = problem.squares, weight.sum()
+    rate, number = float(weight @ happened / total), float(total**2 / squares.sum())
+    if number < problem.number() * (1 - _EQUAL):  # weights differ
+        spread = squares @ ((happened - rate) ** 2 + problem.counted.scatter) / total**2
+        spread /= 1 - 1 / number
+        number = min(number, rate * (1 - rate) / spread) if spread > 0 else number
+        number *= (norm.isf(tail) / problem.quantile(tail)) ** 2
+    low, high = clopper_pearson(rate * number, number, tail)
+    return float(low), float(high)
+
+
 _DRAWS = 2000
+_EQUAL = 1e-9  # relative difference of sizes that rounding makes
 _ADDED = 2  # samples
 _ROUNDED = 1e-13
 _MOST = 1000  # thresholds of drawn processes; of more, some in equal steps
@@ -180,8 +198,9 @@ def surprises(sample: Sample) -> float:
         errors = ((sample.columns - sample.happened) ** 2).sum(axis=1)
     else:
         errors = of_outcomes(brier_losses(sample.columns), sample.happened)
-    most, errors = errors.sum(), sample.weight**2 * errors
-    return float(min(effective_number(errors, errors**2), most))
+    number = sample.effective_sizes  # of samples that are a row
+    most, errors = (sample.sizes * errors).sum(), sample.weight**2 / number * errors
+    return float(min(effective_number(errors, errors**2 / number), most))
 
 
 def effective_number(variances: np.ndarray, fourth_moments: np.ndarray) -> float:

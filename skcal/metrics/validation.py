@@ -19,7 +19,7 @@ from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Outcome, outcome_of
 from skcal.metrics.cox import recalibration_of
 from skcal.metrics.curve import CURVE_DISTANCES, CurveDistances
-from skcal.metrics.limits import FEWEST_EVENTS, proportion_limits
+from skcal.metrics.limits import FEWEST_EVENTS, frequency_limits
 from skcal.metrics.logistic import LogisticLine
 from skcal.metrics.smoothers import CURVES
 from skcal.sample import Sample, read_sample, refuse_groups
@@ -422,7 +422,7 @@ def _weights_of_mean_1(sample: Sample) -> dict[str, Any]:
 def _rate_and_ratio(data: Outcome, level: float) -> tuple[Measure, float, Measure]:
     """The share of events, the mean prediction, and their ratio."""
     outcome, weight = data.happened, data.problem.weight
-    limits = proportion_limits(outcome, weight, data.problem.groups, (1 - level) / 2)
+    limits = frequency_limits(data.problem, (1 - level) / 2)
     rate = Measure(float(np.average(outcome, weights=weight)), *limits)
     mean = float(np.average(data.prediction, weights=weight))
     return rate, mean, Measure(*(float(value / mean) if mean > 0 else np.inf for value in rate))

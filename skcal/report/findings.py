@@ -22,7 +22,7 @@ from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.hypothesis_tests.scan import ScanRange, ScanTestResult
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.metrics.limits import proportion_limits
+from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.sample import Sample
@@ -165,11 +165,13 @@ def _is_too_low(one: ScanRange) -> bool:
 
 @dataclass
 class Attempts:
-    """Runs parts of a report; what fails and what skcal warns of is collected."""
+    """Runs parts of a report; what fails, what skcal warns of and what needs rows is collected."""
 
     name: str
     verbose: bool | int = False
+    holds_rows: bool = True
     messages: list[str] = field(default_factory=list)
+    left_out: list[str] = field(default_factory=list)
 
     def __call__(self, what, function, *arguments):
         """Return the part, or None if the samples do not allow it."""
@@ -184,6 +186,13 @@ class Attempts:
         texts = [f"{what}: {warning.message}" for warning in caught]
         self.messages += [text for text in dict.fromkeys(texts) if text not in self.messages]
         return result
+
+    def of_rows(self, what, function, *arguments):
+        """Return the part that needs the rows of samples, or None of a table, which has none."""
+        if self.holds_rows:
+            return self(what, function, *arguments)
+        self.left_out.append(what)
+        return None
 
 
 def find(
@@ -218,7 +227,7 @@ def find(
         bounds = whole, "calibration", tolerance, confidence_level
         gate = attempt("samples needed", known, *bounds)
     if error is not None and error.is_significant and not of_part:
-        gain = attempt("recalibration", _gain, sample, whole, error)
+        gain = attempt.of_rows("recalibration", _gain, sample, whole, error)
     return Findings(
         name=attempt.name,
         notion=sample.notion,
@@ -231,8 +240,16 @@ def find(
         gain=gain,
         scan=scan,
         other_side=other_side,
-        doubt=doubt_about_order(sample.proba_of_classes, sample.happened, sample.classes),
+        doubt=_doubt_about_order(attempt, sample),
     )
+
+
+def _doubt_about_order(attempt, sample) -> str | None:
+    """What is wrong with the order of the columns; of confidences that were counted, None."""
+    if not sample.knows_classes:
+        return attempt.of_rows("order of the columns", doubt_about_order)
+    columns = sample.proba_of_classes, sample.happened, sample.classes
+    return doubt_about_order(*columns, sample.sizes)
 
 
 def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
@@ -264,43 +281,42 @@ def _other_side(sample, ranges, spread) -> ScanRange | None:
     part = x > largest.high if above else x < largest.low
     if not spread or not problem.weight[part].any():
         return None
-    weight, happened = problem.weight[part], problem.outcomes[part, 0]
-    predicted = float(np.average(x[part], weights=weight))
-    observed = float(np.average(happened, weights=weight))
-    limits = proportion_limits(happened, weight, sample.groups.take(part), _TAIL)
+    beyond = problem.take(np.flatnonzero(part), slice(None), problem.weight[part])
+    predicted = float(np.average(x[part], weights=beyond.weight))
+    observed = float(np.average(beyond.outcomes[:, 0], weights=beyond.weight))
+    limits = frequency_limits(beyond._replace(groups=sample.groups.take(part)), _TAIL)
     if limits[0] <= predicted <= limits[1]:
         return None
-    about = int(part.sum()), predicted, observed, np.nan, np.nan
+    about = beyond.number(), predicted, observed, np.nan, np.nan
     other = ScanRange(float(x[part].min()), float(x[part].max()), *about)
     return other if _is_too_low(other) != _is_too_low(largest) else None
 
 
 def inside(sample: Sample, test: JointTestResult | None) -> Sample:
     """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
-    if test is None or not test.n_rounded or sample.proba_of_classes.shape[1] > 2:
+    if test is None or not test.n_rounded or len(sample.classes) > 2:
         return sample
     assert test.resolution is not None
-    middle = test.resolution / 4
-    return sample._replace(proba=np.clip(sample.proba, middle, 1 - middle), logits=None)
+    return sample.within(test.resolution / 4, 1 - test.resolution / 4)
 
 
 def _overview(sample) -> Overview:
-    rows, weight = sample.proba_of_classes, sample.weight_of_samples
-    features = [problem.features for problem in sample.problems() if len(problem.features)]
-    n_groups = len(np.unique(sample.groups.units(len(rows))))
+    problems = [problem for problem in sample.problems() if len(problem.features)]
+    features, groups = [problem.features for problem in problems], sample.groups
+    n_groups = len(sample) if groups.independent else len(np.unique(groups.units(len(sample))))
     return Overview(
-        n_samples=len(rows),
+        n_samples=len(sample),
         counts=sample.counts.tolist(),
-        n_groups=n_groups if n_groups < len(rows) else None,
+        n_groups=n_groups if n_groups < len(sample) else None,
         classes=[plain_label(label) for label in sample.classes.tolist()],
-        effective_size=None if weight is None else float(weight.sum() ** 2 / (weight @ weight)),
+        effective_size=sample.effective_size,
         base_rates=sample.frequencies.tolist(),
-        mean_predictions=np.average(rows, axis=0, weights=sample.weight).tolist(),
+        mean_predictions=sample.mean_predictions.tolist(),
         accuracy=sample.accuracy,
         mean_confidence=sample.mean_confidence,
         smallest=float(min(map(np.min, features))),
         largest=float(max(map(np.max, features))),
-        n_certain=sum(int(np.isin(x, (0, 1)).sum()) for x in features),
+        n_certain=sum(part.number(np.isin(part.features, (0, 1)).all(axis=1)) for part in problems),
         of_shares=sample.outcomes is not None,
     )
 
@@ -366,7 +382,9 @@ REVERSED = (
 )
 
 
-def doubt_about_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
+def doubt_about_order(
+    rows: np.ndarray, happened: np.ndarray, classes, sizes: Any = 1
+) -> str | None:
     """Return what is wrong with the order of the columns, if anything seems to be.
 
     Parameters
@@ -377,18 +395,23 @@ def doubt_about_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | 
         The column of each label, or how much of each class happened.
     classes : sequence
         The names of the classes.
+    sizes : int or ndarray of shape (n_samples,), default=1
+        How many samples each row is.
     """
     other_order = _other_order(rows, happened, classes)
-    return REVERSED if are_reversed(rows, happened) else other_order
+    return REVERSED if are_reversed(rows, happened, sizes) else other_order
 
 
-def are_reversed(rows: np.ndarray, happened: np.ndarray) -> bool:
+def are_reversed(rows: np.ndarray, happened: np.ndarray, sizes: Any = 1) -> bool:
     """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
-    n, n_classes = rows.shape
+    sizes = np.broadcast_to(sizes, len(rows))
+    n, n_classes = sizes.sum(), rows.shape[1]
     codes = happened.ndim == 1
-    rates = np.bincount(happened, minlength=n_classes) / n if codes else happened.mean(axis=0)
+    rates = (np.bincount(happened, sizes, n_classes) if codes else sizes @ happened) / n
     gain = of_outcomes(rows, happened) - rows @ rates
-    return bool(gain.mean() < -_SURE * max(gain.std() / math.sqrt(n), 1e-9))
+    mean = sizes @ gain / n
+    deviation = math.sqrt(sizes @ (gain - mean) ** 2 / n)
+    return bool(mean < -_SURE * max(deviation / math.sqrt(n), 1e-9))
 
 
 def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:

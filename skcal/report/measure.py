@@ -32,7 +32,7 @@ from skcal.metrics.validation import (
 )
 from skcal.notions import NOTIONS, Notion, resolve_notion
 from skcal.report.findings import Attempts, Findings, find, inside
-from skcal.report.words import cautions, rounding, sparse_bins
+from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
 _BY_CLASS = "log loss, one against the rest"
@@ -125,7 +125,7 @@ class Measures(Findings):
         How large the cutoff calibration error may be.
     ece : BinnedEce or None
     scores : list of Score
-    sharpness : float
+    sharpness : float or None
     own : list of OwnMetric
         The metrics that were passed.
     ratio : Measure or None
@@ -147,7 +147,7 @@ class Measures(Findings):
     cutoff: EquivalenceTestResult | None
     ece: BinnedEce | None
     scores: list[Score]
-    sharpness: float
+    sharpness: float | None
     own: list[OwnMetric]
     ratio: Measure | None
     validation: ValidationMeasures | None
@@ -178,7 +178,8 @@ def measure(
     are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
-    attempt, level = Attempts(name, settings.verbose), settings.confidence_level
+    level = settings.confidence_level
+    attempt = Attempts(name, settings.verbose, sample.holds_rows)
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
     options["by_label"] = by_label
     findings = find(attempt, sample, level, settings.max_error, test, **options)
@@ -186,8 +187,9 @@ def measure(
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
+    of_classes = attempt if sample.knows_classes else attempt.of_rows
     scores = [  # the Brier score of predictions as they are
-        attempt(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
+        of_classes(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
         for score in _asked_scores(sample)
     ]
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
@@ -203,9 +205,10 @@ def measure(
     if sample.notion.of_positive_class:
         n_curves = None if of_part else min(settings.n_resamples, _CURVES)
         ratio = attempt("O/E", observed_expected_ratio, sample, level)
-        validation = attempt("validation", _validated, sample, inner, settings, refuted, n_curves)
-        curve = attempt("calibration curve", _curve_display, name, sample, level)
-        decision = attempt("decision curve", _decision_curve, sample, level)
+        medicine = sample, inner, settings, refuted, n_curves
+        validation = attempt.of_rows(VALIDATION, _validated, *medicine)
+        curve = attempt.of_rows("calibration curve", _curve_display, name, sample, level)
+        decision = attempt.of_rows("decision curve", _decision_curve, sample, level)
         if decision is not None:
             rate = sample.frequencies[1:]
             at_prevalence = decision_curve(sample, thresholds=rate, confidence_level=level)
@@ -214,7 +217,7 @@ def measure(
         cutoff=cutoff,
         ece=ece,
         scores=[part for part in scores if part is not None],
-        sharpness=sharpness(sample._replace(notion=_all_classes(sample))),
+        sharpness=of_classes("sharpness", _spread, sample),
         own=[metric for metric in own if metric is not None],
         ratio=ratio,
         validation=validation,
@@ -225,11 +228,12 @@ def measure(
         tuned=[tuned_error(search, settings, refuted) for search in searches.values()],
         diagram=diagram,
         cautions=[
-            *cautions(sample.proba_of_classes, sample.happened, findings),
+            *without_rows(attempt.left_out),
+            *cautions(sample, findings),
             *rounding(findings.test, sample, validation),
             *asked.messages,
         ],
-        warnings=[*filter(None, [sparse_bins(ece)]), *attempt.messages],
+        warnings=[*filter(None, [sparse_bins(ece, sample)]), *attempt.messages],
     )
 
 
@@ -288,13 +292,16 @@ def tuned_error(search, settings: Settings, refuted: bool) -> dict:
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
     warn_of_few_events(sample)
-    rule, level = BinRule.of(settings.n_bins, settings.strategy), settings.confidence_level
+    bins: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
+    rule, level = BinRule.of(**bins), settings.confidence_level
+    if not sample.holds_rows:
+        bins = {"edges": sample.intervals.edges}
+        rule = BinRule.of(**bins, n_bins=settings.n_bins, strategy=settings.strategy)
     of_counts, n_resamples = ece_of_counts(sample, rule), settings.n_resamples
     about = sample.weight, sample.groups, n_resamples, settings.random_state, settings.n_jobs
     estimate = float(of_counts(np.ones(len(sample.codes), dtype=np.intp)))
     interval = interval_of_counts(estimate, of_counts, *about, level)
     low = min(max(float(interval.low), 0.0), estimate) if refuted else 0.0  # noise may raise it
-    bins: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
     ece: dict[str, Any] = {"statistic": "expected_calibration_error", **settings.resampling}
     null: Any = monte_carlo_test(sample, **ece, **bins).null_distribution
     table = bins_of(sample, rule, level)
@@ -326,6 +333,11 @@ def _own(sample, name, metric, settings) -> OwnMetric:
 
 
 # Scores
+
+
+def _spread(sample) -> float:
+    """The variance of the probabilities."""
+    return sharpness(sample._replace(notion=_all_classes(sample)))
 
 
 def _all_classes(sample):

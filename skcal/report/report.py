@@ -10,6 +10,7 @@ from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._bins import SCALAR_PARTITIONS
@@ -47,7 +48,14 @@ from skcal.report.compare import (
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.rows import records_table
 from skcal.report.views import as_data, as_fragment, as_latex, as_page, as_text, reliability
-from skcal.sample import Sample, is_of_labels, read_sample, refuse_beside_sample, require_pairs
+from skcal.sample import (
+    Sample,
+    is_of_labels,
+    read_sample,
+    refuse_beside_sample,
+    require_pairs,
+)
+from skcal.table import CalibrationTable
 
 _NOTIONS = ("auto", "binary", "confidence", "multi-label")
 
@@ -343,12 +351,16 @@ def calibration_report(
     Parameters
     ----------
     y_true : array-like of shape (n_samples,), (n_samples, n_classes) or (n_samples, n_labels), \
-or Sample
+Sample or CalibrationTable
         Labels, or shares or votes of the classes (see :doc:`/guide/soft_labels`); for
-        "multi-label" whether each label holds, 0 or 1.
+        "multi-label" whether each label holds, 0 or 1. A :class:`skcal.CalibrationTable` of one
+        probability, of answers or of confidences: the report leaves out what needs rows, and says
+        so.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-        Left out beside a :class:`skcal.Sample`, where ``compare`` is one, too.
+        Left out beside a :class:`skcal.Sample`, where ``compare`` is one, too, and beside a
+        table, which takes no ``by``, ``segments``, ``compare``, ``target``, ``metrics``,
+        ``search``, ``n_bins`` and ``strategy``.
     notion : {"auto", "binary", "confidence", "multi-label", "precision-at-K"}, default="auto"
         The notion of the verdict, the errors and the figure; "auto" is "binary" for one
         and two columns and "confidence" for more. "multi-label" tests each label, and its
@@ -496,6 +508,13 @@ or Sample
     400 predictions of 5 classes. Are they right as often as their largest probability says?
     ...
     """
+    if isinstance(y_true, CalibrationTable):
+        needing_rows = {"by": by, "segments": segments, "compare": compare, "target": target}
+        needing_rows |= {"metrics": metrics, "search": search or None}
+        needing_rows |= {"n_bins": None if n_bins == 15 else n_bins}
+        needing_rows |= {"strategy": None if strategy == "uniform" else strategy}
+        y_true, n_bins, strategy = _of_table(y_true, notion, resolution, needing_rows)
+        resolution = "auto"
     if isinstance(y_true, Sample):
         beside_it = {"y_proba": y_proba, "sample_weight": sample_weight, "groups": groups}
         beside_it |= {"labels": labels, "pos_label": pos_label, "second_y_true": second_y_true}
@@ -540,7 +559,7 @@ or Sample
     if compare is not None:
         own = None if second_y_true is None else (second_y_true, sample.given_classes)
         second = read_second(y_true, y_proba, compare, strategy, options, own)
-    n_samples = len(sample.codes)
+    n_samples = len(sample)
     parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
     settings = Settings(
         search=search,
@@ -571,7 +590,7 @@ or Sample
         left_out = leave_out(by, rows, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
-    if groups is None and not sample.source.grouped:
+    if groups is None and sample.holds_rows and not sample.source.grouped:
         warnings += words.likeness(sample.proba_of_classes, sample.happened)
     comparison = None
     if second is not None:
@@ -592,6 +611,26 @@ or Sample
         decided=decided,
         read_as=(by_label[0] or rows).read_as,
     )
+
+
+def _of_table(table, notion, resolution, beside: dict[str, Any]) -> tuple[Any, int, str]:
+    """The sample of a table, and the number and the kind of its bins; raise for what needs rows."""
+    for name, value in beside.items():
+        if value is not None:
+            reason, remedy = "needs rows beside a CalibrationTable.", "Pass a skcal.Sample."
+            if name in ("n_bins", "strategy"):
+                reason = "is not for a CalibrationTable, whose bins were counted."
+                remedy = f"Leave {name} out, or count a CalibrationTable(edges=…)."
+            raise InputError(name, reason, remedy)
+    options: dict[str, Any] = {"groups": None, "few_groups": 0, "from_sums": True}
+    sample: Any = read_sample(table, None, notion, resolution=resolution, **options)
+    if sample.notion not in _NOTIONS or sample.notion.of_labels:
+        reason = f"is {str(sample.notion)!r} in the CalibrationTable, of which there is no report."
+        raise InputError("notion", reason, "Count a CalibrationTable of 'binary' or 'confidence'.")
+    edges = sample.intervals.edges
+    n_bins = len(edges) - 1
+    equal = np.array_equal(edges, np.arange(n_bins + 1) / n_bins)
+    return sample, n_bins, "uniform" if equal else "given"
 
 
 def check_detail(detail: str) -> None:

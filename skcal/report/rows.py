@@ -161,7 +161,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
         *map(_score_row, measures.scores),
         *_validation_rows(measures, settings),
         *_net_benefit_rows(measures.at_prevalence, settings),
-        Row("sharpness", measures.sharpness, spread),
+        *([] if measures.sharpness is None else [Row("sharpness", measures.sharpness, spread)]),
         *(row for facts in measures.tuned for row in tuned_rows(facts)),
         *_own_rows(measures, settings),
     ]
@@ -197,8 +197,9 @@ def _first_rows(measures, settings):
 
 def _why_no_slope(measures) -> str:
     """Why the slope and the other measures of medicine are missing, which is a warning, too."""
-    start = "validation: "
-    [why] = (text for text in measures.warnings if text.startswith(f"{start}not estimated."))
+    start = f"{words.VALIDATION}: "
+    said = (text for text in measures.warnings if text.startswith(f"{start}not estimated."))
+    why = next(said, "not estimated. It needs rows, which a CalibrationTable does not hold.")
     return why.removeprefix(start).rstrip(".")
 
 

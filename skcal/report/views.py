@@ -76,7 +76,7 @@ def as_text(report, full: bool = False) -> str:
     if report.segments is not None:
         segments = rows.segments_table(report.segments, report.settings)
         parts += ["", _short_names(segments, 40).text()]
-    if full:
+    if full and report.overall.overview.base_rates:
         parts += ["", _classes_text(report.overall)]
     return _framed(report, title_of(report, 90), parts, full)
 
@@ -389,7 +389,7 @@ def _details(report, full):
         yield f"All numbers of {words.name_of_parts(report).lower()}", "".join(tables) + notes
     panel = report.overall.diagram
     yield "Bins", "<p>none</p>\n" if panel is None else rows.bins_table(panel).html()
-    if len(report.overall.overview.classes) > 2:
+    if len(report.overall.overview.base_rates) > 2:
         yield "Classes", rows.classes_table(report.overall).html()
     curves = [part for part in words.models_of(report) if part.curve is not None]
     if curves and _can_draw():

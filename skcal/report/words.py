@@ -14,8 +14,10 @@ from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.equivalence import sides_of_limit
 from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
 from skcal.report.findings import likeness_of_neighbours
+from skcal.sample import Sample
 
 MEDIAN_WIDTH = "the median width"
+VALIDATION = "validation"  # slope, C-statistic and the other measures of medicine
 UNADJUSTED = "by itself, not adjusted for the other numbers"
 #: Stands in every report.
 STANDING = (
@@ -35,6 +37,10 @@ _FEW_OF_A_CLASS = 10
 _TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
 _NAMES = 3
 _OF_ALL = "all samples: "
+_OF_ROWS = {
+    "recalibration": "what recalibration would leave",
+    VALIDATION: "slope, C-statistic, ICI",
+}
 
 
 def headings(report) -> list[str]:
@@ -409,25 +415,35 @@ def by_kind(parts, full: bool = True) -> list[str]:
     return texts
 
 
-def cautions(rows: np.ndarray, happened: np.ndarray, found) -> list[str]:
+def without_rows(left_out: list[str]) -> list[str]:
+    """What a report of a table leaves out, if it is one."""
+    parts = [_OF_ROWS.get(part, part) for part in dict.fromkeys(left_out)]
+    parts.append("whether neighbouring rows err alike")
+    what = listed(parts, len(parts))
+    text = f"A CalibrationTable holds no rows. So this report leaves out: {what}."
+    return [f"{text} Pass a skcal.Sample for these."] if left_out else []
+
+
+def cautions(sample: Sample, found) -> list[str]:
     """Warnings about samples and predictions, from which every number suffers.
 
     Parameters
     ----------
-    rows : ndarray of shape (n_samples, n_classes)
-        The predictions, with a column for each class.
-    happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        The column of each label, or how much of each class happened.
+    sample : Sample
     found : skcal.report.findings.Findings
     """
     view = found.overview
     texts = [*_few_samples(view), *_rare_classes(view)]
-    if max(view.base_rates) < 1 and view.n_samples >= _FEW_OUTCOMES and view.accuracy == 1:
+    if (
+        max(view.base_rates, default=0) < 1
+        and view.n_samples >= _FEW_OUTCOMES
+        and view.accuracy == 1
+    ):
         texts.append(_ALL_RIGHT)
     if found.doubt is not None and not found.is_significant:  # else the answer says it
         texts.append(found.doubt)
-    rounded = found.test is not None and found.test.n_rounded > 0 and rows.shape[1] == 2
-    return [*texts, *_extreme_predictions(rows, happened, rounded)]
+    rounded = found.test is not None and found.test.n_rounded > 0 and len(view.classes) == 2
+    return [*texts, *_extreme_predictions(sample, rounded)]
 
 
 def likeness(proba: np.ndarray, happened: np.ndarray, groups: str = "groups=") -> list[str]:
@@ -480,7 +496,7 @@ def _undefined(test, sample, validation) -> list[str]:
 
 
 def _few_samples(overview):
-    n, rarest = overview.n_samples, min(overview.counts)
+    n, rarest = overview.n_samples, min(overview.counts, default=math.inf)
     if overview.effective_size is not None and overview.effective_size < _ONE_DOMINATES:
         yield (
             "One sample has more than half of the weight, so every number here is mostly about "
@@ -497,7 +513,7 @@ def _few_samples(overview):
 
 def _rare_classes(overview):
     count = np.rint(overview.counts)
-    labels = [repr(label) for label in overview.classes]
+    labels = [repr(label) for label in overview.classes[: len(count)]]
     absent = [label for label, n in zip(labels, count, strict=True) if n == 0]
     rare = [label for label, n in zip(labels, count, strict=True) if 0 < n < _FEW_OF_A_CLASS]
     if absent:
@@ -514,30 +530,33 @@ def _classes_that(labels, verb):
     return f"Class {names} {verb}s" if len(labels) == 1 else f"Classes {names} {verb}"
 
 
-def sparse_bins(ece) -> str | None:
+def sparse_bins(ece, sample: Sample) -> str | None:
     """A warning of bins whose gaps are mostly noise."""
     if ece is None or not ece.n_nearly_empty:
         return None
     hold = "holds" if ece.n_nearly_empty == 1 else "hold"
     empty = f", {ece.n_empty} none" if ece.n_empty else ""
-    return (
-        f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}: their "
-        "gaps are mostly noise. Use fewer bins or strategy='quantile'."
-    )
+    remedy = "Use fewer bins or strategy='quantile'."
+    if not sample.holds_rows:
+        remedy = "Count a CalibrationTable(edges=…) of fewer bins."
+    sparse = f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}"
+    return f"{sparse}: their gaps are mostly noise. {remedy}"
 
 
-def _extreme_predictions(rows, happened, rounded):
+def _extreme_predictions(sample, rounded):
+    rows = sample.proba_of_classes
     if (rows.max(axis=1) == 1).all():
         yield (
             "All probabilities are 0 or 1: these look like class predictions, which say nothing "
             "about confidence. Pass predict_proba output."
         )
-    impossible = np.count_nonzero(of_outcomes((rows == 0) * 1.0, happened))
-    if impossible and not rounded:
+    wrong = of_outcomes((rows == 0) * 1.0, sample.happened) > 0
+    impossible = int((wrong * sample.sizes).sum())
+    if impossible and not rounded and sample.knows_classes:
         yield (
             f"{impossible:,} outcome{'s' if impossible > 1 else ''} had a predicted probability of "
             "0, so the log loss is infinite. The log loss shown replaces 0 by "
             f"{np.finfo(rows.dtype).eps:.0g}."
         )
-    if len(rows) > 1 and (rows == rows[0]).all():
+    if len(sample) > 1 and (rows == rows[0]).all():
         yield "All predictions are equal, so there is one point to calibrate."

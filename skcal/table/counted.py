@@ -27,6 +27,8 @@ class CountedSample(Sample):
     ----------
     parts : list of Problem
         The rows are cells with an outcome, or of groups samples at the means of their cells.
+    intervals : Intervals
+        The bins that were counted.
     n_samples : int
     squares : float
         Σ w² / (Σ w)² of the samples.
@@ -36,6 +38,7 @@ class CountedSample(Sample):
     """
 
     parts: list[Problem]
+    intervals: Intervals
     n_samples: int
     squares: float
     joint_square: float  # type: ignore[misc]
@@ -44,6 +47,79 @@ class CountedSample(Sample):
 
     def __len__(self) -> int:
         return self.n_samples
+
+    @property
+    def sizes(self) -> np.ndarray:
+        """How many samples each row of the only problem is."""
+        return self.parts[0].sizes
+
+    @property
+    def effective_sizes(self) -> np.ndarray:
+        """As how many samples of equal weight each row counts."""
+        part = self.parts[0]
+        return part.weight**2 / part.squares
+
+    @property
+    def effective_size(self) -> float | None:
+        """(Σ w)² / Σ w² of the samples, None where weights are equal."""
+        size = 1 / self.squares
+        return size if size < self.n_samples * (1 - _SAME) else None
+
+    @property
+    def knows_classes(self) -> bool:  # type: ignore[override]
+        """Whether more is known than the largest probabilities of the samples."""
+        return self.notion.of_positive_class or self.notion.of_answers
+
+    @property
+    def frequencies(self) -> np.ndarray:
+        """The weighted share of each class, or nothing of confidences."""
+        return super().frequencies if self.knows_classes else np.empty(0)
+
+    @property
+    def counts(self) -> np.ndarray:
+        """How many samples have each class, or the sums of their shares; nothing of confidences."""
+        if not self.knows_classes:
+            return np.empty(0)
+        events = float(self.sizes @ self.parts[0].outcomes[:, 0])
+        counts = np.array([self.n_samples - events, events])
+        return counts if self.outcomes is not None else np.rint(counts).astype(np.intp)
+
+    @property
+    def mean_predictions(self) -> np.ndarray:
+        """The weighted mean of the probabilities of each class, or nothing of confidences."""
+        return super().mean_predictions if self.knows_classes else np.empty(0)
+
+    @property
+    def accuracy(self) -> float:
+        """The weighted share of right predictions."""
+        if self.knows_classes:
+            return super().accuracy
+        return float(np.average(self.codes, weights=self.weight))
+
+    @property
+    def mean_confidence(self) -> float:
+        """The weighted mean of the largest probabilities, or of the confidences of answers."""
+        if self.knows_classes:
+            return super().mean_confidence
+        return float(np.average(self.proba, weights=self.weight))
+
+    @property
+    def effective(self) -> Sample:
+        """The sample, whose problems know what weights are worth."""
+        return self
+
+    def within(self, low: float, high: float) -> Sample:
+        """Return the sample with predictions that are moved into an interval."""
+        parts = []
+        for part in self.parts:
+            x = np.clip(part.features, low, high)
+            counted = part.counted
+            if counted is not None:
+                counted = counted._replace(means=np.clip(counted.means, low, high))
+            residuals = part.outcomes - x
+            parts.append(part._replace(features=x, residuals=residuals, counted=counted))
+        proba = np.concatenate([part.features[:, 0] for part in parts])
+        return self._replace(parts=parts, proba=proba)
 
     def __repr__(self) -> str:
         return f"<sums of {len(self):,} samples, notion={str(self.notion)!r}>"
@@ -138,6 +214,9 @@ def counted_sample(
             for part in parts
         ]
     weight = np.concatenate(weights)
+    outcomes = None
+    if of_shares and len(parts) == 1:
+        outcomes = np.column_stack([1 - parts[0].outcomes, parts[0].outcomes])
     parts_of_sample: dict[str, Any] = {
         "proba": np.concatenate([part.features[:, 0] for part in parts]),
         "codes": np.concatenate([np.rint(part.outcomes[:, 0]).astype(np.intp) for part in parts]),
@@ -147,11 +226,12 @@ def counted_sample(
         "logits": None,
         "positive_first": columns.pos_label is not None,
         "groups": together,
-        "outcomes": None,
+        "outcomes": outcomes,
         "votes": None,
         "resolution": _step(resolution, bool(varies.any())),
         "source": Source(str(notion), columns.pos_label, not together.independent),
         "parts": parts,
+        "intervals": intervals,
         "n_samples": int(n),
         "squares": float(squares / mass**2),
         "joint_square": float(joint / (mass * n_problems) ** 2),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from report_cases import findings_of
 
-from skcal._matrices import two_columns
+from skcal import Sample
 from skcal._show import plain_number
 from skcal.datasets import make_tempered
 from skcal.notions import resolve_notion
@@ -71,7 +71,7 @@ def test_predictions_that_are_always_right_look_like_those_of_training_data():
     always = np.where(y == 1, rng.uniform(0.6, 1, 200), rng.uniform(0, 0.4, 200))
     once_wrong = np.append(always[:-1], 1 - always[-1])
     for proba, warned in ((always, True), (once_wrong, False)):
-        texts = cautions(two_columns(proba), y, findings_of(y, proba))
+        texts = cautions(Sample(y, proba), findings_of(y, proba))
         assert any("Every predicted class is right" in text for text in texts) == warned
 
 

@@ -566,11 +566,15 @@ ADVICE = {
         lambda table: equivalence_test(table, limit=0.1, interval=(0.2, 0.4)),
         lambda table: equivalence_test(Sample(*ROWS), limit=0.1, interval=(0.2, 0.4)),
     ),
-    "Pass strategy='uniform'.": (
-        score_decomposition,
-        lambda table: score_decomposition(table, strategy="uniform"),
+    "Pass edges=table.edges": (
+        lambda table: expected_calibration_error(
+            CalibrationTable(edges=SQUARES).update(*ROWS), n_bins=10
+        ),
+        lambda table: expected_calibration_error(
+            CalibrationTable(edges=SQUARES).update(*ROWS), edges=SQUARES
+        ),
     ),
-    "Leave n_bins, strategy and edges out, or count": (
+    "count a CalibrationTable(edges=…) with yours": (
         lambda table: expected_calibration_error(table, n_bins=10),
         lambda table: expected_calibration_error(
             CalibrationTable(edges=np.arange(11) / 10).update(*ROWS), n_bins=10
@@ -660,6 +664,7 @@ def test_advice_is_followed(advice):
 
 
 TAKEN = {
+    "calibration_report",
     "ReliabilityDisplay.from_predictions",
     "calibration_bins",
     "calibration_error",
@@ -697,7 +702,7 @@ def test_every_public_function_answers_a_table_or_refuses_it_by_name(name):
         if one.default is one.empty and one.kind not in (one.VAR_KEYWORD, one.VAR_POSITIONAL)
     }
     table = CalibrationTable().update(*ROWS)
-    more = {"strategy": "uniform"} if name == "score_decomposition" else {}
+    more = {}
     names = {one.name for one in parameters}
     others = {"y_proba_b": ROWS[1], "feature": ROWS[1], "features": {"a": ROWS[1]}}
     others |= {"y_after": ROWS[1], "metric": expected_calibration_error}
