@@ -27,6 +27,8 @@ FOLLOWED = {
             "If that is a decimal comma, pass --decimal",
             "with a point where --decimal says",
             "or pass --sep",
+            "If the file has no header, pass --header none",
+            "but numbers in line 1. Pass --header none",
             "If commas stand before decimals, quote the numbers",
             "Name the column of labels by --label",
             "Repeat --ignore for each column",

@@ -34,6 +34,8 @@ class Dialect(NamedTuple):
         Whether a number may end in a percent sign.
     missing : bool
         Whether an empty field, or a word for a missing value, is NaN in place of an error.
+    header : bool
+        Whether the first row names the columns.
     """
 
     sep: str | None = None
@@ -41,6 +43,7 @@ class Dialect(NamedTuple):
     encoding: str = "utf-8"
     percent: bool = False
     missing: bool = False
+    header: bool = True
 
     def parse(self, text: str) -> float:
         """Return the number that a field holds, or raise ValueError."""
@@ -76,6 +79,11 @@ def whole(text: str) -> str:
     """Return ``2`` for ``2.0``, and any other text as it is."""
     head, point, decimals = text.partition(".")
     return head if point and head.lstrip("+-").isdecimal() and not decimals.strip("0") else text
+
+
+def is_whole(text: str) -> bool:
+    """Whether a number has no decimals that are not 0."""
+    return whole(text).lstrip("+-").isdecimal()
 
 
 # Columns of numbers

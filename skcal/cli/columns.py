@@ -11,7 +11,7 @@ from warnings import warn
 import numpy as np
 
 from skcal._show import listed
-from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, whole
+from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, Texts, all_names
 from skcal.cli.parts import read_table
@@ -166,7 +166,7 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
             "of labels."
         )
-    if header[0].startswith(("#", "sep=")) and not options.keys() <= set(header):
+    if header[0].startswith("#") and not options.keys() <= set(header):
         raise FileError(f"{path}: {place} is {header[0]!r}, not a header. Delete that line.")
     sep = frame.sep or ","
     other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
@@ -179,10 +179,10 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
         )
     for name, option in options.items():
         if name not in header:
-            raise _absent(frame, name, option, given)
+            raise _absent(frame, name, option, given, dialect)
     known: set[str] = set()
     for name in header:
-        if not name and name not in options:
+        if not name and name not in options and name not in frame.aside:
             raise FileError(
                 f"{path}: {place} has a column without a name. Pass --ignore '' if it numbers the "
                 "rows.",
@@ -193,19 +193,30 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
         known.add(name)
 
 
-def _absent(frame: Frame, name: str, option: str, given: Namespace) -> FileError:
+def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> FileError:
     """What is wrong where a column is missing that an option names."""
     header = frame.header
     remedy, offer = f"Name a column by {option}.", dict[str, Any]()
+    numbers = [name for name in header if Dialect(decimal=dialect.decimal).is_number(name)]
+    if dialect.header and (len(numbers) == len(header) or not all(map(is_whole, numbers))):
+        return FileError(
+            f"{frame.path}: {frame.place} holds numbers where names of columns are expected, such "
+            f"as {numbers[-1]!r}. If the file has no header, pass --header none; its columns are "
+            f"then called column1 to column{len(header)}.",
+            header="none",
+        )
     if name == given.label and option == "--label":
         remedy = "Name the column of labels by --label."
-        if all(Dialect().is_number(text) for text in header):
-            remedy = "Give a header: the class of each column, and the column of labels."
-        aside = {*given.ignore, given.score, given.predicted}
-        likely = [n for n in header if n.lower() in _LIKELY_LABELS and n not in aside]
-        one_hot = _one_hot(frame, Dialect(decimal=given.decimal)) if not likely else None
+        aside = {*given.ignore, given.score, given.predicted, *frame.aside}
+        rest = [n for n in header if n not in aside]
+        likely = [n for n in rest if n.lower() in _LIKELY_LABELS]
+        if not dialect.header:
+            likely = [n for n in rest if _hold_labels(frame, n)]
+        one_hot = _one_hot(frame, dialect) if not likely else None
         if len(likely) == 1:
             offer = {"label": likely[0]}
+        elif likely and not dialect.header:
+            offer = {"choices": [{"label": n} for n in likely]}
         elif one_hot:
             remedy += f" If the columns {one_hot}… hold 1 for the class that happened, pass --soft "
             remedy += f"{one_hot}."
@@ -218,6 +229,12 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace) -> FileError
         f"{all_names(names)}). {remedy}",
         **offer,
     )
+
+
+def _hold_labels(frame: Frame, name: str) -> bool:
+    """Whether a column without a name holds few different texts or whole numbers."""
+    texts = _few_texts(frame, name)
+    return len(texts) > 1 and not any(Dialect().is_number(t) and not is_whole(t) for t in texts)
 
 
 def _one_hot(frame: Frame, dialect: Dialect) -> str | None:

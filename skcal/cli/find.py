@@ -60,7 +60,7 @@ class Seeker:
     def __init__(self, frame, labels, outcomes, aside, options: Namespace, dialect: Dialect):
         self.frame, self.labels, self.outcomes = frame, list(labels), outcomes
         self.options, self.dialect, self.path = options, dialect, frame.path
-        aside = {*aside, frame.row_names, *frame.partitions}
+        aside = {*aside, *frame.aside, *frame.partitions}
         self.rest = [name for name in frame.header if name not in aside]
         self._parsed: dict[str, np.ndarray] = {}
 
@@ -112,6 +112,8 @@ class Seeker:
 
     def _family(self, labels=None) -> Found | None:
         """Columns whose names are a class, perhaps with the same words before and behind each."""
+        if not self.dialect.header:
+            return None  # since the numbers in names are those of columns
         labels = labels or self.options.labels or self.labels
         names = [name for name in self.rest if self.frame.kind(name) in ("number", "empty")]
         patterns = self._patterns(names, labels)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -46,29 +46,26 @@ class Frame:
         The lines of objects of JSON.
     notes : sequence of str, default=()
         What was decided while the file was read.
-    read : callable, default=None
-        ``read(places, n_rows)`` yields parts of columns of a text file again, as texts.
 
     Attributes
     ----------
     place : str
         What messages call the names of the columns.
-    row_names : str or None
-        The column that the header does not name.
+    aside : set of str
+        Columns that the header does not name, which hold no predictions.
     files : ndarray of str of shape (n_rows,) or None
         The file of each row of several files.
     partitions : list of str
         Columns that names of folders hold, such as ``day=2026-01-01``.
     """
 
-    def __init__(
-        self, path, header, columns, line_of=None, records=(), notes=(), sep=None, read=None
-    ):
-        self.path, self.header, self._columns, self._read = path, header, columns, read
+    def __init__(self, path, header, columns, line_of=None, records=(), notes=(), sep=None):
+        self.path, self.header, self._columns = path, header, columns
+        self._read: Callable | None = None
         self.records, self.notes, self.sep = records, list(notes), sep
         self._line_of = line_of
         self.place = "the table" if line_of is None else "line 1"
-        self.row_names: str | None = None
+        self.aside: set[str] = set()
         self.files: np.ndarray | None = None
         self.partitions: list[str] = []
         self._places: dict[str, int] = {}
@@ -76,10 +73,13 @@ class Frame:
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
         self._are_texts: list[bool] = []
-        if read is not None:
-            from pandas.api.types import is_string_dtype
 
-            self._are_texts = [is_string_dtype(columns[place]) for place in columns]
+    def reread(self, read: Callable) -> None:
+        """Take texts from ``read(places, n_rows)``, which yields parts of columns of a text."""
+        from pandas.api.types import is_string_dtype
+
+        self._read = read
+        self._are_texts = [is_string_dtype(self._columns[place]) for place in self._columns]
 
     def __len__(self):
         return len(self._columns)

@@ -11,8 +11,8 @@ from typing import Any
 from skcal._show import listed
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame
+from skcal.cli.header import PROBED, head_of, note_of_totals, samples_of
 from skcal.cli.problems import FileError, check_size
-from skcal.cli.text import refuse_title
 
 _FIRST = 1000  # objects that name the columns
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
@@ -121,11 +121,16 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
             f"{path}: has {len(filled)} sheets with cells ({listed(filled)}). Save one as .csv."
         )
     sheet = sheets[filled[0]].fillna("")
-    header = [str(name).strip() for name in sheet.iloc[0]]
-    columns = sheet.iloc[1:].reset_index(drop=True)
-    if len(columns):
-        refuse_title(path, header, columns.iloc[0].tolist())
-    return Frame(path, header, columns, lambda row: row + 2)
+    rows = [list(map(str.strip, row)) for row in sheet.iloc[:PROBED].values.tolist()]
+    above, n_rows, names, nameless = head_of(rows, has_header=dialect.header)
+    columns = sheet.iloc[above + n_rows :].reset_index(drop=True)
+    n, totals = samples_of(columns)
+    first = above + n_rows + 1
+    notes = [f"The header is line {above + 1}; the lines above it are not read."] * bool(above)
+    notes += note_of_totals(totals, lambda row: row + first)
+    frame = Frame(path, names, columns.iloc[:n], lambda row: row + first, notes=notes)
+    frame.aside, frame.place = nameless, f"line {above + 1}"
+    return frame
 
 
 def read_parquet(path, max_bytes) -> Frame:

@@ -158,6 +158,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "(default: a comma, of .tsv a tab)",
     ),
     "--decimal": _choice(".,", "what stands before the decimals of a text file (default: a point)"),
+    "--header": {
+        "choices": ("none",),
+        "help": "none: line 1 holds numbers, not names; the columns are then called column1, "
+        "column2, …",
+    },
     "--encoding": _value(
         _encoding,
         None,

@@ -117,7 +117,8 @@ class _Command(NamedTuple):
 
 _OF_FILES = (
     "quiet label pos-label normalize ignore id score predicted prefix labels confidence correct "
-    "sep decimal encoding scale percent logits log-probabilities drop-missing drop-label max-size"
+    "sep decimal header encoding scale percent logits log-probabilities drop-missing drop-label "
+    "max-size"
 )
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"
@@ -288,7 +289,7 @@ _COMMANDS = {
                 "help": "predictions like those of the study, such as those of a pilot",
             }
         },
-        "json quiet label ignore score sep decimal encoding scale percent logits "
+        "json quiet label ignore score sep decimal header encoding scale percent logits "
         "log-probabilities max-size "
         "prevalence c-statistic linear-predictor oe-width slope-width c-width "
         "threshold net-benefit-width max-error confidence-level",

@@ -19,6 +19,7 @@ from skcal.cli.frames import Frame, Texts
 from skcal.cli.problems import STANDARD_INPUT, FileError, errors_that_name
 
 _PARTITION = re.compile(r"([A-Za-z_]\w*)=(.*)")
+_MOST_NOTES = 8
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 
 
@@ -95,7 +96,7 @@ def read_table(
     files : sequence of Path, default=()
         Several files.
     """
-    key = str(path), dialect.sep, dialect.encoding, dialect.decimal
+    key = str(path), *dialect._replace(percent=False, missing=False)
     if known is not None and key in known:
         return known[key]
     if not files and kind_of(path) == "folder":
@@ -105,7 +106,7 @@ def read_table(
         for part in files:
             with errors_that_name(part, max_bytes):
                 frames.append(with_partitions(read_frame(part, max_bytes, dialect), path))
-        frame: Frame = joined(path, frames)
+        frame: Frame = joined(path, frames, dialect)
     else:
         frame = read_frame(path, max_bytes, dialect)
     if known is not None:
@@ -131,10 +132,13 @@ class JoinedFrame(Frame):
 
     def __init__(self, path, parts: list[Frame], names: Sequence[str], notes: Sequence[str] = ()):
         header = parts[0].header
-        super().__init__(path, header, None, notes=[*parts[0].notes, *notes], sep=parts[0].sep)
+        super().__init__(path, header, None, sep=parts[0].sep)
+        of_parts = list(dict.fromkeys(note for part in parts for note in part.notes))
+        more = [f"{len(of_parts) - _MOST_NOTES:,} more such sentences are not shown."]
+        self.notes = [*of_parts[:_MOST_NOTES], *more * (len(of_parts) > _MOST_NOTES), *notes]
         self._parts, self._names = parts, names
         self._starts = list(accumulate(map(len, parts), initial=0))
-        self.row_names, self.partitions = parts[0].row_names, parts[0].partitions
+        self.aside, self.partitions = parts[0].aside, parts[0].partitions
         self.records = [record for part in parts for record in part.records]
 
     def __len__(self):
@@ -180,6 +184,10 @@ class JoinedFrame(Frame):
             [part.numbers(name, dialect, n_rows) for part, n_rows in self._first(most)]
         )
 
+    def codes(self, name: str) -> np.ndarray:
+        """Which of the different cells of a column each row holds; -1 where one is missing."""
+        return self.series(name).factorize()[0]
+
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""
         known: dict[str, int] = {}
@@ -191,7 +199,7 @@ class JoinedFrame(Frame):
         return Texts(list(known), np.concatenate(codes))
 
 
-def joined(path: Path, frames: list[Frame]) -> Frame:
+def joined(path: Path, frames: list[Frame], dialect: Dialect) -> Frame:
     """The rows of files whose columns have the same names, in any order."""
     top = os.path.commonpath([frame.path.parent for frame in frames])
     shown = [os.path.relpath(frame.path, top) for frame in frames]
@@ -200,10 +208,11 @@ def joined(path: Path, frames: list[Frame]) -> Frame:
     if not filled:
         return frames[0]
     header = filled[0].header
-    if all(map(Dialect().is_number, header)):
+    if dialect.header and all(map(Dialect().is_number, header)):
         raise FileError(
-            f"{path}: {names[0]} has no header, but numbers in line 1. Save the files with names "
-            "of the columns, in Spark by header=True."
+            f"{path}: {names[0]} has no header, but numbers in line 1. Pass --header none, or save "
+            "the files with names of the columns, in Spark by header=True.",
+            header="none",
         )
     for frame, name in zip(filled, names, strict=True):
         require_columns(frame, header, path, name, names[0])

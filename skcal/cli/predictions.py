@@ -152,6 +152,7 @@ def dialect_of(options) -> Dialect:
         options.encoding,
         percent=options.scale == PERCENT,
         missing=options.drop_missing,
+        header=options.header != "none",
     )
 
 

@@ -120,7 +120,7 @@ def write_table(out, table: FileTable, numbers: np.ndarray, dialect: Dialect) ->
                 return
             columns = columns.set_axis(frame.header, axis=1)
             sep = frame.sep or dialect.sep or ","
-            text = columns.to_csv(sep=sep, index=False, lineterminator="\n")
+            text = columns.to_csv(sep=sep, index=False, lineterminator="\n", header=dialect.header)
         content = text.encode(dialect.encoding)
         if str(out).lower().endswith(".gz"):
             with gzip.GzipFile(fileobj=file, mode="wb", mtime=0) as target:

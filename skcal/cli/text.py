@@ -12,13 +12,13 @@ from itertools import islice
 import numpy as np
 
 from skcal.cli.cells import Dialect
-from skcal.cli.frames import LONGEST_NAME, Frame, all_names
+from skcal.cli.frames import Frame
+from skcal.cli.header import PROBED, Head, head_of, note_of_totals, samples_of
 from skcal.cli.problems import FileError
 
 _LONGEST_LINE = 2**24  # bytes
 _CHUNK = 2**16  # rows of a text that are read at a time
-_TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns in files of Orange
-_LAST_IN_WEKA = "distribution"  # a column whose numbers stand between commas
+_SEP = re.compile(r"sep=(.)")  # what spreadsheets write and read above a header
 _WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
 
 
@@ -35,90 +35,221 @@ def first_line(path, file) -> bytes:
 
 def read_separated(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
     """The columns of a text; each call of ``opened(stack)`` gives its bytes from the start."""
-    encoding = "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
-    sep = dialect.sep or ("\t" if re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower()) else ",")
-    n_skipped = 0
-
-    @contextmanager
-    def rows():
-        with ExitStack() as stack:
-            stream = io.TextIOWrapper(opened(stack), encoding, newline="")
-            for _ in range(n_skipped):
-                stream.readline()
-            yield stream, _rows(stream, sep)
-
     with ExitStack() as stack:
         first_line(path, opened(stack))
-    with rows() as (stream, _):
-        n_skipped = _lines_of_preamble(stream)
-    with rows() as (_, lines):
-        header = [name.strip() for name in next(lines, (0, []))[1]]
-        first, second = ([name.strip() for name in next(lines, (0, []))[1]] for _ in range(2))
-    is_typed = not _TYPES.isdisjoint(first) and {"class", "meta"} & {*second} and len(second) > 1
-    n_names = 3 if is_typed and len(first) == len(header) else 1  # lines, of Orange
-    if "\0" in "".join(header):
-        raise FileError(
-            f"{path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
-        )
-    others = [sign for sign in ",;\t|" if sign != sep and len(header) == 1 and sign in header[0]]
-    empty = pandas.DataFrame({k: [] for k in range(len(header))}, dtype=str)
-    if not any(header) or others or header[0].startswith(("#", "sep=")) or not first:
-        return Frame(path, header, empty, lambda row: row + 2, sep=sep)
-    if n_names == 1:
-        refuse_title(path, header, first)
-    notes = []
-    more = sep in " \t" and len(first) == len(header) + 1 > 2  # as R writes tables
-    if more and first[-1].strip() and header[0].lower() not in _WITHOUT_NAME:
-        header.insert(0, "row names")
-        notes.append("The first field of each row, which the header does not name, is not read.")
-    exact = {} if pandas.__version__ >= "3.1" else {"float_precision": "round_trip"}
+    text = _Text(pandas, path, opened, dialect)
+    names = text.head.names
+    frame = Frame(path, names, text.columns(), text.line_of, sep=text.sep, notes=text.notes)
+    frame.place = text.place
+    frame.aside = {*text.head.nameless, *names[: text.has_row_names]}
+    if not text.n_lines_of_weka and len(frame):
+        frame.reread(text.read)
+    return frame
 
-    def line_of(row: int) -> int:
-        with rows() as (_, lines):
-            return n_skipped + next(islice(lines, row + n_names, None))[0]
 
-    def refuse(error=None) -> None:
-        with rows() as (_, lines):
-            _refuse_widths(path, lines, sep, n_skipped, len(header), error)
+class _Text:
+    """A text that is read as often as it must.
 
-    def read(places=None, n_rows=None):
-        """Parts of columns as texts, or of all as numbers where all cells are."""
-        with rows() as (stream, lines):
-            for _ in range(n_names):
-                next(lines)
-            yield from pandas.read_csv(
-                stream,
-                sep=r"\s+" if sep == " " else sep,
-                header=None,
-                names=range(len(header)),
-                usecols=places,
-                nrows=n_rows,
-                dtype=None if places is None else object,
-                na_filter=False,
-                decimal=dialect.decimal,
-                chunksize=_CHUNK,
-                **exact,
+    Parameters
+    ----------
+    pandas : module
+    path : path-like
+    opened : callable
+        ``opened(stack)`` gives the bytes from the start.
+    dialect : Dialect
+
+    Attributes
+    ----------
+    head : Head
+    sep : str
+    place : str
+        The line of the header.
+    notes : list of str
+        What was decided.
+    has_row_names : bool
+        Whether the first column is one that the header does not name.
+    n_lines_of_weka : int
+        The number of lines that Weka wrote above the header.
+    """
+
+    def __init__(self, pandas, path, opened: Callable, dialect: Dialect):
+        self.pandas, self.path, self.opened, self.dialect = pandas, path, opened, dialect
+        of_tabs = re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower())
+        self.sep = dialect.sep or ("\t" if of_tabs else ",")
+        self.notes: list[str] = []
+        self.place = "line 1"
+        self._n_skipped, self.has_row_names = 0, False
+        self._n_samples: int | None = None
+        with self._stream() as stream:
+            self.n_lines_of_weka = self._n_skipped = _lines_of_preamble(stream)
+        rows = self._first_rows()
+        if match := _SEP.fullmatch(",".join(rows[0][1])):
+            self.sep, self._n_skipped = dialect.sep or match[1], 1
+            rows = self._first_rows()
+        cells = [row for _, row in rows]
+        lines = [self.sep.join(row) for row in cells]
+        other = self._other_sep(lines) if len(next(filter(any, cells), [])) == 1 else None
+        if other:  # which an error names
+            above = head_of([line.split(other) for line in lines]).above
+            self.head, self._below = Head(above, 1, [lines[above]], set()), []
+            return
+        self.head = head_of(cells, self.sep, dialect.header)
+        above, n_rows, names, _ = self.head
+        self._below = next(iter(cells[above + n_rows :]), [])
+        if above:
+            line = rows[above][0]
+            self.place = f"line {line}"
+            self._n_skipped = line - 1 - sum(cell.count("\n") for cell in cells[above])
+            self.notes.append(f"The header is {self.place}; the lines above it are not read.")
+        more = self.sep in " \t" and len(self._below) == len(names) + 1 > 2  # as R writes tables
+        if more and self._below[-1] and names[0].lower() not in _WITHOUT_NAME:
+            names.insert(0, "row names")
+            self.has_row_names = True
+            self.notes.append(
+                "The first field of each row, which the header does not name, is not read."
             )
 
-    if len(first) > len(header):
-        if header[-1] != _LAST_IN_WEKA:
-            refuse()
-        with rows() as (_, lines):
-            cells = [_with_list(row, len(header) - 1) for _, row in islice(lines, 1, None)]
-        return Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of, sep=sep)
-    try:
-        columns = pandas.concat(map(_narrowed, read()))
-    except pandas.errors.EmptyDataError:
-        return Frame(path, header, empty, line_of, sep=sep)
-    except pandas.errors.ParserError as error:
-        refuse(error)
-        raise FileError(f"{path}: {' '.join(str(error).split())}. Save it again.") from error
-    last = columns.iloc[:, -1]
-    if last.dtype.kind not in "iuf" and (last == "").any():  # also fields that are not there
-        refuse()
-    frame = Frame(path, header, columns, line_of, notes=notes, sep=sep, read=read)
-    frame.row_names = header[0] if notes else None
-    return frame
+    def _first_rows(self) -> list[tuple[int, list[str]]]:
+        """The first rows, with the lines in which they end, blanks around cells stripped."""
+        found: list[tuple[int, list[str]]] = []
+        with self._rows() as rows:
+            while len(found) < PROBED:
+                try:
+                    line, row = next(rows, (0, None))
+                except csv.Error:
+                    if len(found) < 2:
+                        raise
+                    break
+                if row is None:
+                    break
+                found.append((line, [cell.strip() for cell in row] or [""]))
+        if found and "\0" in "".join(found[0][1]):
+            raise FileError(
+                f"{self.path}: is text in UTF-16. Pass --encoding utf-16-le.", encoding="utf-16-le"
+            )
+        return found or [(0, [""])]
+
+    def _other_sep(self, lines: list[str]) -> str | None:
+        """Another character that separates the fields of most lines."""
+        signs = [
+            sign for sign in (";\t|, " if self.n_lines_of_weka else ";\t|,") if sign != self.sep
+        ]
+        counts = {sign: sum(sign in line for line in lines) for sign in signs}
+        sign = max(counts, key=counts.__getitem__)
+        return sign if 2 * counts[sign] > len(lines) else None
+
+    @contextmanager
+    def _stream(self):
+        encoding = self.dialect.encoding
+        with ExitStack() as stack:
+            stream = io.TextIOWrapper(
+                self.opened(stack), "utf-8-sig" if encoding == "utf-8" else encoding, newline=""
+            )
+            for _ in range(self._n_skipped):
+                stream.readline()
+            yield stream
+
+    @contextmanager
+    def _rows(self):
+        """Rows of fields, with the lines in which they end."""
+        with self._stream() as stream:
+            yield ((self._n_skipped + line, row) for line, row in _rows(stream, self.sep))
+
+    def line_of(self, row: int) -> int:
+        """The line in which a row of samples ends."""
+        with self._rows() as rows:
+            return next(islice(rows, row + self.head.n_rows, None), (row + 2, []))[0]
+
+    def columns(self):
+        """All columns, as numbers where all of their cells are."""
+        names, pandas = self.head.names, self.pandas
+        empty = pandas.DataFrame({k: [] for k in range(len(names))}, dtype=str)
+        if not any(names) or names[0].startswith("#") or not self._below:
+            return empty
+        if self.n_lines_of_weka:
+            return pandas.DataFrame(self._cells_of_weka(), dtype=object)
+        if len(self._below) > len(names):
+            self._refuse_widths()
+        try:
+            columns = pandas.concat(map(_narrowed, self.read()))
+        except pandas.errors.EmptyDataError:
+            return empty
+        except pandas.errors.ParserError as error:
+            self._refuse_widths(error)
+            raise FileError(
+                f"{self.path}: {' '.join(str(error).split())}. Save it again."
+            ) from error
+        last = columns.iloc[:, -1]
+        if last.dtype.kind not in "iuf" and (last == "").any():  # also fields that are not there
+            self._refuse_widths()
+        n, totals = samples_of(columns)
+        if n == len(columns):
+            return columns
+        self.notes += note_of_totals(totals, self.line_of)
+        self._n_samples = n
+        return pandas.concat(map(_narrowed, self.read())) if n else empty
+
+    def read(self, places=None, n_rows=None):
+        """Parts of columns as texts, or of all as numbers where all cells are."""
+        with self._stream() as stream:
+            rows = _rows(stream, self.sep)
+            for _ in range(self.head.n_rows):
+                next(rows)
+            yield from self.pandas.read_csv(
+                stream,
+                sep=r"\s+" if self.sep == " " else self.sep,
+                header=None,
+                names=range(len(self.head.names)),
+                usecols=places,
+                nrows=self._n_samples if n_rows is None else n_rows,
+                dtype=None if places is None else object,
+                na_filter=False,
+                decimal=self.dialect.decimal,
+                chunksize=_CHUNK,
+                **({} if self.pandas.__version__ >= "3.1" else {"float_precision": "round_trip"}),
+            )
+
+    def _cells_of_weka(self) -> list[list[str]]:
+        """Rows whose last fields are a list, and which may lack the sign of an error."""
+        names, cells = self.head.names, []
+        sign = names.index("error") if self.sep == " " and "error" in names else None
+        with self._rows() as rows:
+            for line, row in islice(rows, 1, None):
+                if sign is not None and row[sign : sign + 1] != ["+"]:
+                    row.insert(sign, "")
+                if names[-1] == "distribution":
+                    n = len(names) - 1
+                    row = [*row[:n], f"[{','.join(row[n:]).replace('*', '')}]"]
+                if len(row) != len(names):
+                    raise _wrong_width(self.path, line, row, len(names), self.sep)
+                cells.append(row)
+        return cells
+
+    def _refuse_widths(self, error=None) -> None:
+        """Name the first row that has more or fewer fields than the header, or does not end."""
+        line, row, width = 0, [""], len(self.head.names)
+        with self._rows() as rows:
+            for line, row in islice(rows, self.head.n_rows, None):
+                if len(row) != width:
+                    raise _wrong_width(self.path, line, row, width, self.sep)
+        if error is not None and any("\n" in field or "\r" in field for field in row):
+            raise FileError(
+                f"{self.path}: line {line} ends a field which spans lines. Close its quotation "
+                "mark."
+            )
+
+
+def _wrong_width(path, line: int, row, width: int, sep: str) -> FileError:
+    """A row that has more or fewer fields than the header."""
+    remedy = "Give each column one, or delete the line if it is no sample."
+    if row[0].startswith("#"):
+        remedy = "Delete lines of comments."
+    elif sep == "," and len(row) > width:
+        remedy = (
+            "If commas stand before decimals, quote the numbers and pass --decimal ','. If a "
+            "list of probabilities stands between commas, name a column for each in the header."
+        )
+    return FileError(f"{path}: line {line} has {len(row)} fields, the header {width}. {remedy}")
 
 
 def _narrowed(chunk):
@@ -129,30 +260,15 @@ def _narrowed(chunk):
     return chunk
 
 
-def refuse_title(path, header: list[str], first: list[str]) -> None:
-    """Raise where line 1 is one text and line 2 holds different names alone."""
-    names, is_number = [name.strip() for name in first], Dialect(percent=True).is_number
-    is_title = header[0] and not any(header[1:]) and 1 < len(set(names)) == len(names)
-    if is_title and all(names) and not any(map(is_number, names)):
-        raise FileError(
-            f"{path}: line 1, {header[0][:LONGEST_NAME]!r}, may be a title, and line 2 the header: "
-            f"{all_names(names)}. If so, delete line 1."
-        )
-
-
-def _with_list(row: list[str], n_before: int) -> list[str]:
-    """A row whose last fields become a list; Weka marks the largest by a star."""
-    return [*row[:n_before], f"[{','.join(row[n_before:]).replace('*', '')}]"]
-
-
 def _lines_of_preamble(stream) -> int:
     """The number of lines that Weka writes before the header."""
-    n_lines = 0
+    n_lines, is_weka = 0, False
     while line := stream.readline():
-        if not (line.startswith("=== ") or (n_lines and not line.strip())):
+        if line.strip() and not line.startswith("=== "):
             break
+        is_weka |= line.startswith("=== ")
         n_lines += 1
-    return n_lines
+    return n_lines if is_weka else 0
 
 
 def _rows(stream, sep: str) -> Iterator[tuple[int, list[str]]]:
@@ -164,26 +280,3 @@ def _rows(stream, sep: str) -> Iterator[tuple[int, list[str]]]:
     for k, row in enumerate(rows):
         if k == 0 or len(row) > 1 or (row and row[0].strip()):
             yield rows.line_num, row
-
-
-def _refuse_widths(path, rows, sep: str, n_skipped: int, width: int, error) -> None:
-    """Name the first row that has more or fewer fields than the header, or does not end."""
-    line, row = 0, [""]
-    for line, row in islice(rows, 1, None):
-        if len(row) == width:
-            continue
-        place = f"{path}: line {line + n_skipped}"
-        remedy = "Give each column one."
-        if row[0].startswith("#"):
-            remedy = "Delete lines of comments."
-        elif sep == "," and len(row) > width:
-            remedy = (
-                "If commas stand before decimals, quote the numbers and pass --decimal ','. If a "
-                "list of probabilities stands between commas, name a column for each in the header."
-            )
-        raise FileError(f"{place} has {len(row)} fields, the header {width}. {remedy}")
-    if error is not None and any("\n" in field or "\r" in field for field in row):
-        raise FileError(
-            f"{path}: line {line + n_skipped} ends a field which spans lines. Close its quotation "
-            "mark."
-        )

@@ -48,6 +48,12 @@ CASES = {
     ),
     "a point": (table(), "--decimal ,", "with a point where --decimal says", None),
     "--sep": (table("p;label", P, Y, sep=";"), "", "or pass --sep", None),
+    "--header": (
+        table(f"{P[0]},{Y[0]}", P[1:], Y[1:]),
+        "",
+        "If the file has no header, pass --header none",
+        None,
+    ),
     "quoted": (
         table("p,label", [str(p).replace(".", ",") for p in P], Y),
         "",

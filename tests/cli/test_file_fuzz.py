@@ -81,7 +81,6 @@ BAD_CSV = {
     "empty label": "cat,dog,label\n0.5,0.5,\n",
     "short row": "cat,dog,label\n0.5,cat\n",
     "long row": "cat,dog,label\n0.5,0.5,cat,cat\n",
-    "trailing commas": "cat,dog,label,\n0.5,0.5,cat,\n",
     "formula": "cat,dog,label\n=0.5,0.5,cat\n",
     "one sample": "cat,dog,label\n0.5,0.5,cow\n",
     "a page": "<html><body>404 Not Found</body></html>\n",

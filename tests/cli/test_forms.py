@@ -860,24 +860,6 @@ def test_advice_on_numbers_of_fields_runs_in_no_circle(tmp_path):
     assert_event(read(path, "--label", "actual"))
 
 
-@pytest.mark.parametrize("title", ["Predictions of March", "Predictions of March,"])
-def test_a_title_above_the_header_is_named(title, tmp_path):
-    path = write(tmp_path / "a.csv", f"{title}\np,label", zip(P, Y, strict=True))
-    with pytest.raises(FileError, match=r"line 1, .Predictions of March., .* delete line 1"):
-        read(path)
-    path.write_text(path.read_text().partition("\n")[2])
-    assert_event(read(path))
-
-
-def test_a_title_of_a_sheet_is_named(tmp_path):
-    pytest.importorskip("openpyxl")
-    pd = pytest.importorskip("pandas")
-    frame = pd.DataFrame([["Predictions", None], ["p", "label"], *zip(P, Y, strict=True)])
-    frame.to_excel(tmp_path / "a.xlsx", index=False, header=False)
-    with pytest.raises(FileError, match="delete line 1"):
-        read(tmp_path / "a.xlsx")
-
-
 @pytest.mark.filterwarnings("ignore:.*the largest prediction is")  # of the other reading
 @pytest.mark.parametrize("name", ["pd_pct", "PD (%)", "percent", "probPercent"])
 def test_percentages_below_1_are_two_readings(name, tmp_path):

@@ -1,0 +1,149 @@
+"""Which rows of a table name its columns, and which at its end are no samples."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from skcal.cli.cells import is_likely_number, is_missing
+
+PROBED = 50  # rows by which the header is found
+_AT_END = 10  # rows among which those of totals are looked for
+_HIGHEST = 20  # rows above a header
+_BELOW = 5  # rows below a header that hold numbers
+_TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns in files of Orange
+_SHORT_TYPES = frozenset("cdst")
+_ROLES = frozenset(["", "class", "meta", "ignore", "weight", *"cmiw"])
+_FLAGS = re.compile(r"^[cmiw]?[CDST]?#(?=.)")  # before the names of columns, of Orange
+_RULE = re.compile(r"[-+:=| ]*-{2}[-+:=| ]*")  # below the names, as databases print
+_TOTALS = {"total", "totals", "grand total", "subtotal", "sum", "mean", "average", "avg", "overall"}
+_TOTALS |= {"gesamt", "summe", "mittelwert", "durchschnitt", "somme", "moyenne", "suma", "media"}
+_TOTALS |= {"promedio", "totale", "totaal", "gemiddelde"}
+_BESIDE_TOTALS = frozenset(
+    ["sd", "std", "stdev", "median", "min", "max", "minimum", "maximum", "count", "n", "range"]
+)
+
+
+class Head(NamedTuple):
+    """The rows of a table that describe its columns.
+
+    Attributes
+    ----------
+    above : int
+        The number of rows above them.
+    n_rows : int
+        0 where no row names the columns.
+    names : list of str
+    nameless : set of str
+        Names that the header leaves out.
+    """
+
+    above: int
+    n_rows: int
+    names: list[str]
+    nameless: set[str]
+
+
+def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = True) -> Head:
+    """Find the names of columns in the first rows of a table, whose cells have no blanks around."""
+    if not has_header:
+        return Head(0, 0, [f"column{k}" for k in range(1, _width(rows) + 1)], set())
+    above = _above(rows)
+    header, first, second = [*rows[above : above + 3], *[[""]] * 3][:3]
+    names = list(header)
+    if _are_names(rows, above, _width(rows)):
+        names = [names[0].removeprefix("#").strip(), *names[1:]]
+    n_rows = 1
+    if _RULE.fullmatch("".join(first)):
+        n_rows = 2
+    elif len(first) == len(names) and _are_types(first, second, sep):
+        n_rows = 3
+    flagged = [_FLAGS.match(name) for name in names]
+    if 2 * sum(map(bool, flagged)) > len(names):
+        names = [_FLAGS.sub("", name) for name in names]
+    nameless = {
+        k: f"column {k + 1}"
+        for k, name in enumerate(names)
+        if not name and (k or not any(row[0] for row in rows[above + n_rows :] if row))
+    }
+    if len(nameless) < len(names):
+        names = [nameless.get(k, name) for k, name in enumerate(names)]
+    return Head(above, n_rows, names, set(nameless.values()) & {*names})
+
+
+def _above(rows) -> int:
+    """The number of rows above the header: titles, comments, or names of groups of columns."""
+    width = _width(rows)
+    first = rows[0] if rows else [""]
+    if first[0][:1] != "#" and _extent(first) >= width and all(first[1:width]):
+        return 0
+    likely = [k for k in range(min(_HIGHEST, len(rows))) if _are_names(rows, k, width)]
+    named = [k for k in likely if k and sum(map(bool, rows[k])) > sum(map(bool, first))]
+    plain = [k for k in named or likely if rows[k][0][:1] != "#"]
+    return plain[0] if plain else max(likely, default=0)
+
+
+def _are_names(rows, k: int, width: int) -> bool:
+    """Whether a row holds different texts that are no numbers, and the next ones hold numbers."""
+    known = [cell for cell in rows[k] if cell]
+    if not (_extent(rows[k]) >= width and 1 < len(set(known)) == len(known)):
+        return False
+    if any(is_likely_number(cell) or is_missing(cell) for cell in known):
+        return False
+    below = [row for row in rows[k + 1 :] if any(row)][:_BELOW]
+    return bool(below) and all(any(map(_holds_numbers, row)) for row in below)
+
+
+def _holds_numbers(cell: str) -> bool:
+    return is_likely_number(cell) or cell[:1] in ("[", "{", "(")
+
+
+def _width(rows) -> int:
+    """The number of fields that most rows have, without empty ones at their end."""
+    counts = Counter(map(_extent, rows))
+    return max(counts, key=lambda n: (bool(n), counts[n], n), default=0)
+
+
+def _extent(row: Sequence[str]) -> int:
+    return max((k for k, cell in enumerate(row, 1) if cell), default=0)
+
+
+def _are_types(first: Sequence[str], second: Sequence[str], sep: str) -> bool:
+    """Whether rows hold the types and the roles of columns, as Orange writes below the names."""
+    types = _TYPES | (_SHORT_TYPES if sep == "\t" else frozenset())
+    return len(second) > 1 and not types.isdisjoint(first) and _ROLES >= {*second} != {""}
+
+
+def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
+    """The number of the first rows of a data frame that are samples, and the rows of totals.
+
+    The last rows are no samples if they are empty, or if a cell says Total, Mean and the like,
+    which no other row of its column says.
+    """
+    totals, n, n_empty = list[tuple[int, str]](), len(columns), 0
+    for row in columns.iloc[-_AT_END:].astype(str).to_numpy()[::-1].tolist():
+        cells = [cell.strip() for cell in row]
+        known = [k for k, cell in enumerate(cells) if _plain(cell) in _TOTALS | _BESIDE_TOTALS]
+        if any(cells) and not (known and _stands_once(columns.iloc[:, known[0]], cells[known[0]])):
+            break
+        n -= 1
+        n_empty += not totals and not known
+        totals += [(n, cells[k]) for k in known[:1]]
+    if not any(_plain(word) in _TOTALS for _, word in totals):
+        return len(columns) - n_empty, []
+    return n, totals[::-1]
+
+
+def note_of_totals(totals, line_of) -> list[str]:
+    """Sentences on rows that are not read, whose lines ``line_of(row)`` gives."""
+    return [f"Line {line_of(row)}, {word!r}, holds totals and is not read." for row, word in totals]
+
+
+def _stands_once(column, text: str) -> bool:
+    return (column.astype(str).str.strip() == text).sum() == 1
+
+
+def _plain(cell: str) -> str:
+    return cell.rstrip(":").casefold()
