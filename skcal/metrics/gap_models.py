@@ -177,14 +177,34 @@ class GapModels:
         kernels += _OWN * np.diag(alone.astype(float))
         scaled = self.density * self.amplitudes
         grams = scaled[:, None, :, None] * kernels * scaled[:, None, None, :]
-        values, self.vectors = np.linalg.eigh(grams.reshape(-1, *kernels.shape[1:]))
-        self.values = np.maximum(values, 0)
-        self.log_odds = np.log(np.tile(odds, len(self.amplitudes)))
+        values, vectors = np.linalg.eigh(grams.reshape(-1, *kernels.shape[1:]))
+        signal = self.squares[:, None] * np.maximum(values, 0)[:, None]
+        self.turned, self.kept = vectors.transpose(0, 2, 1), signal / (1 + signal)
+        self.log_noise = np.log1p(signal).sum(axis=2)
+        variance = np.maximum(self.kept @ self.turned**2, 1e-12)
+        self.spread = np.sqrt(variance) / self.density
         self.partitions = [
             np.unique(steps_from_middle(size * (rank - 0.5), size + shift), return_inverse=True)[1]
             for size in _PARTITIONS
             for shift in ((0, 1) if size > 3 else (0,))
         ]
+        labels = np.array([self.partitions] * len(self.amplitudes))
+        self.sizes = labels.reshape(-1, len(p)).max(axis=1) + 1  # numbers of parts
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.part = labels + self.starts.reshape(labels.shape[:2])[..., None]
+        squares = self.squares[:, None]
+        noise = squares * self._in_parts(scaled * scaled)
+        self.kept_of_parts, self.log_noise_of_parts = squares / (1 + noise), np.log1p(noise)
+        smooth = np.log(np.tile(odds, len(self.amplitudes)))[:, None] + self.log_prior
+        log_prior = self.log_prior + np.log(_SPARSE / len(self.partitions))
+        sparse = np.repeat(log_prior[:, None], len(self.sizes), axis=1)
+        whole = np.log(np.exp(smooth).sum() + np.exp(sparse).sum()) - np.log1p(-_CALIBRATED)
+        self.log_priors = smooth - whole, sparse - whole
+
+    def _in_parts(self, values) -> np.ndarray:
+        """Sums (n_parts,) of values (n_amplitudes, n_cells) over the parts of all partitions."""
+        values = np.broadcast_to(values[:, None], self.part.shape)
+        return np.bincount(self.part.ravel(), values.ravel())
 
     def average(self, sums: np.ndarray) -> tuple[float, np.ndarray]:
         """Posterior means of the mean absolute gap, and of the gap of each cell.
@@ -220,45 +240,24 @@ class GapModels:
     @one_blas_thread()
     def _of_models(self, z) -> tuple[float, np.ndarray]:
         """Log evidence, and means (2, n_cells), of the models of all cells."""
-        log_prior, evidence, absolute, gaps = zip(self._smooth(z), *self._sparse(z), strict=True)
-        log = np.concatenate(log_prior)
-        log += np.log1p(-_CALIBRATED) - np.log(np.exp(log).sum()) + np.concatenate(evidence)
-        total = np.logaddexp(np.logaddexp.reduce(log), np.log(_CALIBRATED))
-        weight = np.exp(log - total)
-        means = [weight @ np.concatenate(values) for values in (absolute, gaps)]
-        return total, np.stack(means)
-
-    def _smooth(self, z):
-        """Log prior, log evidence, absolute gaps and gaps, of the models of kernels and scales."""
-        y = np.einsum("k,mkj->mj", z, self.vectors)[:, None]
-        signal = self.squares[:, None] * self.values[:, None]
-        kept = signal / (1 + signal)
-        evidence = 0.5 * (kept * y * y - np.log1p(signal)).sum(axis=2)
-        turned = self.vectors.transpose(0, 2, 1)
-        gaps = (kept * y) @ turned / self.density
-        deviation = np.sqrt(np.maximum(kept @ turned**2, 1e-12)) / self.density
-        absolute = mean_absolute(gaps, deviation)
-        log_prior = self.log_odds[:, None] + self.log_prior
-        return (
-            log_prior.ravel(),
-            evidence.ravel(),
-            *(v.reshape(-1, len(z)) for v in (absolute, gaps)),
-        )
-
-    def _sparse(self, z):
-        """Yield the same of each partition, whose cells are off or not."""
-        scale = self.squares[:, None]
-        log_prior = self.log_prior + np.log(_SPARSE / len(self.partitions))
-        for amplitude in self.amplitudes:
-            weight = self.density * amplitude
-            for cell in self.partitions:
-                precision, y = (np.bincount(cell, values) for values in (weight**2, weight * z))
-                kept = scale / (1 + scale * precision)
-                off = np.log(_OFF) + 0.5 * (y * y * kept - np.log1p(scale * precision))
-                either = np.logaddexp(np.log1p(-_OFF), off)
-                means = np.stack([mean_absolute(y * kept, np.sqrt(kept)), y * kept])
-                absolute, gaps = (means * np.exp(off - either))[..., cell] * amplitude
-                yield log_prior, either.sum(axis=1), absolute, gaps
+        y = np.einsum("k,mjk->mj", z, self.turned)[:, None]
+        smooth = 0.5 * ((self.kept * y * y).sum(axis=2) - self.log_noise)
+        sums = self._in_parts(self.density * self.amplitudes * z)  # of cells that are off or not
+        gaps_of_parts = sums * self.kept_of_parts
+        off = np.log(_OFF) + 0.5 * (sums * gaps_of_parts - self.log_noise_of_parts)
+        either = np.logaddexp(np.log1p(-_OFF), off)
+        sparse = np.add.reduceat(either, self.starts, axis=1)
+        logs = [a + b for a, b in zip(self.log_priors, (smooth, sparse), strict=True)]
+        log = np.logaddexp.reduce(np.concatenate([values.ravel() for values in logs]))
+        total = np.logaddexp(log, np.log(_CALIBRATED))
+        smooth, sparse = (np.exp(values - total) for values in logs)
+        gaps = (self.kept * y) @ self.turned / self.density
+        absolute = mean_absolute(gaps, self.spread)
+        means = np.stack([np.einsum("ms,msk->k", smooth, values) for values in (absolute, gaps)])
+        chance = np.repeat(sparse, self.sizes, axis=1) * np.exp(off - either)
+        absolute = mean_absolute(gaps_of_parts, np.sqrt(self.kept_of_parts))
+        of_parts = np.stack([(chance * values).sum(axis=0) for values in (absolute, gaps_of_parts)])
+        return total, means + (of_parts[:, self.part] * self.amplitudes[:, None]).sum(axis=(1, 2))
 
 
 def _kernels(rank, p, chance) -> tuple[np.ndarray, list[float]]:

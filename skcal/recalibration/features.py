@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import BSpline
 from scipy.optimize import minimize
-from scipy.special import expit, log_softmax, logsumexp, softmax
+from scipy.special import expit, log_softmax, softmax
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -382,9 +382,11 @@ def _fitted_line(
         u, outcomes, mass = data
         logits = np.zeros_like(outcomes)
         logits[:, -n_free:] = parameters[0] * u + parameters[1:]
-        total = logsumexp(logits, axis=1, keepdims=True)
-        errors = (mass[:, None] * np.exp(logits - total) - outcomes)[:, -n_free:]
-        value = mass @ total[:, 0] - np.vdot(outcomes, logits)
+        largest = logits.max(axis=1)  # scipy's functions cost more than the arithmetic
+        p = np.exp(logits - largest[:, None])
+        total = p.sum(axis=1)
+        errors = (p * (mass / total)[:, None] - outcomes)[:, -n_free:]
+        value = mass @ (largest + np.log(total)) - np.vdot(outcomes, logits)
         return value, np.append(np.vdot(errors, u), errors.sum(axis=0))
 
     bounds = [slopes] + n_free * [(-most_offset, most_offset)]
