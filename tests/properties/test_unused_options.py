@@ -5,6 +5,7 @@ so that new ones are tried by themselves: an option without another value in ``C
 """
 
 import warnings
+from functools import cache
 from inspect import signature
 
 import numpy as np
@@ -155,10 +156,10 @@ def values_of(function):
     return found
 
 
-def makes_a_difference(name, mode, option, values):
+def makes_a_difference(name, plainly, mode, option, values):
     """Whether a value changes the result on some samples, or is refused by name."""
-    for sample in SAMPLES:
-        plain, error = outcome(name, sample, mode)
+    for k, sample in enumerate(SAMPLES):
+        plain, error = plainly(k)
         for value in values if error is None else []:
             changed, error = outcome(name, sample, mode | {option: value})
             if changed != plain if error is None else option in str(error):
@@ -179,11 +180,12 @@ def test_an_option_changes_the_result_or_is_refused_beside_each_other_one(name):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for mode in [{}, *modes]:
-            if all(outcome(name, sample, mode)[1] for sample in SAMPLES):
+            plainly = cache(lambda k, mode=mode: outcome(name, SAMPLES[k], mode))
+            if all(plainly(k)[1] for k in range(len(SAMPLES))):
                 continue  # it needs further options
             for option, some in values.items():
                 if option in mode or (name, option) in NO_DIFFERENCE:
                     continue
-                if not makes_a_difference(name, mode, option, some):
+                if not makes_a_difference(name, plainly, mode, option, some):
                     unused.append((mode, option))
     assert not unused, unused

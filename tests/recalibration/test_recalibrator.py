@@ -617,7 +617,7 @@ def test_what_does_not_lower_the_calibration_error_is_no_gain():
     """1 % events, of which the highest predictions are too high: chance decides the others."""
     rng = np.random.default_rng(0)
     before, with_choice, without, kept = [], [], [], 0
-    for _ in range(8):
+    for _ in range(4):
         p = expit(-6 + 1.9 * rng.normal(size=300))
         y = rng.random(300) < np.minimum(p, 0.12)
         y[:2] = [False, True]

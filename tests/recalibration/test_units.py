@@ -44,7 +44,7 @@ FREE += [
     HistogramBinning(strategy="uniform"),
     MatrixScaling(structured=True),
     VectorScaling(structured=True),
-    Recalibrator(cv=3, random_state=0),
+    Recalibrator(cv=2, random_state=0),
 ]
 LACKING = [
     Smoothed(PlattScaling()) if name == "Smoothed" else getattr(recalibration, name)()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcal.hypothesis_tests import equivalence_test
-from skcal.report import calibration_report
+from skcal.report import calibration_report, views
 
 
 def parts(sizes, off=0.0):
@@ -33,7 +33,8 @@ def parts(sizes, off=0.0):
         ([1500] * 3, 0.0, "below 0.1 in all samples, existing, rural, urban", 0.95),
     ],
 )
-def test_the_sides_of_all_subgroups_hold_together(sizes, off, sides, each):
+def test_the_sides_of_all_subgroups_hold_together(sizes, off, sides, each, monkeypatch):
+    monkeypatch.setattr(views, "_figures", lambda *_: "")
     y, p, where = parts(sizes, off)
     report = calibration_report(y, p, by=where, max_error=0.1, n_resamples=19)
     said = f"The calibration error is {sides} (joint confidence 95 %)."

@@ -25,7 +25,7 @@ from report_cases import (
 from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss
 
-from skcal import Zero
+from skcal import Sample, Zero
 from skcal._show import plain_number
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
@@ -34,7 +34,7 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import calibration_error, validation_measures
 from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
-from skcal.report import calibration_report
+from skcal.report import calibration_report, findings
 from skcal.report import views as page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
@@ -112,16 +112,17 @@ def contradictions(y, p, options, found, answer):
         yield "verdict"
     if found.test.pvalue != verdict_test(y, p, **options).pvalue:
         yield "another test"
-    number = calibration_error_interval(y, p, **options)
+    sample = Sample(y, p, **options)
+    number = calibration_error_interval(sample)
     if replace(error, notion=number.notion) != number:
         yield "another calibration error"
-    if error.estimate != calibration_error(y, p, **options):
+    if error.estimate != calibration_error(sample):
         yield "another metric"
     if shown and error.sentence() not in answer:
         yield "another sentence"
     if error.is_significant != shown or (error.low > 0 and not shown):
         yield "a lower limit beside the verdict"
-    limits = ErrorLimits(read_sample(y, p, **options))
+    limits = ErrorLimits.of(sample)
     bias, deviation = abs(limits.bias[0]), limits.bias[1]
     if shown and error.low < bias - limits.quantile(0.025) * deviation - 1e-12:
         yield "a lower limit below that of the bias"
@@ -134,7 +135,7 @@ def contradictions(y, p, options, found, answer):
         yield "an estimate outside its limits"
     if found.gain is not None and not found.gain.error <= found.gain.high:
         yield "a gain outside its limit"
-    gate = equivalence_test(y, p, limit=found.tolerance, **options)
+    gate = equivalence_test(sample, limit=found.tolerance)
     if (gate.estimate, gate.high) != (error.estimate, error.high) or gate.low not in (0, error.low):
         yield "a gate about another number"
     cutoff = getattr(found, "cutoff", None)
@@ -320,17 +321,20 @@ def test_the_size_is_that_of_the_error_beside_the_tolerance(estimate, size):
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.3, 0.8])  # rare outcomes have another default
-def test_the_limit_that_the_user_sets_decides_the_words(rate):
+def test_the_limit_that_the_user_sets_decides_the_words(rate, monkeypatch):
     rng = np.random.default_rng(1)
     p = rng.beta(20 * rate, 20 * (1 - rate), 5000)
-    y = rng.random(5000) < expit(logit(p) - 0.5)
-    error = findings_of(y, p).error
+    sample = Sample((rng.random(5000) < expit(logit(p) - 0.5)).astype(int), p)
+    usual = findings_of(sample)
+    error = usual.error
+    for name, part in (("_scanned", usual.scan), ("_gain", usual.gain)):  # which it does not change
+        monkeypatch.setattr(findings, name, lambda *_, part=part: part)
     ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
     assert error.is_significant
     said = {}
     for limit in [share * end for end in ends for share in (0.98, 1.02)]:
-        found = findings_of(y, p, max_error=limit)
-        answer, test = answer_of(found), equivalence_test(y, p, limit=limit)
+        found = findings_of(sample, max_error=limit, test=usual.test)
+        answer, test = answer_of(found), equivalence_test(sample, limit=limit)
         assert found.gate.verdict == test.verdict
         text = str(answer).partition(". ")[2]
         assert (f"but by less than your limit of {limit:g} (at most " in str(answer)) == (
@@ -348,8 +352,7 @@ def test_the_limit_that_the_user_sets_decides_the_words(rate):
         assert answer.title == f"Too high on average: {size}"
         said[size] = limit
     assert {"moderate", "large"} <= set(said)
-    usual = answer_of(findings_of(y, p))
-    assert "your limit" not in str(usual)
+    assert "your limit" not in str(answer_of(usual))
 
 
 def test_an_error_that_is_below_the_tolerance_needs_no_recalibration():
