@@ -12,8 +12,7 @@ from skcal._labels import sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError
-from skcal.table.cells import N_CELLS, Places, ends_of
-from skcal.table.sums import NAMES, OUTCOMES, Sums
+from skcal.table.sums import N_CELLS, NAMES, OUTCOMES, Places, Sums, ends_of
 
 _FORMAT, _VERSION = "skcal table", 1
 _REMEDY = "Pass what to_json() of a CalibrationTable returned."

@@ -1,13 +1,133 @@
-"""Sums over the cells of a table, sparse and in order, which add up."""
+"""Fine cells of predictions, the same in every table and engine, and sums over them that add up."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from skcal._validation import InputError
-from skcal.table.cells import N_CELLS, Places
+from skcal._bins import Intervals
+from skcal._validation import InputError, as_floats
+
+_FINEST, _WITHIN = 33, 9  # 2**-33 is the smallest width, and each power of two has 2**9 cells
+_LINEAR = 1 << _WITHIN  # cells of equal width next to 0
+_EXPONENT = (1023 - _FINEST + _WITHIN - 1) << _WITHIN
+#: The cell of 1/2; that of 1 has twice the number.
+MIDDLE = ((_FINEST - 1 - _WITHIN) << _WITHIN) + _LINEAR + 1
+N_CELLS = 2 * MIDDLE + 1
+
+
+def cells(p: ArrayLike) -> np.ndarray:
+    """Return the cell of each prediction, as :class:`skcal.CalibrationTable` counts them.
+
+    Parameters
+    ----------
+    p : array-like of any shape
+        Probabilities in [0, 1].
+
+    Returns
+    -------
+    cell : ndarray of int64, of the shape of ``p``
+        From 0 to 24,578, not falling in p. 0, 1/2 and 1 have the cells 0, 12,289 and 24,578 of
+        their own.
+
+    Raises
+    ------
+    ValueError
+        If a number is not in [0, 1].
+
+    Notes
+    -----
+    With q = min(p, 1 - p), i = ⌊2³³ q⌋ and s = max(bits of i - 10, 0), the cell is c = 1 + 512 s +
+    ⌊i / 2ˢ⌋, and 0 for q = 0. Above 1/2 it is 24,578 - c. So cells are at most q / 512 wide, or
+    2⁻³³. These are whole numbers, which every engine computes alike.
+
+    Examples
+    --------
+    >>> from skcal.table import cells
+    >>> cells([0, 0.001, 0.25, 0.5, 0.75, 1]).tolist()
+    [0, 7693, 11777, 12289, 12801, 24578]
+    """
+    given = np.asarray(p)
+    x = as_floats(given, "p") if given.dtype.kind != "f" else given
+    wrong = ~((x >= 0) & (x <= 1))
+    if wrong.any():
+        reason = f"holds {x[wrong][0]:.6g}, and cells are of probabilities in [0, 1]."
+        raise InputError("p", reason, "Pass numbers p in [0, 1].")
+    return _cells(x.astype(np.float64, copy=False).ravel()).reshape(x.shape)
+
+
+def _cells(x: np.ndarray) -> np.ndarray:
+    """Cells of checked float64 predictions (n,)."""
+    q = np.minimum(x, 1 - x)
+    cell = (q.view(np.int64) >> (52 - _WITHIN)) - (_EXPONENT - 1)
+    few = np.flatnonzero(q < _LINEAR * 2.0**-_FINEST)
+    if len(few):
+        cell[few] = np.ceil(q[few]) + np.floor(q[few] * 2.0**_FINEST)
+    return np.where(x > 0.5, 2 * MIDDLE - cell, cell)
+
+
+def ends_of(cell: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The smallest and the largest prediction that cells can hold."""
+    side = np.minimum(cell, 2 * MIDDLE - cell)
+    i = np.maximum(side - 1, 0)
+    shift = np.maximum(i // _LINEAR - 1, 0)
+    low, high = ((i - _LINEAR * shift + k) * 2.0 ** (shift - _FINEST) for k in (0, 1))
+    low = np.where(side == MIDDLE, 0.5, low)
+    high = np.where(side == MIDDLE, 0.5, np.where(side == 0, 0.0, high))
+    upper = cell > MIDDLE
+    return np.where(upper, 1 - high, low), np.where(upper, 1 - low, high)
+
+
+class Places(NamedTuple):
+    """The cells that the edges of bins cut, numbered in order, for predictions of one dtype.
+
+    A cell and a bin have the place cell + bin. Since both rise with the prediction no other pair
+    has it.
+
+    Attributes
+    ----------
+    base : ndarray of shape (N_CELLS,)
+        The place of the lower part of each cell.
+    inner : ndarray of shape (N_CELLS,)
+        The edge that cuts each cell, infinity where none does.
+    edges : ndarray or None
+        Of the dtype, where some cell is cut more than once.
+    cell, bin : ndarray of shape (N_CELLS + n_bins,)
+        What each place is.
+    """
+
+    base: np.ndarray
+    inner: np.ndarray
+    edges: Any
+    cell: np.ndarray
+    bin: np.ndarray
+
+    @classmethod
+    def of(cls, intervals: Intervals, dtype: np.dtype) -> Places:
+        """Cut the cells at the inner edges, which belong to the bin before them."""
+        edges = intervals.edges[1:-1].astype(dtype)
+        cut = _cells(edges.astype(np.float64))
+        base = np.arange(N_CELLS) + np.searchsorted(cut, np.arange(N_CELLS))
+        inner = np.full(N_CELLS, np.inf, dtype)
+        inner[cut] = edges
+        n_places = N_CELLS + len(edges)
+        place = np.arange(n_places)
+        after = cut + np.arange(len(cut)) + 1  # the place of the upper part of a cell
+        number = np.searchsorted(after, place, side="right")
+        several = len(np.unique(cut)) < len(cut)
+        return cls(base, inner, edges if several else None, place - number, number)
+
+    def __call__(self, x: np.ndarray) -> np.ndarray:
+        """Return the place of each prediction of the dtype."""
+        cell = _cells(x.astype(np.float64, copy=False))
+        if self.edges is not None:
+            return cell + np.searchsorted(self.edges, x)
+        place = self.base.take(cell)
+        place += x > self.inner.take(cell)
+        return place
+
 
 #: What each row of a table sums up: samples, w, w², w p, w p², w y, w y².
 NAMES = ("n", "w", "w2", "wp", "wp2", "wy", "wy2")

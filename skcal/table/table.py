@@ -14,11 +14,9 @@ from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, naming, row_blocks
 from skcal.sample import Sample, Summed, is_of_labels, refuse_lazy
 from skcal.table import frames
-from skcal.table.cells import Places
 from skcal.table.counted import counted_sample
-from skcal.table.reading import Columns, read_weights
-from skcal.table.sums import Sums, count
-from skcal.table.tensors import as_rows, is_tensor, reduced
+from skcal.table.reading import Columns, as_rows, is_tensor, read_weights, reduced
+from skcal.table.sums import Places, Sums, count
 
 _N_BINS = 15
 _BLOCK = 2**17  # predictions that are counted at a time

@@ -42,7 +42,7 @@ def test_logits_and_probabilities_of_every_float_type(kind, notion):
 
 @pytest.mark.parametrize("block", [40, 2**20])
 def test_images_and_labels_to_ignore(block, monkeypatch):
-    monkeypatch.setattr("skcal.table.tensors._BLOCK", block)
+    monkeypatch.setattr("skcal.table.reading._BLOCK", block)
     z, y = RNG.standard_normal((4, 5, 6, 7)), RNG.integers(0, 5, (4, 6, 7))
     y[0, :3] = -100
     table = CalibrationTable().update(
