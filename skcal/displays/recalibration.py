@@ -7,16 +7,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from skcal._labels import (
-    check_labels,
-    class_names,
-    classes_of_shares,
-    is_table,
-    refuse_another_order,
-)
+from skcal._labels import class_names, refuse_another_order
 from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
-from skcal._validation import InputError, check_predictions, check_proba
+from skcal._validation import InputError
 from skcal.displays import draw
 from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
@@ -200,25 +194,17 @@ class RecalibrationDisplay(Display):
         -------
         display : RecalibrationDisplay
         """
-        question = notion, sample_weight, labels, pos_label
+        options: dict[str, Any] = {"notion": notion, "pos_label": pos_label, "groups": groups}
+        options["sample_weight"] = sample_weight
         if isinstance(y_true, Sample):
             require_pairs(y_true, y_before, "y_before")
-            options = {"groups": groups, "from_logits": from_logits}
-            options["names"] = ("y_true", "y_after")
-            first = read_sample(y_true, y_after, *question, **options)
+            options |= {"from_logits": from_logits, "names": ("y_true", "y_after")}
+            first = read_sample(y_true, y_after, labels=labels, **options)
             samples = [first, y_before.asked(first.notion).counted]
         else:
             require_given(y_before=y_before, y_after=y_after)
             refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
-            names = class_names(y_before), class_names(y_after)
-            y_before, _ = check_predictions(y_before, from_logits, name="y_before")
-            given = y_before, check_proba(y_after, name="y_after")
-            if labels is None and any(names):
-                question = notion, sample_weight, _classes_of(y_true, y_before, names), pos_label
-            samples = [
-                read_sample(y_true, _single_as_columns(*pair), *question, groups=groups)
-                for pair in (given, given[::-1])
-            ]
+            samples = _read_both(y_true, y_before, y_after, labels, from_logits, options)
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = method, confidence_level, n_resamples, random_state
         before, after = (
@@ -257,22 +243,21 @@ class RecalibrationDisplay(Display):
         self.diagrams_._finish(figure)
 
 
-def _classes_of(y_true, y_before, names):
-    """The classes of the columns, which the names of those before or after tell."""
-    columns = names[0] or names[1]
-    if None not in names and names[0] != names[1]:
-        reason = f"has the columns {names[1][:8]}, y_before {names[0][:8]}."
+def _read_both(y_true, y_before, y_after, labels, from_logits, options) -> list[Sample]:
+    """The samples before and after; names of the columns of one tell the classes of both."""
+    columns = class_names(y_before), class_names(y_after)
+    if None not in columns and columns[0] != columns[1]:
+        reason = f"has the columns {columns[1][:8]}, y_before {columns[0][:8]}."
         raise InputError("y_after", reason, "Bring the columns into the same order.")
-    if is_table(y_true):
-        return classes_of_shares(y_true, y_before, None, columns, "y_true", "y_before")
-    return check_labels(y_true, y_before, columns=columns, proba_name="y_before")[1]
-
-
-def _single_as_columns(proba, other):
-    """Two columns for single probabilities where the other predictions have them."""
-    if proba.ndim == 1 and other.ndim == 2:
-        return np.column_stack([1 - proba, proba])
-    return proba
+    given = [("y_before", y_before, from_logits), ("y_after", y_after, None)]
+    named_last, samples = columns[0] is None and columns[1] is not None, {}
+    for name, proba, of_logits in reversed(given) if named_last else given:
+        samples[name] = read_sample(
+            y_true, proba, labels=labels, from_logits=of_logits, names=("y_true", name), **options
+        )
+        if not named_last or np.ndim(y_before) == 2:
+            labels = samples[name].given_classes
+    return [samples["y_before"], samples["y_after"]]
 
 
 def _draw_map(ax, x, y, axis, kwargs):

@@ -23,7 +23,7 @@ from skcal.displays.base import (
 )
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.metrics.bin_table import TABLE
-from skcal.metrics.bins import BinMoments, BinRule, gap_distances, problem_moments
+from skcal.metrics.bins import BinRule, problem_moments
 from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -311,11 +311,11 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     if method != "bins" and enough.any():
         residual = np.asarray(read_residual(_fitted_function(method, sample, problem), prediction))
         distinct = np.ones(len(residual), dtype=bool)
-    distance = gap_distances(residual, "total-variation")
+    distance = 0.5 * np.abs(residual).sum(axis=1)
     return SimplexArrows(prediction, residual, distance, count[enough], noise, distinct)
 
 
-def _length_of_noise(problem, cells: BinMoments) -> np.ndarray:
+def _length_of_noise(problem, cells) -> np.ndarray:
     """√E‖mean residual‖² of each cell under calibration: Σ w² (1 - ‖p‖²) / (Σ w)²."""
     spread = 1 - np.einsum("ij,ij->i", problem.features, problem.features)
     variance = np.bincount(cells.bins, problem.weight**2 * np.maximum(spread, 0))

@@ -1,6 +1,8 @@
 import itertools
+from functools import partial
 
 import numpy as np
+import pandas as pd
 import pytest
 from display_cases import binary, fitted_search, tempered
 from numpy.testing import assert_allclose, assert_array_equal
@@ -24,7 +26,8 @@ from skcal import (
     TemperatureScaling,
 )
 from skcal._show import plain_number, pvalue_text
-from skcal.displays import CalibrationCurveDisplay, ReliabilityDisplay
+from skcal._validation import InputError
+from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
 from skcal.displays.axis import HEIGHTS, UNIT, ends_of
 from skcal.displays.draw import as_label
 from skcal.displays.reliability import as_percent
@@ -476,3 +479,24 @@ def test_no_line_leads_from_predictions_of_exactly_0_or_1_to_the_others(display)
         assert np.isnan(y[(x > 0) & (x < 0.2)]).all()
         assert np.isnan(y[(x > 0.8) & (x < 1)]).all()
         assert np.isfinite(y[(x > 0.3) & (x < 0.7)]).all()
+
+
+def test_names_of_columns_before_or_after_tell_the_classes_of_both():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=200)
+    y = np.where(rng.uniform(size=200) < p, "yes", "no")
+    before, after = (np.column_stack([q, 1 - q]) for q in (p, p**1.2))
+    named = [pd.DataFrame(proba, columns=["yes", "no"]) for proba in (before, after)]
+    draw = partial(RecalibrationDisplay.from_predictions, y, plot=False, n_resamples=19)
+    expected = draw(before, after, labels=["yes", "no"])
+    for given in (named, (named[0], after), (before, named[1])):
+        found = draw(*given)
+        for part in ("before", "after"):
+            [panel], [own] = getattr(found, part).panels, getattr(expected, part).panels
+            assert panel.number == own.number
+    single = draw(named[0], 1 - p**1.2)  # the second class is the event
+    assert single.after.panels[0].number == expected.after.panels[0].number
+    with pytest.raises(InputError, match=r"y_after has the columns .*same order"):
+        draw(named[0], named[1][["no", "yes"]])
+    with pytest.raises(InputError, match="1-D y_before is unknown"):
+        draw(1 - p, named[1])
