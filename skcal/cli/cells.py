@@ -17,7 +17,10 @@ LEAVE_OUT = "Pass --drop-missing to leave out such samples."
 _MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
 _LONGEST = 40  # characters of a cell that a message shows
 _SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values
-_CALL = re.compile(r"[A-Za-z_.]+\((.*?)(,\s*dtype=\S+)?\)", re.DOTALL)  # array([.1, .9])
+_CALL = re.compile(r"[A-Za-z_.]+\((.*?)(,\s*(dtype|device|grad_fn|requires_grad)=.*)?\)", re.DOTALL)
+_SCALAR = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")  # as numpy 2 writes numbers in lists
+_OF_NUMBER = re.compile(r"prob|score|conf", re.IGNORECASE)  # keys of what one entry of a list holds
+_OF_NAME = re.compile(r"label|name|class|token|categor|predict|answer|option", re.IGNORECASE)
 _LONGEST_VECTOR = 2**20  # characters
 
 
@@ -49,6 +52,8 @@ class Dialect(NamedTuple):
         """Return the number that a field holds, or raise ValueError."""
         if self.missing and is_missing(text):
             return math.nan
+        if text.endswith((")", "]")):
+            text = _bare(text)
         if self.percent:
             text = text.strip().removesuffix("%")
         if self.decimal == ",":
@@ -68,6 +73,14 @@ class Dialect(NamedTuple):
     def write(self, number: float) -> str:
         """Return a number with all its digits."""
         return repr(number).replace(".", self.decimal)
+
+
+def _bare(text: str) -> str:
+    """The number of ``[0.3]`` or ``tensor(0.3, device='cuda:0')``."""
+    text = _SCALAR.sub(r"\1", text.strip())
+    while call := _CALL.fullmatch(text) or re.fullmatch(r"\[(.*)\]", text):
+        text = call[1].strip()
+    return text
 
 
 def is_missing(text: str) -> bool:
@@ -147,6 +160,8 @@ def _no_number(texts, text, dialect, place, name) -> FileError:
 
 def is_likely_number(text: str) -> bool:
     """Whether a text is a number for people: with a percent sign, a comma or several."""
+    if text.endswith((")", "]")):
+        return Dialect().is_number(text)
     digits = re.sub(r"(?<=\d)[,.'\u2019 \u00a0\u202f](?=\d)", "", text.strip().removesuffix("%"))
     return Dialect().is_number(digits.replace(",", ".").strip())
 
@@ -179,13 +194,11 @@ def _refuse_mixed(first: dict[str, int], place, name: str) -> None:
 def vector_of(cell: Any) -> dict[str, float] | None:
     """The entries of a vector in a cell, named by their classes or by numbers from 0.
 
-    Read are lists as JSON, Python, numpy and Spark write them, dicts of class to number, and lists
-    of pairs of which the first part is the number; None of other cells.
+    Read are lists as JSON, Python, numpy, PyTorch and Spark write them, dicts of class to number,
+    lists of dicts that hold a name and a number, and lists of pairs of which the first part is the
+    number; None of other cells.
     """
-    if isinstance(cell, str):
-        cell = _parsed(cell)
-    if hasattr(cell, "tolist"):
-        cell = cell.tolist()
+    cell = _plain(cell)
     if isinstance(cell, dict):
         values = cell.get("values")
         if isinstance(values, list | np.ndarray) and len(values):  # a vector of Spark
@@ -196,19 +209,39 @@ def vector_of(cell: Any) -> dict[str, float] | None:
     else:
         return None
     try:
-        numbers = {str(name): _first_number(part) for name, part in named}
+        numbers = {_as_text(name): _first_number(part) for name, part in named}
     except (TypeError, ValueError):
         return None
-    return numbers if len(numbers) > 1 else None
+    return numbers if 1 < len(numbers) == len(named) else None
 
 
-def names_in(cell: Any) -> list[str] | None:
-    """The names in a cell that holds a list of several texts; None of other cells."""
+def _plain(cell: Any) -> Any:
+    """What a cell holds, out of arrays and of lists of one list."""
     if isinstance(cell, str):
         cell = _parsed(cell)
     cell = cell.tolist() if hasattr(cell, "tolist") else cell
-    are_names = isinstance(cell, list | tuple) and all(isinstance(part, str) for part in cell)
-    return list(cell) if are_names and len(cell) > 1 else None
+    while isinstance(cell, list) and len(cell) == 1 and isinstance(cell[0], list | dict):
+        cell = cell[0]
+    return cell
+
+
+def _as_text(name: Any) -> str:
+    return str(name).lower() if isinstance(name, bool) else str(name)
+
+
+def fields_in(cell: Any) -> dict | None:
+    """The object that a text holds, if it is no vector; None of other cells."""
+    cell = _parsed(cell) if isinstance(cell, str) and cell.lstrip()[:1] == "{" else None
+    return cell if isinstance(cell, dict) and vector_of(cell) is None else None
+
+
+def names_in(cell: Any) -> list[str] | None:
+    """The names in a cell that holds a list of different texts or integers; None of other cells."""
+    cell = _plain(cell)
+    if not isinstance(cell, list | tuple) or not all(isinstance(part, str | int) for part in cell):
+        return None
+    names = list(map(_as_text, cell))
+    return names if 1 < len(names) == len(set(names)) else None
 
 
 def _parsed(text: str) -> Any:
@@ -220,6 +253,7 @@ def _parsed(text: str) -> Any:
         size, places, values = (json.loads(f"[{part}]") for part in sparse.groups())
         filled = dict.fromkeys(range(min(size[0], 10**4)), 0.0)
         return list((filled | dict(zip(places, values, strict=False))).values())
+    text = _SCALAR.sub(r"\1", text)
     if call := _CALL.fullmatch(text):
         text = call[1].strip()
     if text.startswith("[") and "," not in text:  # as numpy prints
@@ -234,21 +268,26 @@ def _parsed(text: str) -> Any:
         return None
 
 
-def _named(part: Any, place: int) -> tuple[str, Any]:
+def _named(part: Any, place: int) -> tuple[Any, Any]:
     """The name and number of an entry: of {"label": "cat", "score": .9} "cat" and .9."""
-    if isinstance(part, dict) and len(part) == 2:
-        values = list(part.values())
-        numbers = [Dialect().is_number(str(value)) for value in values]
-        if sorted(numbers) == [False, True]:
-            return str(values[numbers.index(False)]), values[numbers.index(True)]
+    if isinstance(part, dict):
+        numbers = [key for key, value in part.items() if Dialect().is_number(str(value))]
+        numbers = [key for key in numbers if _OF_NUMBER.search(str(key))] or numbers
+        names = [key for key, value in part.items() if isinstance(value, str | int | float)]
+        names = [key for key in names if key not in numbers]
+        names = [key for key in names if _OF_NAME.search(str(key))] or names
+        if len(numbers) == len(names) == 1:
+            return part[names[0]], part[numbers[0]]
     return str(place), part
 
 
 def _first_number(part: Any) -> float:
     """The number of an entry, or the first of a list, such as a log-likelihood and a flag."""
     while isinstance(part, list | tuple):
-        if not part:
-            raise ValueError("an empty list")
+        if not part or any(
+            isinstance(x, int | float) and not isinstance(x, bool) for x in part[1:]
+        ):
+            raise ValueError("an empty list, or several numbers")
         part = part[0]
     if part is None:
         return math.nan
@@ -273,7 +312,7 @@ def vectors_of(cells: Sequence, place: Any, name: str) -> tuple[list[str], np.nd
         rows.append(entries or {})
         names.update(dict.fromkeys(entries or ()))
     numbers = np.full((len(rows), len(names)), np.nan)
-    order = list(names)
+    order = sorted(names)  # not as in the first row
     if all(part.isdecimal() for part in order):
         order.sort(key=int)
     column = {part: k for k, part in enumerate(order)}

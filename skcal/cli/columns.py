@@ -334,13 +334,23 @@ def _distinct(texts: Texts) -> list[str]:
 
 
 def as_labels(names: Sequence[str], labels: Sequence[str]) -> dict[str, str]:
-    """The label that each name writes, such as LABEL_1, True or POS for 1, 1 or pos; {} if none."""
+    """The label that each name writes, such as LABEL_1, True or NEG for 1, 1 or negative, or {}."""
     if set(names) <= set(labels):
         return {name: name for name in names}
     by_key = {_key(label): label for label in labels}
     written = {name: by_key[_key(name)] for name in names if _key(name) in by_key}
-    one_to_one = len(by_key) == len(labels) and len(set(written.values())) == len(names)
-    return written if one_to_one else {}
+    if len(by_key) == len(labels) and len(set(written.values())) == len(names):
+        return written
+    pairs = [(name, label) for name in names for label in labels if _is_short_for(name, label)]
+    shortened = dict(pairs)
+    one_to_one = len(pairs) == len(shortened) == len(set(shortened.values())) == len(names)
+    return shortened if one_to_one else {}
+
+
+def _is_short_for(name: str, label: str) -> bool:
+    """Whether one of two words is the start of the other, as neg of NEGATIVE."""
+    short, long = sorted((name.casefold(), label.casefold()), key=len)
+    return len(short) > 2 and short.isalpha() and long.startswith(short)
 
 
 def _key(name: str) -> str:

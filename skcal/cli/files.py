@@ -15,7 +15,7 @@ from pathlib import Path
 from skcal._show import listed
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame
-from skcal.cli.objects import READERS, read_parquet
+from skcal.cli.objects import READERS, read_parquet, with_fields
 from skcal.cli.problems import STANDARD_INPUT, FileError, at_most_bytes, check_size, open_bytes
 from skcal.cli.text import first_line, read_separated
 
@@ -82,14 +82,16 @@ def read_frame(path: Path, max_bytes: float, dialect: Dialect) -> Frame:
     if kind == "parquet":
         return read_parquet(path, max_bytes)
     if kind == "csv" and Path(path).is_file():  # which can be opened again
-        return read_separated(pandas, path, partial(_opened, path, max_bytes), dialect)
+        opened: Callable = partial(_opened, path, max_bytes)
+        return with_fields(pandas, read_separated(pandas, path, opened, dialect))
     with ExitStack() as stack:
         file = _opened(path, max_bytes, stack)
         content = first_line(path, file) + file.read()
     if str(path) == STANDARD_INPUT and content.lstrip()[:1] in (b"{", b"["):
         kind = "jsonl" if content.lstrip()[:1] == b"{" else "json"
     if kind == "csv":
-        return read_separated(pandas, path, lambda stack: io.BytesIO(content), dialect)
+        frame = read_separated(pandas, path, lambda stack: io.BytesIO(content), dialect)
+        return with_fields(pandas, frame)
     return READERS[kind](pandas, path, content, dialect, max_bytes)
 
 

@@ -155,17 +155,19 @@ class Seeker:
         if len(names) > _MOST_NAMES or len(labels) > _MOST_NAMES:
             known = set(labels)
             return {("", ""): {name: name for name in names if name in known}}
-        plain = {name: whole(name) for name in names}
+        fold = str.lower if len({*map(str.lower, labels)}) == len({*labels}) else str
+        plain = {name: fold(name) for name in names if len(fold(name)) == len(name)}
         for label in labels:
-            for name in names:
-                if plain[name] == label:
+            part = fold(label)
+            for name, text in plain.items():
+                if whole(text) == part:
                     found.setdefault(("", ""), {}).setdefault(label, name)
                     continue
-                at = name.find(label)
+                at = text.find(part)
                 while label and at >= 0:
                     key = name[:at], name[at + len(label) :]
                     found.setdefault(key, {})[label] = name
-                    at = name.find(label, at + 1)
+                    at = text.find(part, at + 1)
         return found
 
     def _complete(self, key, found, names) -> dict[str, str] | None:
@@ -198,7 +200,9 @@ class Seeker:
         return self._in_order(several[shares.index(best)]) if best > 0.5 else None
 
     def _in_order(self, columns: dict[str, str]) -> dict[str, str]:
-        """The columns as the file has them."""
+        """The columns as the file has them, of objects without an order those of sorted classes."""
+        if not self.frame.is_ordered:
+            return dict(sorted(columns.items()))
         place = {name: k for k, name in enumerate(self.frame.header)}
         return dict(sorted(columns.items(), key=lambda item: place[item[1]]))
 
@@ -318,18 +322,27 @@ class Seeker:
     # Vectors in cells
 
     def _vectors(self) -> list[str]:
-        """Columns of vectors that may be predictions."""
+        """Columns of vectors that may be predictions, of those that are the same the last one."""
         names = [name for name in self.rest if self.frame.kind(name) == "vector"]
-        if self.options.logits or len(names) < 2:
+        if len(names) < 2:
             return names
-        likely = [name for name in names if self._holds_rows(name)]
-        return likely or names
-
-    def _holds_rows(self, name: str) -> bool:
-        cells = self.frame.cells(name)[:_FIRST]
-        _, numbers = vectors_of(cells, self.frame.place_of, name)
+        first = {
+            name: vectors_of(self.frame.cells(name, _FIRST), self.frame.place_of, name)[1]
+            for name in names
+        }
+        names = [
+            name
+            for k, name in enumerate(names)
+            if not any(
+                np.array_equal(first[name], first[x], equal_nan=True) for x in names[k + 1 :]
+            )
+        ]
+        names = [name for name in names if (first[name] % 1 > 0).any()] or names
+        if self.options.logits:
+            return names
         with np.errstate(all="ignore"):
-            return bool(np.mean(np.abs(np.nansum(numbers, axis=1) - 1) < ROUNDING) > 0.5)
+            sums = {name: np.nansum(first[name], axis=1) for name in names}
+        return [n for n in names if np.mean(np.abs(sums[n] - 1) < ROUNDING) > 0.5] or names
 
     def _vector(self, name: str) -> Found:
         """The numbers of a column of vectors, in the order that its classes have."""
@@ -372,9 +385,8 @@ class Seeker:
                     f"{len(parts)} entries. Name the class of each entry."
                 )
             return list(given)
-        ends = [re.sub(r"^\D*[\W_](?=\d+$)", "", part) for part in parts]
-        if not known <= set(parts) and known <= set(ends) and len({*ends}) == len(parts):
-            return ends  # as in LABEL_0 and LABEL_1
+        if not known <= set(parts) and (written := self._written(parts)):
+            return written
         numbered = {label.partition(":")[0]: label for label in known if ":" in label}
         places = [str(k) for k in range(1, len(parts) + 1)]
         if numbered.keys() == {*places}:
@@ -403,6 +415,18 @@ class Seeker:
             choices=choices if len(shown) == 2 else [],
         )
 
+    def _written(self, parts: list[str]) -> list[str] | None:
+        """The classes of entries that have the same words before and behind, such as LABEL_0."""
+        for (start, end), found in self._patterns(parts, self.labels).items():
+            rest = [part for part in parts if part not in found.values()]
+            others = [part[len(start) : len(part) - len(end)] for part in rest]
+            alike = all(part.startswith(start) and part.endswith(end) for part in rest)
+            label_of = {part: label for label, part in found.items()}
+            label_of |= dict(zip(rest, others, strict=True))
+            if len(found) == len(self.labels) and alike and len({*label_of.values()}) == len(parts):
+                return [label_of[part] for part in parts]
+        return None
+
     def _cells_of(self, name: str):
         """The cells of a column of vectors, whose entries lists in another column may name."""
         cells, known = self.frame.cells(name), set(self.labels)
@@ -419,7 +443,13 @@ class Seeker:
             if list(map(len, vectors)) == list(map(len, names)):
                 pairs = zip(names, vectors, strict=True)
                 named = [dict(zip(*pair, strict=True)) for pair in pairs]
-                likely.append((not known <= {*chain(*names)}, named))
+                parts = {*chain(*names)}
+                if all(map(str.isdecimal, parts)):  # which may also be what was predicted
+                    is_known = known <= parts and _name_entries(other, names, vectors)
+                else:
+                    is_known = known <= parts or self._written(sorted(parts)) is not None
+                if is_known:
+                    likely.append((not known <= parts, named))
         return min(likely, key=lambda part: part[0])[1] if likely else cells
 
     # A single column
@@ -507,3 +537,11 @@ class Seeker:
             and values.min() >= -ROUNDING
             and values.max() <= 1 + ROUNDING
         )
+
+
+def _name_entries(column: str, names, vectors) -> bool:
+    """Whether lists of integers name the entries of lists, and do not mark a class by 1."""
+    is_named = re.search(r"label|class|categor", column, re.IGNORECASE) is not None
+    are_marks = {*chain(*names)} == {"0", "1"} and len({*map(tuple, names)}) > 1
+    are_sorted = all(tuple(sorted(row, reverse=True)) == row for row in vectors)
+    return is_named and (are_sorted or not are_marks)

@@ -53,6 +53,8 @@ class Frame:
         What messages call the names of the columns.
     aside : set of str
         Columns that the header does not name, which hold no predictions.
+    is_ordered : bool
+        Whether the order of columns is more than that of the first object's fields.
     files : ndarray of str of shape (n_rows,) or None
         The file of each row of several files.
     partitions : list of str
@@ -63,9 +65,10 @@ class Frame:
         self.path, self.header, self._columns = path, header, columns
         self._read: Callable | None = None
         self.records, self.notes, self.sep = records, list(notes), sep
-        self._line_of = line_of
+        self.line_of = line_of
         self.place = "the table" if line_of is None else "line 1"
         self.aside: set[str] = set()
+        self.is_ordered = True
         self.files: np.ndarray | None = None
         self.partitions: list[str] = []
         self._places: dict[str, int] = {}
@@ -99,7 +102,7 @@ class Frame:
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
-        return f"row {row}" if self._line_of is None else f"line {self._line_of(int(row))}"
+        return f"row {row}" if self.line_of is None else f"line {self.line_of(int(row))}"
 
     def place_of(self, row: int) -> str:
         """Return what messages call a row, with the file."""

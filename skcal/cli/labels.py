@@ -36,7 +36,7 @@ _OF_PROBABILITIES = frozenset(
 )
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
 _REMEDIES = {
-    "logits": "If these are logits, pass --logits.",
+    "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
     "probabilities": "Leave --logits out.",
     "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
     "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from skcal._show import listed
-from skcal.cli.cells import Dialect
+from skcal.cli.cells import Dialect, fields_in
 from skcal.cli.frames import Frame
 from skcal.cli.header import PROBED, head_of, note_of_totals, samples_of
 from skcal.cli.problems import FileError, check_size
@@ -32,7 +32,9 @@ def _frame_of_records(pandas, path, records, line_of=None) -> Frame:
     """The columns of objects: those that the first thousand name."""
     header = list(dict.fromkeys(name for record in records[:_FIRST] for name in record))
     cells = {k: [record.get(name, "") for record in records] for k, name in enumerate(header)}
-    return Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of)
+    frame = Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of)
+    frame.is_ordered = False
+    return frame
 
 
 def _read_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
@@ -87,6 +89,27 @@ def _fields_of_record(path, number: int, line: str) -> dict[str, str]:
             f"{path}: line {number} is not an object of JSON ({error}). Give one a line, such as "
             '{"confidence": 0.9, "correct": 1}.'
         ) from error
+
+
+def with_fields(pandas, frame: Frame) -> Frame:
+    """Columns of texts that hold objects become one for each field, named as in JSON."""
+    names = [n for n in frame.header if frame.kind(n) == "text" and fields_in(frame.cells(n, 1)[0])]
+    if not names:
+        return frame
+    columns = dict(zip(frame.header, frame.columns.items(), strict=True))
+    header, cells = list[str](), list[Any]()
+    for name, (_, column) in columns.items():
+        if name not in names:
+            header, cells = [*header, name], [*cells, column.to_numpy(dtype=object)]
+            continue
+        records = [dict(_flat(fields_in(cell) or {}, f"{name}.")) for cell in column]
+        parts = dict.fromkeys(part for record in records[:_FIRST] for part in record)
+        header += parts
+        cells += [[record.get(part, "") for record in records] for part in parts]
+    whole = pandas.DataFrame(dict(enumerate(cells)), dtype=object)
+    found = Frame(frame.path, header, whole, frame.line_of, notes=frame.notes, sep=frame.sep)
+    found.aside, found.place, found.is_ordered = frame.aside, frame.place, False
+    return found
 
 
 def _flat(record: dict, start: str = "") -> Iterator[tuple[str, str]]:

@@ -139,6 +139,7 @@ class JoinedFrame(Frame):
         self._parts, self._names = parts, names
         self._starts = list(accumulate(map(len, parts), initial=0))
         self.aside, self.partitions = parts[0].aside, parts[0].partitions
+        self.is_ordered = parts[0].is_ordered
         self.records = [record for part in parts for record in part.records]
 
     def __len__(self):

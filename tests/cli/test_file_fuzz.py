@@ -370,7 +370,7 @@ def test_a_damaged_file_is_read_or_refused(kind, examples, tmp_path):
 
 
 BAD_COLUMNS = {
-    "lists": {"a": [[0.5], [0.5]], "b": [0.5, 0.5], "label": ["a", "b"]},
+    "lists": {"a": [["x"], ["y"]], "b": [0.5, 0.5], "label": ["a", "b"]},
     "dictionaries": {"a": [{"x": 1}, {"x": 2}], "b": [0.5, 0.5], "label": ["a", "b"]},
     "text": {"a": ["x", "y"], "b": [0.5, 0.5], "label": ["a", "b"]},
     "bytes": {"a": [b"1", b"2"], "b": [0.5, 0.5], "label": ["a", "b"]},

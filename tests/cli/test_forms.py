@@ -1052,16 +1052,16 @@ def test_a_predicted_class_is_known_under_another_spelling(names, tmp_path):
 @pytest.mark.filterwarnings("ignore:Column .* has no prediction below")  # and names --predicted
 def test_predicted_names_that_are_no_labels_are_refused(tmp_path):
     columns = zip(
-        np.array(["NEGATIVE", "POSITIVE"])[GUESS],
+        np.array(["LOW", "HIGH"])[GUESS],
         np.where(GUESS == 1, P, Q),
         np.array(["neg", "pos"])[Y],
         strict=True,
     )
     path = write(tmp_path / "a.csv", "label,score,gold", columns)
     given = ["--label", "gold", "--score", "score", "--predicted", "label"]
-    with pytest.raises(FileError, match=r"holds NEGATIVE, POSITIVE, .* --label neg, pos"):
+    with pytest.raises(FileError, match=r"holds HIGH, LOW, .* --label neg, pos"):
         read(path, *given)
-    path.write_text(path.read_text().replace("NEGATIVE", "neg").replace("POSITIVE", "pos"))
+    path.write_text(path.read_text().replace("LOW", "neg").replace("HIGH", "pos"))
     assert_event(read(path, *given))
 
 
