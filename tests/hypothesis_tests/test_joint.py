@@ -41,8 +41,8 @@ def test_scan_and_vector_kernel_are_those_of_their_tests(rng):
     kernel = statistics.names.index("kernel")
     assert statistics(codes)[0, kernel] == pytest.approx(test.statistic, rel=1e-4)
     gaps = (np.eye(3)[codes[0]] - proba).sum(axis=0)
-    deviations = np.abs(gaps) / np.sqrt((proba * (1 - proba)).sum(axis=0))
-    assert statistics(codes)[0, 0] == pytest.approx(deviations.max())
+    deviations = gaps / np.sqrt((proba * (1 - proba)).sum(axis=0))
+    assert statistics(codes)[0, 0] == pytest.approx((deviations**4).sum())
 
 
 def test_many_predictions_share_cells_and_bias_does_not_change(rng):
@@ -53,10 +53,10 @@ def test_many_predictions_share_cells_and_bias_does_not_change(rng):
         [problem] = make_problems(given, y, notion)
         statistics = JointStatistics(problem)
         assert len(statistics.sums) <= 256
-    deviations = np.abs((np.eye(3)[y] - proba).sum(axis=0))
+    deviations = (np.eye(3)[y] - proba).sum(axis=0)
     deviations /= np.sqrt((proba * (1 - proba)).sum(axis=0))
     codes = statistics.problem.outcomes.argmax(axis=1)
-    assert statistics(codes[None])[0, 0] == pytest.approx(deviations.max(), rel=1e-9)
+    assert statistics(codes[None])[0, 0] == pytest.approx((deviations**4).sum(), rel=1e-6)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -104,7 +104,14 @@ def test_it_says_whether_vectors_are_too_extreme(rng, power, spread):
 
 
 def brute_force_ranks(values):
-    return [[sum(other[s] >= row[s] for other in values) for s in range(3)] for row in values]
+    """Of 20 rows; the first of a column falls with its distance from the second."""
+    ranks = [[sum(other[s] >= row[s] for other in values) for s in range(3)] for row in values]
+    for s in range(3):
+        first, second, third = sorted(values[:, s])[:-4:-1]
+        for row in ranks:
+            if row[s] == 1 and second > third:
+                row[s] = Fraction(float(np.exp(-(first - second) / (second - third))))
+    return ranks
 
 
 def brute_force_pvalues(values, weights):
@@ -126,6 +133,39 @@ def test_adjusted_pvalues_are_counts_of_draws_that_show_as_much(seed):
     expected_means, expected = brute_force_pvalues(values, weights)
     assert_allclose(means, [float(mean) / 20 for mean in expected_means])
     assert_allclose(adjusted, expected)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_of_exchangeable_rows_at_most_a_share_has_a_pvalue_of_that_share(seed):
+    values = np.random.default_rng(seed).standard_t(2, (60, 4))
+    values[:, 3] = values[:, 3].round()  # ties
+    pvalues = []
+    for k in range(60):
+        rows = np.append(np.delete(values, k, axis=0), values[k : k + 1], axis=0)
+        pvalues.append(combined_pvalues(rows, [1, 2, 3, 4])[1].min())
+    assert (np.sort(pvalues) >= np.arange(1, 61) / 60 - 1e-12).all()
+    assert min(pvalues) == 1 / 60
+
+
+@pytest.mark.parametrize("n_classes", [1, 4])
+@pytest.mark.parametrize("seed", range(3))
+def test_very_strong_errors_have_the_smallest_pvalue(n_classes, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.uniform(0.02, 0.5, 120) if n_classes == 1 else rng.dirichlet(np.ones(n_classes), 120)
+    y = (rng.uniform(size=120) < p + 0.45) if n_classes == 1 else p.argmin(axis=1)
+    test = calibration_test(y, p, notion="canonical", labels=range(max(2, n_classes)))
+    assert test.pvalue == 0.001
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_fine_errors_count_half_at_60_events_of_information(rng, weighted):
+    # Outcomes of the weights 1 and 3 inform as 4² / (1² + 3²) of the weight 1.
+    weight = np.repeat([1.0, 3.0], 150) if weighted else np.ones(240)
+    p = np.full(len(weight), 0.5)
+    [problem] = make_problems(p, (rng.uniform(size=len(p)) < p).astype(int), "binary", weight)
+    shares = dict(zip(WEIGHTS, JointStatistics(problem).weights / [*WEIGHTS.values()], strict=True))
+    halved = {"curvature", "waves", "scan"}
+    assert shares == pytest.approx({name: 0.5 if name in halved else 1.0 for name in WEIGHTS})
 
 
 def negative_log_likelihood(parameters, y, z, weight):

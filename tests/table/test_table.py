@@ -159,7 +159,7 @@ def test_limits_of_many_samples_agree(kind):
 @pytest.mark.parametrize("case", CASES)
 def test_tests_say_what_they_say_of_samples(case):
     table, sample = both(case, 1200)
-    options = {"n_resamples": 59}
+    options = {"n_resamples": 199}
     found, expected = (calibration_test(each, **options) for each in (table, sample))
     assert found.pvalue <= 0.3 or expected.pvalue > 0.05
     assert expected.pvalue <= 0.3 or found.pvalue > 0.05
