@@ -12,6 +12,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils import column_or_1d
 
+from skcal._show import worded
 from skcal._validation import (
     SUM_TOLERANCE,
     InputError,
@@ -232,9 +233,10 @@ def _warn_if_hard(proba: np.ndarray, name: str, of_logits: bool | None) -> None:
     """Warn of predictions that are all 0 or 1, as the classes from ``predict`` are."""
     if of_logits is None or len(proba) < _FEWEST_HARD or not _are_hard(proba):
         return
+    source = worded(" from predict_proba", "")
     text = (
         f"All predictions in {name} are 0 or 1, as the classes from predict are. Pass the "
-        "probabilities from predict_proba; if these are, the classifier gives none in between."
+        f"probabilities{source}; if these are, the classifier gives none in between."
     )
     if of_logits:
         text = (

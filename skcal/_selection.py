@@ -19,7 +19,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import ParameterGrid
 from sklearn.pipeline import Pipeline
 
-from skcal._show import Summary
+from skcal._show import Summary, method_name
 
 LEVEL = 0.05  # of tests, where a user names none
 
@@ -219,7 +219,7 @@ class Judged(NamedTuple):
     def cells(self, decimals: int) -> tuple[str, ...]:
         """Return the row of a table as text."""
         loss = "infinite" if np.isinf(self.loss) else f"{self.loss:.{decimals}f}"
-        return self.name, self.setting, loss, *self._gap()
+        return method_name(self.name), self.setting, loss, *self._gap()
 
     def _gap(self) -> tuple[str, str]:
         if self.chosen or self.standard_error in (0, None):

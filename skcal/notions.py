@@ -46,6 +46,7 @@ from scipy.special import log_expit, logsumexp
 
 from skcal._groups import INDEPENDENT, quantile_of_weights
 from skcal._matrices import hits, one_hot, two_columns
+from skcal._show import worded
 from skcal._validation import InputError
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
@@ -600,7 +601,7 @@ class _Binary(Notion):
     def check(self, n_classes: int) -> None:
         if n_classes > 2:
             raise ValueError(
-                f"notion='binary' needs 1-D predictions or two columns, not {n_classes}. "
+                f"{_asked('binary')} needs 1-D predictions or two columns, not {n_classes}. "
                 "Use 'classwise', 'confidence' or 'canonical'."
             )
 
@@ -661,7 +662,7 @@ class _PrecisionAtK(Notion):
 
     def check(self, n_classes: int) -> None:
         if not 1 <= self.k <= n_classes:
-            raise ValueError(f"notion={self!r}: K must be from 1 to {n_classes}, the labels.")
+            raise ValueError(f"{_asked(self)}: K must be from 1 to {n_classes}, the labels.")
 
 
 class _TopK(Notion):
@@ -685,8 +686,7 @@ class _TopK(Notion):
     def check(self, n_classes: int) -> None:
         if not 1 <= self.k < n_classes:
             raise ValueError(
-                f"notion={self!r}: K must be from 1 to {n_classes - 1}, below the number of "
-                "classes."
+                f"{_asked(self)}: K must be from 1 to {n_classes - 1}, below the number of classes."
             )
 
     def titles(self, classes: list[str]) -> list[str]:
@@ -842,6 +842,11 @@ def resolve_notion(notion: str | _Lens, proba: np.ndarray) -> Notion:
     return resolved
 
 
+def _asked(notion: Any) -> str:
+    """How a sentence names the notion that was asked for."""
+    return worded(f"notion={notion!r}", f"--notion {notion}")
+
+
 def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
     if isinstance(notion, Notion):
         return notion
@@ -854,7 +859,7 @@ def _as_notion(notion: Any, proba: np.ndarray) -> Notion:
     if isinstance(notion, str) and re.fullmatch(_PRECISION, notion):
         return _PrecisionAtK(notion)
     raise ValueError(
-        f"notion={notion!r} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
+        f"{_asked(notion)} is unknown. Use one of {', '.join(map(repr, NOTIONS))}, "
         "'top-K' or 'precision-at-K' for an integer K, or a callable."
     )
 

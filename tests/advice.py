@@ -82,7 +82,7 @@ FOLLOWED = {
     ),
     **dict.fromkeys(
         [
-            "Use fewer bins or strategy='quantile'",
+            "Use fewer bins, or bins of equally",
         ],
         "tests/table/test_report_of_table.py::test_bins_that_hold_few_samples_are_mended",
     ),
@@ -147,7 +147,7 @@ def collected():
             text = _text(node)
             if text is None or node in aside or not _REMEDY.search(text):
                 continue
-            if re.fullmatch(r"[{}]*--[\w-]+", text):  # the name of an option alone
+            if re.fullmatch(r"[{}]*(--[\w-]+( [{}]+| COLUMN| and |))+\s*", text):  # options alone
                 continue
             aside |= set(ast.walk(node)) - {node}
             found[str(path.relative_to(ROOT)), " ".join(text.split())] = None

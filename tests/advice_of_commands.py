@@ -221,7 +221,7 @@ CASES = {
         "recalibrate a.csv --save map.json ; recalibrate a.csv --map map.json --out new.csv",
         0,
     ),
-    "{}: {} Give a file that recalibrate --save wrote.": (
+    "Give a file that recalibrate --save wrote.": (
         "recalibrate a.csv --map a.csv --out new.csv",
         "recalibrate a.csv --save map.json ; recalibrate a.csv --map map.json --out new.csv",
         0,
@@ -360,7 +360,7 @@ CASES = {
         "evaluate soft.csv --soft y_ --prefix p_ --json",
     ),
     "{}: without an array 'classes' the columns are taken to be in the order of the sorted labels, "
-    "{}. Save classes=… or pass --labels to say which they are.": (
+    "{}. Save an array 'classes' or pass --labels to say which they are.": (
         "evaluate three.npz",
         "evaluate three.npz --labels x,y,z --json",
         "evaluate named.npz --json",

@@ -168,8 +168,8 @@ LABELS = {
         lambda: ece(2 * HOT > 0, THREE, notion="multi-label"),
         sum(by_hand(HOT[:, k], THREE[:, k]) for k in range(3)),
     ),
-    "All predictions in {} are 0 or 1, as the classes from predict are. Pass the probabilities "
-    "from predict_proba; if these are, the classifier gives none in between.": (
+    "All predictions in {} are 0 or 1, as the classes from predict are. Pass the probabilities{}; "
+    "if these are, the classifier gives none in between.": (
         lambda: ece(Y, (P > 0.5).astype(float)),
         lambda: ece(Y, P),
         BINARY,
@@ -352,8 +352,7 @@ SAMPLES = {
             ).estimate
         ),
     ),
-    "notion={} is unknown. Use one of {}, 'top-K' or 'precision-at-K' for an integer K, or a "
-    "callable.": (
+    "{} is unknown. Use one of {}, 'top-K' or 'precision-at-K' for an integer K, or a callable.": (
         lambda: ece(C, THREE, notion="toplabel"),
         lambda: [ece(C, THREE, notion="top-1"), ece(C, THREE, notion="confidence")],
         [MOST, MOST],
@@ -370,7 +369,7 @@ SAMPLES = {
         ],
         [BINARY, *[by_hand(((P > 0.5) == Y).astype(int), np.maximum(P, 1 - P))] * 2],
     ),
-    "notion='binary' needs 1-D predictions or two columns, not {}. Use 'classwise', 'confidence' "
+    "{} needs 1-D predictions or two columns, not {}. Use 'classwise', 'confidence' "
     "or 'canonical'.": (
         lambda: ece(C, THREE, notion="binary"),
         lambda: [

@@ -378,8 +378,7 @@ TESTS = {
         lambda: mc(C, THREE, notion="classwise", groups=np.arange(N) % 12) > 0,
         True,
     ),
-    "n_resamples={}: the smallest possible p-value is {}, above 0.05. Use at least "
-    "n_resamples={}.": (
+    "{}: the smallest possible p-value is {}, above 0.05. Use at least {}.": (
         lambda: tests.monte_carlo_test(Y, P, n_resamples=9),
         lambda: tests.monte_carlo_test(Y, P, n_resamples=19).pvalue >= 0.05,
         True,

@@ -18,6 +18,7 @@ from skcal import (
     Zero,
 )
 from skcal._show import Summary, Table, one_line, pvalue_number, pvalue_text, share, tex
+from skcal.choice import summaries
 from skcal.datasets import make_tempered
 
 DATA = make_tempered(200, n_classes=3, temperature=2.0, n_truth_draws=0, random_state=0)
@@ -137,7 +138,11 @@ def test_a_summary_says_how_many_predictions_were_drawn_and_what_a_single_map_av
     assert (f", {most} of them drawn at random; cross" in text) == drawn
     assert "the only method that was tried" not in text
     if fitted.best_name_ == "BayesianCalibration":
-        assert "chosen: BayesianCalibration, the average of several maps, these: " in text
+        assert (
+            "chosen: BayesianCalibration, an average of maps, weighted by how well they fit: "
+            in text
+        )
         assert "; the only other candidate is to leave the predictions as they are." in text
         largest = max(fitted.best_estimator_.weights_, key=fitted.best_estimator_.weights_.get)
-        assert re.search(rf"these: \d+ % {largest}[,;]", text)
+        largest = summaries._IN_WORDS.get(largest, largest)
+        assert re.search(rf"how well they fit: \d+ % {largest}[,;]", text)

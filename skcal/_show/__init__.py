@@ -20,7 +20,9 @@ from skcal._show.text import (
     cut_apart,
     import_pandas,
     listed,
+    method_name,
     number,
+    on_command_line,
     one_line,
     percent,
     plain,
@@ -33,6 +35,7 @@ from skcal._show.text import (
     significant,
     stated,
     tex,
+    worded,
     wrapped,
 )
 
@@ -52,7 +55,9 @@ __all__ = [
     "html_text",
     "import_pandas",
     "listed",
+    "method_name",
     "number",
+    "on_command_line",
     "one_line",
     "percent",
     "plain",
@@ -67,5 +72,6 @@ __all__ = [
     "style",
     "style_sheet",
     "tex",
+    "worded",
     "wrapped",
 ]

@@ -21,6 +21,7 @@ from skcal._show.text import (
     rounded,
     stated,
     tex,
+    worded,
     wrapped,
 )
 
@@ -412,5 +413,6 @@ def format_setting(setting: dict) -> str:
     parts = []
     for name, value in setting.items():
         short = name.rsplit("__", 1)[-1]
-        parts.append(f"{short}={value:.3g}" if isinstance(value, float) else f"{short}={value}")
+        shown = f"{value:.3g}" if isinstance(value, float) else value
+        parts.append(worded(f"{short}={shown}", f"{short} {shown}"))
     return ", ".join(parts) or "-"

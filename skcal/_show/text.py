@@ -8,7 +8,9 @@ import os
 import re
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
@@ -24,6 +26,30 @@ _CONTROLS = re.compile(
 def printable(text: str) -> str:
     """The text with control characters, which names from outside may hold, escaped."""
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
+
+
+_ON_COMMAND_LINE = ContextVar("on_command_line", default=False)
+
+
+@contextmanager
+def on_command_line() -> Iterator[None]:
+    """Let sentences that are made in the block name options and commands, not arguments."""
+    token = _ON_COMMAND_LINE.set(True)
+    try:
+        yield
+    finally:
+        _ON_COMMAND_LINE.reset(token)
+
+
+def worded(python: str, command: str) -> str:
+    """What a sentence says to who calls functions, and to who runs commands."""
+    return command if _ON_COMMAND_LINE.get() else python
+
+
+def method_name(name: str) -> str:
+    """The name of a class, on the command line in words: ``Temperature scaling``."""
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
+    return worded(name, words[:1] + words[1:].lower())
 
 
 def as_json(data: Any, indent: int | None = 2) -> str:

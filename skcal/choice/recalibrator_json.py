@@ -30,12 +30,12 @@ from typing import Any
 import numpy as np
 
 from skcal._files import Document
+from skcal._show import worded
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed, known_maps
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.saving import from_document, set_columns
 
 FORMAT = 1
-_REMEDY = "Pass what Recalibrator.to_json() returned; maps are read by their own from_json."
 
 
 def recalibrator_to_text(recalibrator) -> str:
@@ -90,7 +90,11 @@ def _as_object(fitted) -> dict:
 
 def recalibrator_from_text(recalibrator, text: str) -> None:
     """Set the attributes of a recalibrator that predict."""
-    document = Document.parse(text, "a recalibrator", _REMEDY)
+    remedy = worded(
+        "Pass what Recalibrator.to_json() returned; maps are read by their own from_json.",
+        "Give a file that recalibrate --save wrote.",
+    )
+    document = Document.parse(text, "a recalibrator", remedy)
     if "recalibrator" not in document.parts:
         raise document.wrong("text", "is not a recalibrator")
     document.expect("recalibrator", FORMAT)

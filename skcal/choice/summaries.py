@@ -13,12 +13,29 @@ import numpy as np
 from scipy.special import expit, logit
 
 from skcal._selection import LEVEL, Judged, choice_summary
-from skcal._show import Summary, about, format_setting, number, printable, pvalue_text, share
+from skcal._show import (
+    Summary,
+    about,
+    format_setting,
+    method_name,
+    number,
+    printable,
+    pvalue_text,
+    share,
+)
 from skcal.metrics.cox import cox_recalibration
 from skcal.model_selection.candidates import family_name
 from skcal.recalibration.mixture import Mixture
 
 _LEVEL = 0.95
+#: Models of a Bayesian average whose names do not say what they do.
+_IN_WORDS = {
+    "identity": "no change",
+    "Platt": "slope and intercept",
+    "noise": "an allowance for wrong labels",
+    "shifts": "a shift in each range",
+    "steps": "a frequency in each range",
+}
 
 
 def as_dict(search) -> dict:
@@ -67,7 +84,7 @@ def _judged_families(search) -> list[Judged]:
 
 
 def _one_step_facts(search) -> dict:
-    names = (family_name(result.function) for result in search.outer_results_)
+    names = (method_name(family_name(result.function)) for result in search.outer_results_)
     standard_error = _plain_value(search.one_step_standard_error_)
     bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
     return {
@@ -113,9 +130,12 @@ def _chosen_function(facts) -> list[str]:
     """The candidate that was chosen, and simpler ones that are as good."""
     chosen = next(fact["candidate"] for fact in facts["candidates"] if fact["chosen"])
     simplest = facts["simplest_not_worse"]
-    lines = [f"chosen: {chosen}, which has the lowest risk (mean squared error over pairs)."]
+    lines = [
+        f"chosen: {method_name(chosen)}, which has the lowest risk (mean squared error over pairs)."
+    ]
     if simplest not in (chosen, "Zero"):  # whether Zero would do is what tests of calibration ask
-        lines.append(f"{simplest} is simpler, and its risk is not significantly higher (p > 0.05).")
+        alike = "and its risk is not significantly higher (p > 0.05)"
+        lines.append(f"{method_name(simplest)} is simpler, {alike}.")
     return lines
 
 
@@ -129,7 +149,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     if facts["pvalue"] <= 1 - _LEVEL:
         shown = "significantly miscalibrated"
     # The RMS error of the population is never below the calibration error.
-    below = "; by chance below the calibration error here"
+    below = "; smaller than the calibration error by noise"
     if headline is None or rms >= headline["estimate"]:
         below = ""
     lines += [
@@ -185,7 +205,7 @@ def _root_of(squared: float) -> str:
 def summary_of_recalibrator(recalibrator: Any) -> Summary:
     """The table, the choice and the gain."""
     if not hasattr(recalibrator, "cv_results_"):
-        return Summary(f"{recalibrator.best_name_}, read from JSON")
+        return Summary(f"{method_name(recalibrator.best_name_)}, read from JSON")
     classes = recalibrator.classes_.tolist()
     what = f", {len(classes)} classes"
     if recalibrator.n_features_in_ == 1:
@@ -306,10 +326,10 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
     if recalibrator._harm:
         yield f"chosen: the predictions as they are; recalibration {recalibrator._harm}."
     elif name == "Identity":
-        yield "chosen: the predictions as they are; no map is significantly better."
+        yield "chosen: the predictions as they are; no map clearly lowers the cross-validated loss."
     elif name == "Mixture":
         shares = sorted(recalibrator._shares.items(), key=lambda item: -item[1])
-        parts = ", ".join(f"{100 * part:.0f} % {candidate}" for candidate, part in shares)
+        parts = ", ".join(f"{100 * part:.0f} % {method_name(name)}" for name, part in shares)
         temperature = recalibrator.best_estimator_.temperature
         then = "" if temperature == 1 else f", then temperature {temperature:.3f}"
         yield f"chosen: the mean of the candidates, {parts}{then}."
@@ -320,11 +340,11 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
             leave = "the only other candidate is to leave the predictions as they are"
             leave = leave if "Identity" in recalibrator.names_ else "there is no other candidate"
             how = f"{_averaged(recalibrator.best_estimator_)}; {leave}"
-        yield f"chosen: {name}{how}."
+        yield f"chosen: {method_name(name)}{how}."
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
-        shown = "The identity" if simplest == "Identity" else simplest
+        shown = "The identity" if simplest == "Identity" else method_name(simplest)
         chance = pvalue_text(gap.pvalue, 0)
         if gap.difference > 0:
             yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."
@@ -340,5 +360,7 @@ def _averaged(estimator: Any) -> str:
     if not isinstance(weights, dict):
         return ""
     parts = sorted(weights.items(), key=lambda item: -item[1])
-    shown = ", ".join(f"{100 * part:.0f} % {name}" for name, part in parts if part >= 0.005)
-    return f", the average of several maps, these: {shown}"
+    shown = ", ".join(
+        f"{100 * part:.0f} % {_IN_WORDS.get(name, name)}" for name, part in parts if part >= 0.005
+    )
+    return f", an average of maps, weighted by how well they fit: {shown}"

@@ -516,8 +516,8 @@ def check_names(columns: Columns) -> None:
                 )
             warn(
                 f"{table.path}: without an array 'classes' the columns are taken to be in the "
-                f"order of the sorted labels, {listed(names)}. Save classes=… or pass --labels to "
-                "say which they are.",
+                f"order of the sorted labels, {listed(names)}. Save an array "
+                "'classes' or pass --labels to say which they are.",
                 stacklevel=2,
             )
         return

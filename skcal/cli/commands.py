@@ -16,7 +16,7 @@ import numpy as np
 
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
-from skcal._show import Table, as_json, printable, pvalue_number
+from skcal._show import Table, as_json, on_command_line, printable, pvalue_number
 from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.evaluate import (
     demonstration,
@@ -33,7 +33,7 @@ from skcal.cli.gates import (
     resamples_needed,
 )
 from skcal.cli.monitor import watch
-from skcal.cli.options import MOST_RESAMPLES
+from skcal.cli.options import MOST_RESAMPLES, with_option
 from skcal.cli.parser import parse
 from skcal.cli.planning import (
     check_targets,
@@ -91,7 +91,11 @@ _NO_MEMORY = (
 
 def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
-    options = parse(arguments)
+    with on_command_line():
+        return _main(parse(arguments))
+
+
+def _main(options) -> int:
     commands = {
         "demo": _demonstrate,
         "evaluate": _evaluate_file,
@@ -121,7 +125,7 @@ def main(arguments=None) -> int:
             print_message(line)
         return 2
     except (FileError, ValueError, ImportError, OSError, RuntimeError) as error:
-        text = str(error)
+        text = with_option(error)
         if isinstance(error, OSError) and error.filename:
             text = f"{error.filename}: {error.strerror}."
         return _refuse(text)

@@ -64,7 +64,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         texts.append(wrapped(status_of_gate(gate["results"])))
     if predictions.groups is None and options.command == "evaluate":
         sample = predictions.sample()
-        for text in likeness(sample.proba_of_classes, sample.happened, "--groups COLUMN"):
+        for text in likeness(sample.proba_of_classes, sample.happened):
             warn(text, stacklevel=2)
     notions = chosen_notions(options, predictions.proba)
     report["read_as"] = predictions.sample(notions[0]).read_as
@@ -78,9 +78,9 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             verdict = answer.verdict()
             if options.command == "evaluate":  # the demonstration has no such option
                 verdict = f"{verdict} {_NO_LIMIT}"
-            said = [verdict, heading(findings), sentences, ""]
+            said = [verdict, wrapped(heading(findings)), sentences, ""]
             if gate is not None:  # whose verdict stands above
-                said = [heading(findings), "", wrapped(str(answer)), ""]
+                said = [said[1], "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more
                 said = [said[0], *([] if options.by else [f"All samples: {answer.title}."])]
             texts += said

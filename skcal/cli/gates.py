@@ -214,7 +214,7 @@ def _noise_of_gate(results) -> list[str]:
         if {"cutoff", "calibration"} <= kinds.keys():
             cutoff, calibration = (kinds[name]["estimate"] for name in ("cutoff", "calibration"))
             if round(cutoff - calibration, 4) > 0:
-                return ["A cutoff error is by chance larger than the calibration error here."]
+                return ["Noise makes a cutoff error larger than the calibration error here."]
     return []
 
 

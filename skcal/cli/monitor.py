@@ -20,6 +20,7 @@ from scipy.stats import binom
 
 from skcal._files import replacing
 from skcal._show import as_json, listed
+from skcal.cli.options import with_option
 from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.cli.problems import FileError, read_text
 from skcal.displays import MonitorDisplay
@@ -352,8 +353,7 @@ def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
     try:
         monitor = CalibrationMonitor.from_json(text)
     except ValueError as error:
-        reason = str(error).removeprefix("text ")
-        raise FileError(f"{path}: {reason} The order is STATE, then FILE.") from error
+        raise FileError(f"{path}: {with_option(error).removeprefix('text ')}") from error
     if not hasattr(monitor, "classes_"):
         raise FileError(f"{path}: a monitor without samples. Remove it to begin.")
     return monitor, Known.parse(json.loads(text), path)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import argparse
 import codecs
+import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from skcal._validation import InputError
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.problems import PERCENT
 from skcal.model_selection.errors import KINDS
@@ -406,3 +408,19 @@ OPTIONS: dict[str, dict[str, Any]] = {
         ("text", "json", "prometheus"), "how to print; prometheus: the text format of metrics"
     ),
 }
+
+
+def with_option(error: Exception) -> str:
+    """The message of an error, which names an option instead of the argument that it stands for."""
+    if isinstance(error, InputError):
+        return error.message(argument=_option_of(error.argument))
+    parameter = re.fullmatch(r"The '(\w+)' parameter of \S+ (must .*)", str(error), re.DOTALL)
+    if parameter is None or _option_of(parameter[1]) is None:
+        return str(error)
+    # Without the option there is no None.
+    return f"{_option_of(parameter[1])} {parameter[2].replace(' or None. Got', '. Got')}"
+
+
+def _option_of(argument: str) -> str | None:
+    option = f"--{argument.replace('_', '-')}"
+    return option if option in OPTIONS else {"y_proba": "FILE"}.get(argument)

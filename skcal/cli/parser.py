@@ -248,7 +248,8 @@ _COMMANDS = {
         },
         "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
         "others, whose labels are not used and may be absent; their other columns stay. The "
-        "predictions stay as they are unless a map is significantly better. With --map the only "
+        "predictions stay as they are unless a map clearly lowers their cross-validated loss and "
+        "calibration error. With --map the only "
         "file is APPLY.",
     ),
     "abstain": _Command(

@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 
 from skcal._files import replacing
-from skcal._sklearn_compat import ParameterError
-from skcal._validation import InputError
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
 from skcal.cli.files import kind_of
-from skcal.cli.options import OPTIONS
 from skcal.cli.predictions import (
     BELOW_LARGEST,
     Predictions,
@@ -80,17 +77,7 @@ def sample_size(options) -> ValidationSampleSize:
         options.second, classes = options.file, np.array(["0", "1"])
         given["y_proba"] = read_unlabelled(options, classes, single=True)[0].ravel()
     given = {name: value for name, value in given.items() if value is not None}
-    try:
-        return validation_sample_size(**given)
-    except (InputError, ParameterError) as error:
-        option = f"--{error.argument.replace('_', '-')}"
-        name = option if option in OPTIONS else "FILE"
-        if isinstance(error, InputError):
-            message = error.message(argument=name)
-        else:  # without the option there is no None
-            allowed = [kind for kind in error.allowed if kind != "None"]
-            message = f"{name} {error.reason(allowed)}"
-        raise FileError(message) from error
+    return validation_sample_size(**given)
 
 
 MAPS = {"intercept": InterceptCalibration(), "slope": TemperatureScaling()}
@@ -170,7 +157,7 @@ def read_map(path, max_bytes: float) -> Recalibrator:
     try:
         return Recalibrator.from_json(text)
     except ValueError as error:
-        raise FileError(f"{path}: {error} Give a file that recalibrate --save wrote.") from error
+        raise FileError(f"{path}: {error}") from error
 
 
 def facts_of_map(recalibrator: Recalibrator, options, n_applied: int) -> dict:

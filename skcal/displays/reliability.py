@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from skcal._bins import SCALAR_PARTITIONS
-from skcal._show import Table, html_list, html_result, percent, plain_number
+from skcal._show import Table, html_list, html_result, percent, plain_number, worded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import BIN_COUNT
 from skcal.displays import draw
@@ -417,10 +417,11 @@ CalibrationTable
 
 def _require_scalar(sample: Sample):
     if not sample.notion.scalar:
+        asked = worded(f"notion={sample.notion!r}", f"--notion {sample.notion}")
         raise ValueError(
-            f"notion={sample.notion!r} conditions on a vector, which one frequency axis does "
-            f"not show. Use one of {SCALAR_NOTIONS}: 'classwise' has a panel a class; "
-            "SimplexDisplay shows vectors of three classes or groups."
+            f"{asked} conditions on a vector, which one frequency axis does "
+            f"not show. Use one of {SCALAR_NOTIONS}: 'classwise' has a panel a class"
+            + worded("; SimplexDisplay shows vectors of three classes or groups.", ".")
         )
 
 

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 
 from skcal._groups import INDEPENDENT, Groups, law_of_mean
 from skcal._selection import LEVEL
-from skcal._show import ShownRounded, pvalue_text, rounded, wrapped
+from skcal._show import ShownRounded, pvalue_text, rounded, worded, wrapped
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError, as_floats, is_significant
 from skcal.metrics.limits import FEWEST_EVENTS, effective_number, warn_if_few_events
@@ -216,9 +216,12 @@ def warn_if_few(n_resamples: int, n_tests: int, groups: Groups = INDEPENDENT) ->
         )
     smallest = n_tests / (1 + n_resamples)
     if smallest > 0.05:
+        given, needed = (
+            worded(f"n_resamples={n}", f"--resamples {n}") for n in (n_resamples, 20 * n_tests - 1)
+        )
         warnings.warn(
-            f"n_resamples={n_resamples}: the smallest possible p-value is {min(smallest, 1):.3g}, "
-            f"above 0.05. Use at least n_resamples={20 * n_tests - 1}.",
+            f"{given}: the smallest possible p-value is {min(smallest, 1):.3g}, above 0.05. Use at "
+            f"least {needed}.",
             stacklevel=2,
         )
 

@@ -81,7 +81,7 @@ class ScanRange(NamedTuple):
         if self.may_be_calibrated <= _CALIBRATED:
             return size
         if self.may_be_calibrated >= 0.95:
-            return f"somewhere among {size}"
+            return f"{size}; which of them are miscalibrated is not known"
         return f"{size}, of which up to {100 * self.may_be_calibrated:.0f} % may be calibrated"
 
 

@@ -13,7 +13,7 @@ from scipy.stats import chi2, norm
 
 from skcal._bins import SCALAR_PARTITIONS
 from skcal._matrices import gram_square
-from skcal._show import ShownRounded, percent, plain_number
+from skcal._show import ShownRounded, percent, plain_number, worded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
@@ -190,7 +190,7 @@ def binned_rms_error_interval(
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2)
     refuse_vectors(sample)
-    remedy = "Use more samples, or monte_carlo_test."
+    remedy = f"Use more samples, or {worded('monte_carlo_test', 'the command test')}."
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))
     tail = (1 - confidence_level) / 2

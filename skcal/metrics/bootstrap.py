@@ -26,7 +26,7 @@ from skcal._labels import (
     refuse_another_order,
 )
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, percent, plain_number
+from skcal._show import ShownRounded, percent, plain_number, worded
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import refuse_unused
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
@@ -369,7 +369,7 @@ def _warn_if_few_events(y, proba, weight, params):
 
 def warn_of_few_events(sample: Sample):
     """Warn where no resample of a sample knows what may happen."""
-    remedy = "Use more samples, or monte_carlo_test."
+    remedy = f"Use more samples, or {worded('monte_carlo_test', 'the command test')}."
     warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)
 
 

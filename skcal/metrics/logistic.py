@@ -209,14 +209,14 @@ class LogisticLine:
         """
         logit, beside = self.design[:, 1], " between 0 and 1" * bool(self.n_certain)
         if not len(logit):
-            return "All predictions of y_proba are 0 or 1, so they have no slope."
+            return "All predictions are 0 or 1, so they have no slope."
         if logit.min() == logit.max():
-            return f"All predictions of y_proba{beside} are equal, so they have no slope."
+            return f"All predictions{beside} are equal, so they have no slope."
         below, above = logit[self.outcome < 1], logit[self.outcome > 0]
         ends = below.min(initial=np.inf), above.min(initial=np.inf)
         if below.max(initial=-np.inf) <= ends[1] or above.max(initial=-np.inf) <= ends[0]:
             return (
-                f"A threshold on predictions of y_proba{beside} separates the outcomes, so that no "
+                f"A threshold on predictions{beside} separates the outcomes, so that no "
                 "finite slope is the most likely. More samples are needed."
             )
         return ""
@@ -243,7 +243,7 @@ class LogisticLine:
         """The intercept at slope 1; raise where there is none."""
         if not np.isfinite(intercept):
             raise ValueError(
-                "Predictions of y_proba between 0 and 1 cannot make up for outcomes against those "
+                "Predictions between 0 and 1 cannot make up for outcomes against those "
                 "of exactly 0 or 1, so that no finite intercept is the most likely. Pass "
                 "predict_proba output."
             )

@@ -11,6 +11,7 @@ import numpy as np
 
 from skcal._files import Document
 from skcal._labels import column_names, plain_labels, refuse_other_columns
+from skcal._show import worded
 from skcal._validation import InputError, check_proba, check_weight, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
@@ -182,7 +183,6 @@ def _check_counts(weight: np.ndarray) -> None:
 
 _FORMAT, _VERSION = "skcal monitor", 4
 _EARLIER = 3  # which knows no bets on ranges, nor what an alarm was raised for
-_REMEDY = "Pass what to_json() of a monitor returned."
 _MOST = 2**62  # of samples, and of sums of numbers up to 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals", "begun"} | {
     "LearnedTilt",
@@ -236,7 +236,8 @@ def _nested_lists(array: np.ndarray) -> list:
 
 def load(cls, text: str):
     """Read a monitor of a class; raises ValueError where the text is not one's state."""
-    document = Document.parse(text, "the state of a monitor", _REMEDY)
+    remedy = worded("Pass what to_json() of a monitor returned.", "The order is STATE, then FILE.")
+    document = Document.parse(text, "the state of a monitor", remedy)
     if document.parts.get("format") != _FORMAT:
         raise document.wrong("text", "is not the state of a monitor")
     given = document.parts

@@ -54,12 +54,15 @@ class MonitorPlan:
     n_batches_90: int | None
 
     def __str__(self):
-        drift = f"O/E {self.ratio:g} after {self.n_before:,} calibrated samples"
+        drift = f"If O/E is {self.ratio:g} from the first sample on"
+        if self.n_before:
+            before = f"the first {self.n_before:,} samples are calibrated"
+            drift = f"If {before} and O/E is {self.ratio:g} from then on"
         if self.n_batches is None:
-            return f"{drift}: not found in {_MOST_BATCHES:,} batches of {self.batch_size:,}."
+            return f"{drift}, no alarm comes in {_MOST_BATCHES:,} batches of {self.batch_size:,}."
         text = (
-            f"{drift}: found in about {_batches(self.n_batches)} of {self.batch_size:,} "
-            f"({self.n_batches * self.batch_size:,} samples)"
+            f"{drift}, the alarm comes after about {_batches(self.n_batches)} of "
+            f"{self.batch_size:,} ({self.n_batches * self.batch_size:,} samples)"
         )
         if self.n_batches_90 is None:
             return f"{text}."

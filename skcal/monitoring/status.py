@@ -95,7 +95,7 @@ def threshold(monitor) -> float:
 def summary(monitor) -> str:
     """Return the alarm, the periods, the evidence and what to do as text."""
     if not monitor.n_samples_seen_:
-        return f"{type(monitor).__name__}: no samples yet{_last_reset(monitor)}"
+        return f"No samples yet{_last_reset(monitor)}"
     lines = [_alarm(monitor), *_periods(monitor), _evidence_so_far(monitor)]
     if (impossible := _impossible(monitor)) and impossible not in lines[0]:
         lines.insert(1, f"{impossible}.")

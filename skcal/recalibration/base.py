@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._selection import shown_name
+from skcal._show import worded
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
     InputError,
@@ -449,8 +450,8 @@ def warn_of_line(fitted) -> None:
     if lost > _LOST:
         warnings.warn(
             f"{type(fitted).__name__} lacks the slope or the offset that the scores in X need: its "
-            f"log loss is {lost:.2g} above that of a line on them. Use a map that has both, such "
-            "as BayesianCalibration or VectorScaling.",
+            f"log loss is {lost:.2g} above that of a line on them. Use a map that has both"
+            + worded(", such as BayesianCalibration or VectorScaling.", "."),
             UserWarning,
             stacklevel=2,
         )

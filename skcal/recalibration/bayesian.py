@@ -11,6 +11,7 @@ from scipy.interpolate import BSpline
 from scipy.special import betaln, expit, logit, softmax
 from sklearn.isotonic import isotonic_regression
 
+from skcal._show import worded
 from skcal._validation import effective_weights
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.features import Cells
@@ -144,8 +145,8 @@ def warn_if_contradicted(fitted) -> None:
     if getattr(fitted, "_lost", 0.0) > _CLEARLY:
         warnings.warn(
             "The frequency of events clearly falls somewhere while the predictions rise, which no "
-            "increasing map can follow. Check the labels, or pass monotone=False if the ranking of "
-            "samples may change.",
+            "increasing map can follow. Check the labels"
+            + worded(", or pass monotone=False if the ranking of samples may change.", "."),
             UserWarning,
             stacklevel=2,
         )

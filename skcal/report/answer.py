@@ -7,7 +7,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal._show import about, beside_limit, listed, percent, plain_number, pvalue_text, share
+from skcal._show import (
+    about,
+    beside_limit,
+    listed,
+    percent,
+    plain_number,
+    pvalue_text,
+    share,
+    worded,
+)
 from skcal.report.findings import Findings
 
 _SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
@@ -19,7 +28,7 @@ _NOT_NEEDED = "The error is below your limit: recalibration is not needed."
 _AGAIN = "then run this report again on fresh data."
 _BY_SUBGROUP = (
     "{} differ, so one recalibration of all samples would fix only their average: some would then "
-    f"be too high, others too low. Fit a SegmentRecalibrator on a held-out set, {_AGAIN}"
+    f"be too high, others too low. {{}} on a held-out set, {_AGAIN}"
 )
 
 
@@ -63,7 +72,7 @@ def answer_of(found: Findings, differ: str = "") -> Answer:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
     within, beside = _is_within(found), _beside_limit(found)
-    advice = _BY_SUBGROUP.format(differ) if differ else _what_to_do(found)
+    advice = _by_subgroup(differ) if differ else _what_to_do(found)
     if within and not differ:
         advice = "" if beside else _NOT_NEEDED
     sentences = [what_is_wrong(found), how_sure(found), *filter(None, [advice]), *beside]
@@ -92,7 +101,7 @@ def _beside_limit(found) -> list[str]:
 
 
 def _no_evidence(found, differ) -> Answer:
-    tolerance, by_subgroup = f"{found.tolerance:g}", [_BY_SUBGROUP.format(differ)] * bool(differ)
+    tolerance, by_subgroup = f"{found.tolerance:g}", [_by_subgroup(differ)] * bool(differ)
     if found.error.high < found.tolerance:
         good = f"The error is below {tolerance}: recalibration is not needed."
         advice = by_subgroup or _large_limit(found) or [good]
@@ -225,6 +234,11 @@ def how_sure(found) -> str:
     )
 
 
+def _by_subgroup(differ: str) -> str:
+    fit = worded("Fit a SegmentRecalibrator", "Recalibrate the rows of each one by themselves")
+    return _BY_SUBGROUP.format(differ, fit)
+
+
 def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
@@ -245,7 +259,8 @@ def _samples_needed(found) -> list[str]:
     if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
         return []
     needed = float(f"{gate.n_samples_needed:.2g}")
-    choose = " (max_error sets another limit)" * (found.max_error is None)
+    option = worded("max_error", "--max-error")
+    choose = f" ({option} sets another limit)" * (found.max_error is None)
     return [
         f"If the error is {plain_number(gate.assumed_error)}, about {needed:,.0f} samples in all "
         f"would show that it is below {gate.limit:g}{choose}."

@@ -17,6 +17,7 @@ from sklearn.base import clone
 from skcal._groups import FEWEST_GROUPS
 from skcal._running import recorded_warnings
 from skcal._scores import of_outcomes
+from skcal._show import worded
 from skcal.hypothesis_tests import calibration_test, scan_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
 from skcal.hypothesis_tests.joint import JointTestResult
@@ -377,8 +378,7 @@ _MOST_CLASSES = 100
 _SURE = 4.0  # standard errors
 REVERSED = (
     "Shuffled labels would fit these predictions better than the labels do. The columns may be in "
-    "another order than the labels, or the other class may be the positive one: check labels= and "
-    "pos_label=."
+    "another order than the labels, or the other class may be the positive one: check {}."
 )
 
 
@@ -399,7 +399,9 @@ def doubt_about_order(
         How many samples each row is.
     """
     other_order = _other_order(rows, happened, classes)
-    return REVERSED if are_reversed(rows, happened, sizes) else other_order
+    if not are_reversed(rows, happened, sizes):
+        return other_order
+    return REVERSED.format(worded("labels= and pos_label=", "--labels and --pos-label"))
 
 
 def are_reversed(rows: np.ndarray, happened: np.ndarray, sizes: Any = 1) -> bool:
@@ -432,9 +434,10 @@ def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
     if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
         return None
     names = ", ".join(str(classes[k]) for k in np.argsort(_best_order(halves.sum(axis=0))))
+    option = worded("labels=", "--labels")
     return (
         f"The columns seem to be in the wrong order: {names} would fit the labels much better. "
-        "Check it, and pass labels= if columns are not in the order of the sorted labels."
+        f"Check it, and pass {option} if columns are not in the order of the sorted labels."
     )
 
 

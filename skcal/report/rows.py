@@ -46,8 +46,8 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "by chance above the calibration error here"
-_BELOW = "by chance below the calibration error here"
+_NOISE = "larger than the calibration error by noise"
+_BELOW = "smaller than the calibration error by noise"
 _INFINITE = {
     "observed_expected_ratio": "undefined: all predictions are 0",
     "intercept_in_the_large": "undefined: predictions of exactly 0 or 1 have no finite logit",
@@ -230,7 +230,7 @@ def _test_rows(test):
     if test is None:
         return []
     parts = ", ".join(f"{name} {pvalue_number(p)}" for name, p in test.statistic_pvalues.items())
-    detail = f"p-value of calibration_test; of its parts, adjusted for all: {parts}"
+    detail = f"p-value; of its parts, adjusted for all: {parts}"
     return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
 
 

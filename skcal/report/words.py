@@ -9,7 +9,7 @@ import numpy as np
 
 from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
-from skcal._show import listed, percent, plain_number, pvalue_text, share, stated
+from skcal._show import listed, percent, plain_number, pvalue_text, share, stated, worded
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.equivalence import sides_of_limit
 from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
@@ -80,10 +80,10 @@ def how_made(report) -> str:
     if report.overall.tuned and report.n_searched < report.overall.overview.n_samples:
         searched = (
             f" RMS errors are estimated on {report.n_searched:,} of the samples, drawn at random "
-            "(max_search_samples)."
+            f"({worded('max_search_samples', 'of a search')})."
         )
     return (
-        f"skcal {report.version}, random_state={settings['random_state']}, "
+        f"skcal {report.version}, seed {settings['random_state']}, "
         f"{settings['n_resamples']} resamples.{searched}"
     )
 
@@ -127,18 +127,41 @@ def decided_together(report) -> str:
     verdicts = [(name, one.verdict) for name, one in zip(names, report.decided, strict=True)]
     sides = sides_of_limit(verdicts, report.settings["max_error"])
     level = percent(report.settings["confidence_level"])
-    return f"The calibration error is {sides} (joint confidence {level})."
+    return f"The calibration error is {sides} (joint confidence {level}).{_alone(report, names)}"
+
+
+def _alone(report, names: list[str]) -> str:
+    """Which rows are below, or above, the limit by their own intervals, but not all together."""
+    limit, said = report.settings["max_error"], []
+    parts = [report.overall, *report.subgroups]
+    for side in ("below", "above"):
+        alone = [
+            name
+            for name, part, joint in zip(names, parts, report.decided, strict=True)
+            if joint.verdict == "unknown"
+            and part.error is not None
+            and (part.error.high < limit if side == "below" else part.error.low > limit)
+        ]
+        said += [f"{side} it in {listed(alone, NAMES)}"] if alone else []
+    if not said:
+        return ""
+    return (
+        f" By its own limits in the table the error is {' and '.join(said)}; to hold for all "
+        f"{len(names):,} rows together, limits must be wider."
+    )
 
 
 def sentence_of_left_out(left, error) -> str:
     """What a recalibration by the other subgroups leaves in each one, and its O/E ratios."""
     of, gain = f" ({left.column})" * bool(left.column), left.gain
     before, after = ("{:.2f} to {:.2f}".format(*ends) for ends in (left.before, left.after))
+    changes = "reduces" if gain.error < error.estimate else "changes"
     return (
-        f"Recalibration fitted to the other {left.n_subgroups - 1} subgroups{of} reduces the error "
-        f"in those left out from {plain_number(error.estimate)} to {plain_number(gain.error)} (at "
-        f"most {plain_number(gain.high)} with {percent(error.confidence_level)} confidence). Their "
-        f"O/E is then {after} ({before} before)."
+        f"Recalibration fitted to the other {left.n_subgroups - 1} subgroups{of} {changes} the "
+        f"error of all left-out samples together from {plain_number(error.estimate)} to "
+        f"{plain_number(gain.error)} (at most {plain_number(gain.high)} with "
+        f"{percent(error.confidence_level)} confidence). In single subgroups O/E is then {after} "
+        f"({before} before)."
     )
 
 
@@ -204,6 +227,8 @@ def with_worst_segment(answer: Answer, report) -> Answer:
     if not different:
         return answer
     worst, title = different[0], answer.title
+    if _OF_ALL in title and worst.name in [part.name for part in report.subgroups]:
+        return answer  # whose title has a subgroup of the same column
     if _OF_ALL not in title:
         title = _OF_ALL + _not_none(title[0].lower() + title[1:].replace(": ", ", "))
     large = worst.surely > SERIOUS * overall.tolerance or answer.grade == "bad"
@@ -236,7 +261,8 @@ def answer_of_segments(report) -> str:
     others, level = len(different) - worse, percent(test.confidence_level)
     verb, p = "is" if worse == 1 else "are", pvalue_text(test.pvalue, test.smallest_pvalue)
     what = f"{worse:,} of {len(test.segments):,} segments {verb} wrong by more than elsewhere"
-    what += f", and {others:,} by less" * bool(others)
+    if others:
+        what += f", and {others:,} {'is' if others == 1 else 'are'} wrong by less, or right"
     which = "worst" if worst.is_worse else "most different"
     means, event = "predictions", "the event happened in"
     if not report.overall.notion.of_positive_class:
@@ -339,17 +365,22 @@ def other_measures(report) -> str:
     """Which model is better by accuracy, scores and selective prediction, each by itself."""
     if report.comparison is None or not report.comparison.score_tests:
         return ""
-    names, better, alike = [model.name for model in models_of(report)], [], []
+    better: list[list[str]] = [[], []]
+    alike = []
     for test in report.comparison.score_tests:
         if test.low <= 0 <= test.high:
             alike.append(test.measure)
             continue
-        name = names[int((test.estimate > 0) != test.larger_is_better)]
         low, high = sorted(map(abs, (test.low, test.high)))
         side = "higher" if test.larger_is_better else "lower"
-        size = f"{plain_number(abs(test.estimate))} ({plain_number(low)} to {plain_number(high)})"
-        better.append(f"the {test.measure} of {name} is {side} by {size}")
-    parts = ["; ".join(better)] if better else []
+        size = f"{plain_number(abs(test.estimate))}, {plain_number(low)} to {plain_number(high)}"
+        which = better[int((test.estimate > 0) != test.larger_is_better)]
+        which.append(f"{test.measure} ({side} by {size})")
+    parts = [
+        f"{model.name} is better by {', '.join(measures)}"
+        for model, measures in zip(models_of(report), better, strict=True)
+        if measures
+    ]
     parts += [f"no significant difference in {listed(alike, len(alike))}"] if alike else []
     level = percent(report.settings["confidence_level"])
     return f"{stated('; '.join(parts))[:-1]} (each with its {level} interval)."
@@ -446,7 +477,7 @@ def cautions(sample: Sample, found) -> list[str]:
     return [*texts, *_extreme_predictions(sample, rounded)]
 
 
-def likeness(proba: np.ndarray, happened: np.ndarray, groups: str = "groups=") -> list[str]:
+def likeness(proba: np.ndarray, happened: np.ndarray) -> list[str]:
     """That neighbouring rows resemble each other, what it could mean and what to pass."""
     if len(proba) < _FEWEST_NEIGHBOURS:
         return []
@@ -457,6 +488,7 @@ def likeness(proba: np.ndarray, happened: np.ndarray, groups: str = "groups=") -
     found = likeness_of_neighbours(proba[:, columns], happened[:, columns])
     if found <= _LIKE:
         return []
+    groups = worded("groups=", "--groups COLUMN")
     return [
         f"Neighbouring rows err to the same side more often than independent rows do ({found:.1f} "
         "standard deviations). Outcomes may depend on each other, as in a time series, calibration "
@@ -490,7 +522,9 @@ def _undefined(test, sample, validation) -> list[str]:
     text += "O/E, Brier score and calibration error use all predictions as they are."
     steps = None if test is None or test.resolution else likely_steps(sample.problems())
     if steps:
-        text += f" All predictions are multiples of 1/{steps}. Pass resolution=1/{steps} if they "
+        text += f" All predictions are multiples of 1/{steps}. "
+        option = worded(f"resolution=1/{steps}", f"--resolution {1 / steps:g}")
+        text += f"Pass {option} if they "
         text += "were rounded: 0 and 1 then mean within half a step."
     return [text]
 
@@ -500,7 +534,7 @@ def _few_samples(overview):
     if overview.effective_size is not None and overview.effective_size < _ONE_DOMINATES:
         yield (
             "One sample has more than half of the weight, so every number here is mostly about "
-            "that sample. Check sample_weight."
+            f"that sample. Check {worded('sample_weight', '--weight')}."
         )
     uncertain = "every number here is uncertain, so read its limits."
     if len(overview.classes) == 2 and rarest < _FEW_OUTCOMES:
@@ -517,7 +551,7 @@ def _rare_classes(overview):
     absent = [label for label, n in zip(labels, count, strict=True) if n == 0]
     rare = [label for label, n in zip(labels, count, strict=True) if 0 < n < _FEW_OF_A_CLASS]
     if absent:
-        yield f"{_classes_that(absent, 'never occur')} in y_true."
+        yield f"{_classes_that(absent, 'never occur')} among the labels."
     if rare and len(labels) > 2:  # of two classes, few outcomes are said already
         yield (
             f"{_classes_that(rare, 'occur')} fewer than {_FEW_OF_A_CLASS} times: numbers of single "
@@ -536,7 +570,7 @@ def sparse_bins(ece, sample: Sample) -> str | None:
         return None
     hold = "holds" if ece.n_nearly_empty == 1 else "hold"
     empty = f", {ece.n_empty} none" if ece.n_empty else ""
-    remedy = "Use fewer bins or strategy='quantile'."
+    remedy = "Use fewer bins, or bins of equally many samples."
     if not sample.holds_rows:
         remedy = "Count a CalibrationTable(edges=…) of fewer bins."
     sparse = f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}"
@@ -548,7 +582,7 @@ def _extreme_predictions(sample, rounded):
     if (rows.max(axis=1) == 1).all():
         yield (
             "All probabilities are 0 or 1: these look like class predictions, which say nothing "
-            "about confidence. Pass predict_proba output."
+            "about confidence. Pass probabilities in their place."
         )
     wrong = of_outcomes((rows == 0) * 1.0, sample.happened) > 0
     impossible = int((wrong * sample.sizes).sum())

@@ -3,6 +3,7 @@
 import pickle
 
 import pytest
+from python_names import python_names, recorded
 from report_cases import CANDIDATES
 
 from skcal.cli import commands
@@ -15,6 +16,23 @@ from skcal.report import calibration_report
 def short_searches(few_draws, monkeypatch):
     """What is recommended, and how many draws tests make, does not matter here, and takes long."""
     monkeypatch.setitem(candidates.CANDIDATES, "recommended", lambda *_: CANDIDATES[:1])
+
+
+@pytest.fixture(autouse=True)
+def words_of_commands(monkeypatch):
+    """Whatever a test lets commands print names options and commands, no arguments of Python."""
+    parsed, given = commands.parse, []
+
+    def parse(arguments):
+        given.extend(map(str, arguments or ()))
+        return parsed(arguments)
+
+    monkeypatch.setattr(commands, "parse", parse)
+    with recorded(monkeypatch) as said:
+        yield
+    for text in said:
+        names = python_names(text, " ".join(given))
+        assert not names, f"{names} in {text!r}"
 
 
 @pytest.fixture

@@ -184,7 +184,7 @@ def test_text_labels_without_classes_are_told_the_order_of_the_columns(tmp_path,
     main(command)
     told = capsys.readouterr().err
     assert told.startswith(f"skcal: {tmp_path / 'p.npz'}: without an array 'classes' the columns")
-    assert "the order of the sorted labels, high, low, mid. Save classes=" in told
+    assert "the order of the sorted labels, high, low, mid. Save an array 'classes'" in told
     assert "columns may be swapped" in told.splitlines()[1]  # as they are, for low and high
     assert told.count("\n") == 2
     main([*command, "--quiet"])

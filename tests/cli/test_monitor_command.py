@@ -248,7 +248,7 @@ def test_plans_are_for_batches_of_a_size_and_count_one_batch(run, tmp_path):
     run(file)
     few, many = (run_shown(run, size) for size in (50, 100_000))
     assert "batches of 50 (" in few
-    assert "found in about 1 batch of 100,000 (100,000 samples)" in many
+    assert "the alarm comes after about 1 batch of 100,000 (100,000 samples)" in many
     assert "within 1 batch." in many
     with pytest.raises(SystemExit):
         main(["monitor", str(run.state), "--batch", "9"])

@@ -184,7 +184,7 @@ def test_alarms_are_acknowledged_and_reset(run, tmp_path):
     assert (status, "There is no alarm to acknowledge" in said) == (2, True)
     run(tmp_path / "a.csv")  # rows that were counted stay known
     assert run.seen() == 0
-    assert "no samples yet since the reset at sample 31: recalibrated" in run()[1]
+    assert "No samples yet since the reset at sample 31: recalibrated" in run()[1]
     status, _, said = run("--plan", "1.5")
     assert (status, "There are no samples to plan by. Add a batch" in said) == (2, True)
 

@@ -8,6 +8,7 @@ import pytest
 from read_files import write_table
 
 from skcal import Recalibrator
+from skcal._show import on_command_line
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test, equivalence_test
 from skcal.monitoring import CalibrationMonitor
@@ -77,7 +78,8 @@ def test_report_of_votes(run, table, voted):
         n_resamples=39,
         random_state=0,
     )
-    assert run("report", table, *options) == f"{expected}\n"
+    with on_command_line():
+        assert run("report", table, *options) == f"{expected}\n"
 
 
 def test_files_of_the_same_votes_are_compared_whatever_the_order_of_their_columns(

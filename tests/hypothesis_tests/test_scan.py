@@ -183,7 +183,7 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
     said = "1,234 cases, of which up to 47 % may be calibrated"
     assert one.size_in_words("cases") == said
-    few = "somewhere among 1,234 cases"
+    few = "1,234 cases; which of them are miscalibrated is not known"
     assert one._replace(may_be_calibrated=1.0).size_in_words("cases") == few
     assert one._replace(may_be_calibrated=0.1).size_in_words() == "1,234 samples"
 

@@ -100,7 +100,7 @@ def test_log_likelihoods_and_standard_errors_are_those_of_the_definition(drawn):
         ([0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], "separates the outcomes"),
         ([1, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], "separates the outcomes"),
         ([0, 0, 1, 1], [0.1, 0.3, 0.3, 0.4], "separates the outcomes"),  # touching is enough
-        ([0, 1, 0, 1], [0.3, 0.3, 0.3, 0.3], "All predictions of y_proba are equal"),
+        ([0, 1, 0, 1], [0.3, 0.3, 0.3, 0.3], "All predictions are equal"),
     ],
 )
 def test_no_finite_slope_raises_while_the_intercept_exists(y, p, match):

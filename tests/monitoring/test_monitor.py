@@ -86,7 +86,7 @@ def test_before_any_sample_there_is_no_evidence():
     assert monitor.estimates_ == monitor.e_values_ == {}
     monitor.update(np.empty((0, 3)), [])
     assert monitor.update([], []) is monitor
-    assert str(monitor) == "CalibrationMonitor: no samples yet"
+    assert str(monitor) == "No samples yet"
 
 
 def test_two_columns_and_one_are_the_same_binary_question():

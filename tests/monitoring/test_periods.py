@@ -201,11 +201,13 @@ def test_plans_know_what_they_are_about():
     monitor = watched(drifting(5, shift=0.0))
     plan = monitor.plan(1.4)
     assert (plan.batch_size, plan.n_before) == (200, monitor.n_samples_seen_)
-    assert str(plan).startswith("O/E 1.4 after 9,000 calibrated samples: found in about")
+    assert str(plan).startswith(
+        "If the first 9,000 samples are calibrated and O/E is 1.4 from then on, "
+    )
     assert monitor.plan(1.2).n_batches > plan.n_batches
     slow = monitor.plan(1.01, 10)
     assert slow.n_batches is None
-    assert "not found in 20,000 batches of 10" in str(slow)
+    assert "no alarm comes in 20,000 batches of 10" in str(slow)
     X = np.random.default_rng(0).dirichlet(np.ones(3), 500)
     confidence = CalibrationMonitor().plan(0.8, 100, X=X)
     assert confidence.n_batches == CalibrationMonitor().plan(0.8, 100, X=X[:, ::-1]).n_batches
@@ -244,7 +246,7 @@ def test_alarms_are_acknowledged_and_reset():
     assert "Next:" not in str(monitor)
     assert monitor.reset("recalibrated") is monitor
     assert (monitor.n_samples_seen_, monitor.alarm_, monitor.e_value_) == (0, None, 1.0)
-    assert str(monitor).endswith("no samples yet since the reset at sample 9,000: recalibrated")
+    assert str(monitor).endswith("No samples yet since the reset at sample 9,000: recalibrated")
     raised, *others = [tuple(entry)[:3] for entry in monitor.journal_]
     assert raised == ("alarm", alarm, "the event happens more often than predicted")
     assert abs(monitor.journal_[0].since - 6001) <= 600

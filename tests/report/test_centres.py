@@ -70,7 +70,7 @@ def test_a_recalibration_that_leaves_a_centre_out_is_fitted_to_the_others():
     assert found.gain.high == pytest.approx(expected.high, abs=1e-9)
     ratios = [y[site == name].sum() / left_out[site == name].sum() for name in np.unique(site)]
     assert found.after == pytest.approx((min(ratios), max(ratios)))
-    said = "Recalibration fitted to the other 5 subgroups (site) reduces the error in those left"
+    said = "Recalibration fitted to the other 5 subgroups (site) reduces the error of all"
     assert said in " ".join(str(report()).split())
     assert report().to_dict()["left_out"][0]["gain"]["error"] == found.gain.error
 

@@ -377,7 +377,7 @@ RARE_CLASS = [0] * 200 + [1] * 195 + [2] * 5
         ([0, 1] * 20, [0.0, 1.0] * 20, "All probabilities are 0 or 1"),
         ([0, 1] * 200, [0.3] * 400, "All predictions are equal"),
         ([1, 1] * 200, [0.0, 0.7] * 200, "200 outcomes had a predicted probability of 0"),
-        ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs in y_true"),
+        ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs among the labels"),
         ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Only 5 of 400 samples have the rarer outcome"),
         (RARE_CLASS, [[0.6, 0.35, 0.05]] * 400, "Class 2 occurs fewer than 10 times"),
         ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of 15 bins holds fewer than 10"),

@@ -229,7 +229,7 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert row.detail.endswith("confidence)")
     smaller = replace(overall, error=replace(overall.error, estimate=row.value - 0.002))
     row = headline_rows(smaller, plain_report().settings)[1]
-    assert row.detail.endswith("; by chance above the calibration error here")
+    assert row.detail.endswith("; larger than the calibration error by noise")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -425,7 +425,7 @@ def test_two_models_are_told_whose_cutoff_error_is_above_its_calibration_error(l
     rows = comparison_table(replace(report, overall=models[0], comparison=comparison)).rows
     [note] = [row[-1] for row in rows if row[0] == "cutoff error"]
     whose = {(True, False): "first model: ", (False, True): "second model: "}.get(larger, "")
-    assert note == f"{whose}by chance above the calibration error here"
+    assert note == f"{whose}larger than the calibration error by noise"
 
 
 def test_scales_of_weights_do_not_change_what_recalibration_is_expected_to_leave():

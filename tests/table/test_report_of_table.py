@@ -163,7 +163,7 @@ def test_bins_that_hold_few_samples_are_mended_as_the_caveat_says():
 
     table, sample = CalibrationTable().update(y, p), Sample(y, p)
     assert "Count a CalibrationTable(edges=…) of fewer bins." in caveats(table)
-    assert "Use fewer bins or strategy='quantile'." in caveats(sample)
+    assert "Use fewer bins, or bins of equally many samples." in caveats(sample)
     assert sparse not in caveats(CalibrationTable(edges=np.linspace(0, 1, 5)).update(y, p))
     for option in ({"n_bins": 4}, {"strategy": "quantile", "n_bins": 5}):
         assert sparse not in caveats(sample, **option)
