@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import KW_ONLY, dataclass
+from functools import partial
 from numbers import Integral
 from typing import Self
 
@@ -13,8 +14,9 @@ from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, of_cv_results, of_estimator
-from skcal.metrics.binned import BinnedStatistic, expected_error
-from skcal.metrics.bins import BinRule, bin_moments
+from skcal.metrics import expected_calibration_error
+from skcal.metrics.binned import BinnedStatistic
+from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
 from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
 
@@ -178,9 +180,9 @@ class BinCountDisplay(Display):
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")
         n_bins = _check_n_bins(n_bins)
-        moments = [bin_moments(sample, BinRule(int(number), strategy)) for number in n_bins]
+        binned = partial(expected_calibration_error, sample, strategy=strategy, norm=2)
         error, debiased = (
-            np.array([expected_error(m, 2, debias, "euclidean", "sum", True) for m in moments])
+            np.array([binned(n_bins=int(number), debias=debias) for number in n_bins])
             for debias in (False, True)
         )
         null = _null_errors(sample, n_bins, strategy, n_resamples, random_state)

@@ -37,7 +37,6 @@ from skcal.displays.reliability_panel import (
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test, scan_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange
-from skcal.metrics.binned import expected_error
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.notions import Notion, Problem
@@ -429,7 +428,7 @@ def _with_largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
     moments = [problem_moments(problem, rule) for _, problem in problems]
-    errors = [expected_error([m], 1, False, "total-variation", "sum", True) for m in moments]
+    errors = [m.share * (m.weight @ np.abs(m.gaps[:, 0])) / m.weight.sum() for m in moments]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
 
 
