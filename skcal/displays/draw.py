@@ -183,8 +183,8 @@ def save_figure(figure, path) -> None:
 
 def rendered(figure, kind: str, **options) -> bytes:
     """The bytes of the figure as a kind of file; nothing outside of the figure is set."""
-    if figure.get_layout_engine() is not None:
-        figure.draw_without_rendering()  # layouts settle in the second pass
+    if (layout := figure.get_layout_engine()) is not None:
+        layout.execute(figure)  # it settles in the second pass
     file = io.BytesIO()
     figure.savefig(file, format=kind, metadata=_DATES.get(kind), dpi=150, **options)
     return _with_fixed_identifiers(file.getvalue()) if kind == "svg" else file.getvalue()

@@ -148,8 +148,8 @@ def kolmogorov_smirnov_test(
 def _largest_residual(problem, statistic, n_resamples, rng):
     kuiper = statistic == "kuiper"
     x, weight = problem.features[:, 0].astype(np.float64), problem.weight
-    variance = x * (1 - x)
-    deviation = np.sqrt(np.sum(weight**2 * variance))
+    variance, square_weight = x * (1 - x), weight * weight
+    deviation = np.sqrt(square_weight @ variance)
     estimate = largest_over_ranges(problem) if kuiper else largest_over_thresholds(problem)
     # Where all predictions are certain and right, the value is 0.
     value = estimate * weight.sum() / deviation if deviation > 0 else estimate
@@ -161,7 +161,7 @@ def _largest_residual(problem, statistic, n_resamples, rng):
         pvalue, limit = draw.pvalue, "signs of groups flipped"
     elif deviation > 0:
         fourth = variance * (1 - 3 * variance)
-        warn_of_limit(weight**2 * variance, weight**4 * fourth)
+        warn_of_limit(square_weight * variance, square_weight**2 * fourth)
         pvalue = positive(range_tail(value) if kuiper else maximum_tail(value))
     elif estimate > 0:
         raise ValueError(

@@ -130,7 +130,7 @@ def test_numbers_of_text_are_held_to_the_size_that_is_allowed(tmp_path):
 
 
 def test_a_header_of_many_columns_is_refused(tmp_path):
-    names = [f"c{k}" for k in range(10_000)]  # long if each were looked up in all
+    names = [f"c{k}" for k in range(2000)]
     path = tmp_path / "predictions.csv"
     path.write_text(",".join([*names, "c7", "label"]) + "\n")
     with pytest.raises(FileError, match="names column 'c7' twice"):

@@ -180,7 +180,7 @@ def test_the_held_out_loss_hardly_depends_on_the_scale_of_weights(name):
     folds = np.arange(1000) % 3
     loss = log_loss(fit(name, P, y, weight, folds))
     more = () if any(kind in str(MAPS[name]) for kind in FLEXIBLE) else (30, 1e6)
-    for c in (1e-6, 1e-2, 0.9, *more):
+    for c in (1e-6, 0.9, *more):
         assert log_loss(fit(name, P, y, c * weight, folds)) == pytest.approx(loss, abs=0.01)
 
 

@@ -34,7 +34,8 @@ def parts(sizes, off=0.0):
     ],
 )
 def test_the_sides_of_all_subgroups_hold_together(sizes, off, sides, each, monkeypatch):
-    monkeypatch.setattr(views, "_figures", lambda *_: "")
+    for figures in ("_figures", "_curves"):
+        monkeypatch.setattr(views, figures, lambda *_: "")
     y, p, where = parts(sizes, off)
     report = calibration_report(y, p, by=where, max_error=0.1, n_resamples=19)
     said = f"The calibration error is {sides} (joint confidence 95 %)."
