@@ -111,8 +111,9 @@ def test_a_lack_of_memory_is_one_line(command, error, table, tmp_path, monkeypat
     def fail(*arguments, **options):
         raise error
 
-    for name in ("calibration_test", "calibration_report", "evaluate", "save_figure"):
+    for name in ("calibration_test", "calibration_report", "evaluate"):
         monkeypatch.setattr(commands, name, fail)
+    monkeypatch.setattr("skcal.displays.base.save_figure", fail)
     options = ["--out", str(tmp_path / "a.png")] if command == "plot" else []
     assert main([command, table, *options]) == 2
     captured = capsys.readouterr()
