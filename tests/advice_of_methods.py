@@ -43,14 +43,6 @@ def of_covariates(**kwargs):
 
 
 METRICS = {
-    "average='micro' is debiased where all samples are seen at once: use "
-    "skcal.metrics.expected_calibration_error.": (
-        lambda: accumulated(C, THREE).expected_calibration_error(
-            average="micro", debias=True, norm=2
-        ),
-        lambda: ece(C, THREE, notion="classwise", average="micro", debias=True, norm=2),
-        lambda: ece(HOT.ravel().astype(int), THREE.ravel(), debias=True, norm=2, groups=None),
-    ),
     "Use debias=True.": (
         lambda: ece(HOT * 2 + 1, THREE, debias="labels", norm=2, notion="confidence"),
         lambda: ece(HOT, THREE, debias=True, norm=2, notion="confidence"),
@@ -271,12 +263,6 @@ def cross_fitted(proba):
     return metrics.cross_fitted_calibration_error(
         Y, proba, notion="binary", function=function, kind="l1"
     )
-
-
-def accumulated(y, proba):
-    found = metrics.CalibrationAccumulator("classwise", labels=[0, 1, 2])
-    found.partial_fit(y[:60], proba[:60]).partial_fit(y[60:], proba[60:])
-    return found
 
 
 TESTS = {

@@ -23,12 +23,13 @@ from skcal import (
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
+    CalibrationTable,
     Zero,
     calibration_report,
 )
 from skcal._validation import InputError
 from skcal.hypothesis_tests import monte_carlo_test
-from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+from skcal.metrics import expected_calibration_error
 from skcal.monitoring import CalibrationMonitor
 
 pytestmark = pytest.mark.usefixtures("few_draws")
@@ -63,15 +64,16 @@ def report(y, p, w=None, labels=None):
     return [made.overall.ece.estimate, made.overall.overview.n_samples]
 
 
-def accumulator(y, p, w=None, labels=None):
-    return CalibrationAccumulator(labels=labels).partial_fit(y, p, w).expected_calibration_error()
+def table(y, p, w=None, labels=None):
+    counted = CalibrationTable(labels=labels).update(y, p, sample_weight=w)
+    return expected_calibration_error(counted)
 
 
 def monitor(y, p, w=None, labels=None):
     return CalibrationMonitor(labels=labels).update(p, y, w).log_e_value_
 
 
-CHEAP = [metric, hypothesis_test, estimator, accumulator, monitor]
+CHEAP = [metric, hypothesis_test, estimator, table, monitor]
 ENTRANCES = [*CHEAP, search, report]
 every_entrance = pytest.mark.parametrize("entrance", ENTRANCES)
 every_entrance_and_dimension = pytest.mark.parametrize(
@@ -93,8 +95,8 @@ BORDER = [
         "_validation.py",
         "_labels.py",
         "sample.py",
-        "metrics/chunks.py",
-        "metrics/accumulator.py",
+        "table/reading.py",
+        "table/table.py",
         "monitoring/layout.py",
     )
 ] + [str(Path(sklearn.__file__).parent / "utils")]

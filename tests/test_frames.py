@@ -9,10 +9,10 @@ import pytest
 import scipy
 from sklearn.utils.fixes import parse_version
 
-from skcal import CalibrationErrorSearchCV, Recalibrator, calibration_report
+from skcal import CalibrationErrorSearchCV, CalibrationTable, Recalibrator, calibration_report
 from skcal._validation import InputError, decoded, of_series
 from skcal.hypothesis_tests import monte_carlo_test, segment_test
-from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+from skcal.metrics import expected_calibration_error
 from skcal.recalibration import TemperatureScaling
 
 pa = pytest.importorskip("pyarrow")
@@ -52,7 +52,7 @@ def test_what_is_no_dictionary_is_left_as_it_is():
         lambda: expected_calibration_error(LACKING, PROBA),
         lambda: monte_carlo_test(LACKING, PROBA),
         lambda: Recalibrator().fit(PROBA, LACKING),
-        lambda: CalibrationAccumulator(labels=list("abc")).partial_fit(LACKING, PROBA),
+        lambda: CalibrationTable(labels=list("abc")).update(LACKING, PROBA),
         lambda: calibration_report(LABELS, PROBA, by=LACKING),
         lambda: calibration_report(LABELS, PROBA, by=pa.table({"site": LACKING})),
     ],

@@ -9,10 +9,11 @@ from sklearn import config_context
 from skcal import calibration_report
 from skcal._sklearn_compat import validate_params
 from skcal.displays import ReliabilityDisplay
-from skcal.hypothesis_tests import compare_calibration, skce_test
-from skcal.metrics import CalibrationAccumulator, expected_calibration_error
+from skcal.hypothesis_tests import CalibrationTestResult, compare_calibration, skce_test
+from skcal.metrics import expected_calibration_error
 
 Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
+RESULT = CalibrationTestResult(pvalue=1.0, statistic=0.0, method="none", notion="binary")
 
 
 @pytest.mark.parametrize(
@@ -53,12 +54,12 @@ Y, P = [0, 1], [[0.5, 0.5], [0.2, 0.8]]
             r"^ReliabilityDisplay\.from_predictions\(\) .* Did you mean 'n_bins'\?$",
         ),
         (
-            CalibrationAccumulator().expected_calibration_error,
+            RESULT.confidence_interval,
             (),
-            {"norms": 2},
-            r"^CalibrationAccumulator\.expected_calibration_error\(\) .* Did you mean 'norm'\?$",
+            {"confidence_levels": 0.9},
+            r"^CalibrationTestResult\.confidence_interval.* Did you mean 'confidence_level'\?$",
         ),
-        (CalibrationAccumulator().expected_calibration_error, (), {"x": 2}, r"Use (?!self)"),
+        (RESULT.confidence_interval, (), {"x": 2}, r"Use (?!self)"),
     ],
 )
 def test_calls_that_do_not_fit_name_the_function_and_what_is_meant(
@@ -75,8 +76,7 @@ def test_signatures_are_those_of_plain_functions():
 
     checked = validate_params({}, prefer_skip_nested_validation=True)(plain)
     assert str(inspect.signature(checked)) == str(inspect.signature(plain))
-    method = CalibrationAccumulator().expected_calibration_error
-    assert "self" not in inspect.signature(method).parameters
+    assert "self" not in inspect.signature(RESULT.confidence_interval).parameters
 
 
 # One contract of options over functions, estimators and displays

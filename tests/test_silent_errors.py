@@ -10,6 +10,7 @@ from skcal import (
     Binning,
     CalibrationErrorEstimator,
     CalibrationErrorSearchCV,
+    CalibrationTable,
     Recalibrator,
     Zero,
     calibration_report,
@@ -24,7 +25,6 @@ from skcal.hypothesis_tests import (
     equivalence_test,
 )
 from skcal.metrics import (
-    CalibrationAccumulator,
     bootstrap_interval,
     expected_calibration_error,
     score_decomposition,
@@ -53,7 +53,7 @@ FUNCTIONS = {
     "equivalence": lambda y, p: equivalence_test(y, p, limit=0.1),
     "report": lambda y, p: calibration_report(y, p, n_resamples=19),
     "display": lambda y, p: ReliabilityDisplay.from_predictions(y, p, plot=False),
-    "chunks": lambda y, p: CalibrationAccumulator().partial_fit(y, p),
+    "chunks": lambda y, p: CalibrationTable().update(y, p),
 }
 ESTIMATORS = {
     "search": lambda y, p: CalibrationErrorSearchCV(FEW, cv=3, random_state=0).fit(p, y),
@@ -124,7 +124,7 @@ def test_one_dimensional_confidences_are_binary():
         lambda: calibration_report(Y, P, notion="confidence"),
         lambda: ReliabilityDisplay.from_predictions(Y, P, notion="confidence", plot=False),
         lambda: CalibrationErrorSearchCV(FEW, notion="confidence").fit(P, Y),
-        lambda: CalibrationAccumulator(notion="confidence").partial_fit(Y, P),
+        lambda: CalibrationTable("confidence").update(Y, P),
         lambda: CalibrationMonitor(notion="confidence").update(P, Y),
     ):
         with pytest.raises(ValueError, match=message):

@@ -60,8 +60,6 @@ def fitted(name, X, y, residuals):
     """An estimator, fitted, and used once: what it remembers is stored, too."""
     thing = ESTIMATORS[name]
     estimator = thing(*ARGUMENTS.get(name, lambda X, y: ())(X, y))
-    if name == "CalibrationAccumulator":
-        return estimator.partial_fit(y, X)
     if name == "CalibrationMonitor":
         return estimator.update(X, y)
     if name == "SegmentRecalibrator":
@@ -73,8 +71,6 @@ def said(estimator, name, X, y):
     """What a fitted estimator returns for its samples."""
     if name == "SegmentRecalibrator":
         return estimator.predict_proba(X, segments={"a": np.arange(90) % 2})
-    if name == "CalibrationAccumulator":
-        return estimator.expected_calibration_error()
     if name == "CalibrationMonitor":
         return estimator.to_json()
     if isinstance(estimator, CalibrationErrorSearchCV):

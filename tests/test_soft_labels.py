@@ -10,6 +10,7 @@ from sklearn.naive_bayes import GaussianNB
 
 from skcal import (
     CalibrationErrorEstimator,
+    CalibrationTable,
     Recalibrator,
     TemperatureScaling,
     calibration_report,
@@ -17,7 +18,6 @@ from skcal import (
 from skcal.functions import Binning, DirichletKernelDensity, PlugIn
 from skcal.hypothesis_tests import calibration_test, monte_carlo_test, scan_test, skce_test
 from skcal.metrics import (
-    CalibrationAccumulator,
     binned_rms_error_interval,
     calibration_bins,
     calibration_intercept,
@@ -208,14 +208,6 @@ ALONE = {
     "benefit": net_benefit,
     "bins": lambda y, p: (found := calibration_bins(y, p)).gap[found.weight > 0],
     "murphy": lambda y, p: murphy_diagram(y, p, thresholds=[0.4, 0.6]).score,
-    "accumulator": lambda y, p: np.array(
-        [
-            (sums := CalibrationAccumulator().partial_fit(y[:9], p[:9]).partial_fit(y[9:], p[9:]))
-            .expected_calibration_error(),
-            sums.score_decomposition(score="log-loss").score,
-            sums.score_decomposition().discrimination,
-        ]
-    ),
 }  # fmt: skip
 
 
@@ -232,16 +224,13 @@ def test_votes_are_rows_whose_groups_are_the_samples(name):
     assert_allclose(measure(VOTES, PROBA), expected, rtol=1e-7, atol=1e-9)
 
 
-def test_an_accumulator_debiases_votes_as_the_metric_does():
-    sums = CalibrationAccumulator(n_bins=4).partial_fit(VOTES, PROBA)
-    options = {"norm": 2, "debias": True}
-    expected = expected_calibration_error(VOTES, PROBA, n_bins=4, **options)
-    assert_allclose(sums.expected_calibration_error(**options), expected, rtol=1e-9)
-    with pytest.raises(ValueError, match=r"y_true holds shares or votes.* Use debias=True"):
-        sums.expected_calibration_error(norm=2, debias="labels")
-    merged = CalibrationAccumulator(n_bins=4) + sums
-    with pytest.raises(ValueError, match="debias='labels'"):
-        merged.expected_calibration_error(norm=2, debias="labels")
+def test_a_table_debiases_votes_and_refuses_labels_as_the_metric_does():
+    edges, options = np.arange(5) / 4, {"norm": 2, "debias": True}
+    table = CalibrationTable(edges=edges).update(VOTES, PROBA)
+    expected = expected_calibration_error(VOTES, PROBA, edges=edges, **options)
+    assert_allclose(expected_calibration_error(table, edges=edges, **options), expected, rtol=1e-3)
+    with pytest.raises(ValueError, match=r"holds shares or votes.* Use debias=True"):
+        expected_calibration_error(table, edges=edges, norm=2, debias="labels")
 
 
 @pytest.mark.usefixtures("few_draws")

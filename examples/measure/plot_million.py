@@ -2,8 +2,8 @@
 A million predictions
 =====================
 
-Binned errors and scores of predictions that do not fit into memory are accumulated chunk by chunk:
-a few seconds and some megabytes a million, and the same numbers as at once. Kernel errors of as
+Predictions that do not fit into memory are counted in a table chunk by chunk: some megabytes, and
+the same binned errors and scores as at once. Kernel errors of as
 many samples come from a random part of their pairs, with a standard error.
 """
 
@@ -11,29 +11,38 @@ many samples come from a random part of their pairs, with a standard error.
 # Chunks
 # ------
 # Here the chunks are drawn one after the other; they could be files, or a memory map passed to
-# ``partial_fit`` as it is. Accumulators of several machines are added with ``+``.
+# ``update`` as it is. Tables of several machines are added with ``+``.
 
 from time import perf_counter
 
 import matplotlib.pyplot as plt
 import numpy as np
 
+from skcal import CalibrationTable, calibration_error_interval
 from skcal.datasets import make_tempered
-from skcal.metrics import CalibrationAccumulator, squared_kernel_calibration_error
+from skcal.metrics import (
+    calibration_bins,
+    expected_calibration_error,
+    score_decomposition,
+    squared_kernel_calibration_error,
+)
 
 n_chunks, size = 10, 100_000
-accumulator = CalibrationAccumulator(notion="confidence", n_bins=50, labels=range(5))
+edges = np.arange(51) / 50
+table = CalibrationTable("confidence", edges=edges, labels=range(5))
 seconds = 0.0
 for seed in range(n_chunks):
     chunk = make_tempered(size, temperature=1.5, n_truth_draws=0, random_state=seed)
     start = perf_counter()
-    accumulator.partial_fit(chunk.labels, chunk.proba)
+    table.update(chunk.labels, chunk.proba)
     seconds += perf_counter() - start
 
-parts = accumulator.score_decomposition()
-print(f"{accumulator.n_samples_seen_:,} predictions accumulated in {seconds:.1f} s")
-print(f"ECE, 50 bins      {accumulator.expected_calibration_error():.5f}")
-print(f"debiased norm 2   {accumulator.expected_calibration_error(norm=2, debias=True):.5f}")
+parts = score_decomposition(table)
+debiased = expected_calibration_error(table, edges=edges, norm=2, debias=True)
+print(f"{table.n_samples_seen_:,} predictions counted in {seconds:.1f} s")
+print(calibration_error_interval(table).sentence())
+print(f"ECE, 50 bins      {expected_calibration_error(table, edges=edges):.5f}")
+print(f"debiased norm 2   {debiased:.5f}")
 print(
     f"Brier score       {parts.score:.5f}, of confidence; miscalibration {parts.miscalibration:.5f}"
 )
@@ -62,7 +71,7 @@ print(f"canonical SKCE {value:.5f} ± {error:.5f} (s.e.), {size:,} predictions i
 # The table of the bins is all that a reliability diagram needs. At this n the intervals are so
 # short that the gap is drawn instead of the frequency, in bins with 100 samples or more.
 
-bins = accumulator.calibration_bins()
+bins = calibration_bins(table, edges=edges)
 filled = bins.count >= 100
 x, frequency = bins.prediction[filled, 0], bins.frequency[filled, 0]
 bars = np.abs(np.stack([bins.low[filled, 0], bins.high[filled, 0]]) - frequency)

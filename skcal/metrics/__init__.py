@@ -1,6 +1,5 @@
 """Calibration measures ``(y_true, y_proba, *, …) → float`` (or parts), intervals and scorers."""
 
-from skcal.metrics.accumulator import CalibrationAccumulator
 from skcal.metrics.base import normalize_proba
 from skcal.metrics.bin_table import CalibrationBins, calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
@@ -46,7 +45,6 @@ from skcal.metrics.validation import Measure, ValidationMeasures, validation_mea
 
 __all__ = [
     "BootstrapInterval",
-    "CalibrationAccumulator",
     "CalibrationBins",
     "CalibrationCurve",
     "CalibrationErrorInterval",

@@ -222,7 +222,7 @@ def expected_calibration_error(
     See Also
     --------
     maximum_calibration_error, calibration_bins, skcal.CalibrationErrorSearchCV
-    CalibrationAccumulator : the same for samples in chunks, and for dask arrays.
+    skcal.CalibrationTable : the same of samples in batches, on workers and in engines.
     skcal.Sample : Labels and predictions, read once for several questions.
 
     Notes

@@ -26,7 +26,7 @@ from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import BIN_COUNT, InputError, row_blocks
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Counted, Notion, Problem
-from skcal.sample import HoldsNotion, Sample
+from skcal.sample import Sample
 
 #: Constraints of a metric's options of bins.
 BIN_OPTIONS = {
@@ -304,11 +304,6 @@ class CompensatedSum:
         self.carry += (self.total - (total - taken)) + (term - taken)
         self.total = total
 
-    def merge(self, other: CompensatedSum):
-        """Add another sum."""
-        self.add(other.total)
-        self.carry += other.carry
-
     @property
     def value(self):
         """The sum."""
@@ -395,7 +390,7 @@ def _group_variances(problem: Problem, moments: BinMoments) -> np.ndarray:
     return variance_of_means(moments.weight, squares, count, moments.gaps, within)[0]
 
 
-class BinTable(HoldsNotion):
+class BinTable:
     """Sums over intervals that are known beforehand, of the problems of a scalar notion.
 
     Parameters
@@ -411,8 +406,6 @@ class BinTable(HoldsNotion):
     sums : dict of str to CompensatedSum
         By name, of shape (n_problems, n_bins) or (n_problems, n_bins, 1).
     """
-
-    _notion_name = "notion"
 
     def __init__(self, partition: Intervals, notion: Notion, names=MOMENTS):
         self.partition, self.notion = partition, notion
@@ -430,11 +423,6 @@ class BinTable(HoldsNotion):
             ]
             for name, total in self.sums.items():
                 total.add(np.stack([part[name] for part in parts]))
-
-    def merge(self, other: BinTable):
-        """Add the sums of another table."""
-        for name, total in self.sums.items():
-            total.merge(other.sums[name])
 
     def moments(self) -> list[BinMoments]:
         """Return the sums, problem by problem."""

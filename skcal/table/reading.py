@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
-from skcal._validation import LARGEST_WEIGHT, InputError, check_weight, naming
+from skcal._validation import LARGEST_WEIGHT, InputError, check_weight, naming, row_blocks
 from skcal.notions import ANSWERS, NOTIONS, resolve_notion
 from skcal.sample import Sample, read_sample
+
+_LABELS = 2**17  # that are looked at at a time
 
 
 @dataclass(frozen=True)
@@ -164,7 +166,10 @@ def _require_both(classes, y) -> None:
 
 
 def _telling_labels(y, n_classes) -> np.ndarray:
-    """A few labels that hold all classes."""
+    """A few labels that hold all classes; arrays are looked at block by block."""
+    if isinstance(y, np.ndarray) and y.ndim == 1 and len(y) > _LABELS:
+        blocks = row_blocks(len(y), 1, most=_LABELS)
+        return np.concatenate([_telling_labels(y[rows], n_classes) for rows in blocks])
     y = plain_labels(y, "y_true")
     if y.dtype.kind in "iu" and len(y) and y.min() >= 0 and y.max() < n_classes:
         return np.array([y.min(), y.max()])
@@ -182,14 +187,15 @@ def is_tensor(values: Any) -> bool:
 
 def as_rows(y: Any, proba: Any, ignore_label: Any) -> tuple[Any, Any]:
     """Pixels of images (N, C, H, W) beside labels (N, H, W) as rows, less those to ignore."""
-    n_dimensions = len(np.shape(proba))
+    with naming("y_proba"):
+        n_dimensions = len(np.shape(proba))
     if n_dimensions > 4:
         raise InputError("y_proba", f"has {n_dimensions} dimensions.", "Pass (N, C, H, W).")
     if n_dimensions > 2:
         last = proba.movedim(1, -1) if is_tensor(proba) else np.moveaxis(np.asarray(proba), 1, -1)
         y = y if is_tensor(y) else np.asarray(y)
         if tuple(y.shape) != tuple(last.shape[:-1]):
-            reason = f"has the shape {tuple(y.shape)} beside y_proba of {tuple(proba.shape)}."
+            reason = f"has the shape {tuple(y.shape)} beside y_proba of {np.shape(proba)}."
             raise InputError("y_true", reason, "Pass one label for each sample or pixel.")
         y, proba = y.reshape(-1), last.reshape(-1, last.shape[-1])
     if ignore_label is None:

@@ -269,7 +269,11 @@ default="auto"
 
     def _count(self, y_true, y_proba, sample_weight, groups, from_logits) -> None:
         with naming("y_true"):
-            n, n_labels = len(y_proba), len(y_true)
+            y_true = y_true if hasattr(y_true, "__len__") else np.asarray(y_true)
+            n_labels = len(y_true)
+        with naming("y_proba"):
+            y_proba = y_proba if hasattr(y_proba, "__len__") else np.asarray(y_proba)
+            n = len(y_proba)
         if not n and not n_labels:
             return
         if n != n_labels:
@@ -514,8 +518,8 @@ def _plain_outcomes(y, p) -> Any:
         or p.dtype.name not in ("float32", "float64")
     ):
         return False
-    if not (p.min() >= 0 and p.max() <= 1):
-        return False
+    if not (p.min() >= 0 and p.max() <= 1) or (p[0] in (0, 1) and np.isin(p, (0, 1)).all()):
+        return False  # which is warned of
     if y.dtype.kind == "f":
         return (y > 0) if ((y == 0) | (y == 1)).all() else False
     if y.dtype.kind in "iu":

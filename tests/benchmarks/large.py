@@ -85,11 +85,11 @@ def memory_map():
     del proba
 
     def work():
-        accumulator = metrics.CalibrationAccumulator().partial_fit(y, np.load(path, mmap_mode="r"))
-        accumulator.expected_calibration_error()
-        accumulator.maximum_calibration_error()
-        accumulator.expected_calibration_error(norm=2, debias=True)
-        accumulator.score_decomposition()
+        counted = skcal.CalibrationTable().update(y, np.load(path, mmap_mode="r"))
+        metrics.expected_calibration_error(counted)
+        metrics.maximum_calibration_error(counted)
+        metrics.expected_calibration_error(counted, norm=2, debias=True)
+        metrics.score_decomposition(counted)
         folder.cleanup()
 
     return work

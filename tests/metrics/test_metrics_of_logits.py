@@ -6,9 +6,9 @@ from numpy.testing import assert_allclose
 from scipy.optimize import minimize
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
+from skcal import CalibrationTable
 from skcal.hypothesis_tests import cox_test
 from skcal.metrics import (
-    CalibrationAccumulator,
     bootstrap_interval,
     calibration_intercept,
     calibration_slope,
@@ -82,19 +82,11 @@ def test_the_log_loss_of_several_classes_is_that_of_the_logits(rng):
     loss = -np.take_along_axis(log_softmax(z, axis=1), y[:, None], axis=1).mean()
     options = {"score": "log-loss", "strategy": "uniform", "n_bins": 2, "from_logits": True}
     assert_allclose(score_decomposition(y, z, notion="canonical", **options).score, loss)
-    accumulator = CalibrationAccumulator(from_logits=True)
-    error = accumulator.partial_fit(y[:200], z[:200]).partial_fit(y[200:], z[200:])
+    table = CalibrationTable()
+    for rows in (slice(0, 200), slice(200, None)):
+        table.update(y[rows], z[rows], from_logits=True)
     expected = expected_calibration_error(y, softmax(z, axis=1))
-    assert_allclose(error.expected_calibration_error(), expected)
-
-
-def test_an_accumulator_of_single_logits_has_their_log_loss(extreme):
-    z, y = extreme
-    accumulator = CalibrationAccumulator(from_logits=True).partial_fit(y, z)
-    parts = accumulator.score_decomposition(score="log-loss")
-    assert_allclose(parts.score, binary_loss(z, y).mean())
-    with pytest.raises(ValueError, match="different from_logits, True and False"):
-        accumulator.merge(CalibrationAccumulator().partial_fit(y, expit(z)))
+    assert_allclose(expected_calibration_error(table), expected)
 
 
 def test_logits_pass_through_the_bootstrap(extreme):

@@ -28,7 +28,7 @@ from property_cases import (
 from scipy.special import expit, softmax
 from sklearn.naive_bayes import GaussianNB
 
-from skcal import metrics
+from skcal import CalibrationTable, metrics
 from skcal.metrics.scorers import _SCORERS
 from skcal.notions import NOTIONS as notions_of_skcal
 
@@ -40,15 +40,12 @@ TOOLS = {
 }
 
 
-def accumulated(y_true, y_proba, *, sample_weight=None, **options):
-    """Every number of an accumulator that is given all samples."""
-    accumulator = metrics.CalibrationAccumulator(**options)
-    accumulator.partial_fit(y_true, y_proba, sample_weight)
-    return [
-        accumulator.expected_calibration_error(),
-        accumulator.maximum_calibration_error(),
-        accumulator.n_samples_seen_,
-    ]
+def counted(y_true, y_proba, *, sample_weight=None, from_logits=False, **options):
+    """Binned numbers of a table that is given all samples."""
+    table = CalibrationTable(**options)
+    table.update(y_true, y_proba, sample_weight=sample_weight, from_logits=from_logits)
+    errors = metrics.expected_calibration_error(table), metrics.maximum_calibration_error(table)
+    return [*errors, table.n_samples_seen_]
 
 
 def parameters(thing):
@@ -60,7 +57,7 @@ METRICS = {
     for name in metrics.__all__
     if parameters(getattr(metrics, name))[:2] == ["y_true", "y_proba"] and name not in TOOLS
 }
-METRICS["accumulator"] = accumulated
+METRICS["CalibrationTable"] = counted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,7 +90,7 @@ GIVEN = tuple(name for name, notion in notions_of_skcal.items() if notion.of_giv
 DENSITY = {"scale": "one copy of a repeated row is left out"}
 # A metric without exceptions needs no entry. After a comma: options that take another path.
 FACTS = {
-    "accumulator": Facts(notions=SCALAR, copies="n_samples_seen_"),
+    "CalibrationTable": Facts(notions=SCALAR, copies="n_samples_seen_"),
     "calibration_bins": Facts(**COUNTS),
     "calibration_bins, quantile": Facts(options={"strategy": "quantile"}, notions=SCALAR, **COUNTS),
     "binned_rms_error_interval": Facts(notions=SCALAR, copies="the number of samples"),
@@ -223,14 +220,14 @@ def gap(name):
 
 def test_facts_are_of_public_metrics_which_take_what_every_metric_takes():
     assert {of(name) for name in FACTS} == set(METRICS)
-    for name in set(METRICS) - {"accumulator"}:
+    for name in set(METRICS) - {"CalibrationTable"}:
         options = {"notion", "sample_weight", "labels", "pos_label", "from_logits"}
         assert options <= set(parameters(METRICS[name]))
 
 
 def test_notions_that_do_not_fit_are_refused_by_name():
     def check(case):
-        with pytest.raises(ValueError, match=r"notion=|strategy="):
+        with pytest.raises(ValueError, match=r"notion=|notion is|strategy="):
             evaluate(*case, *EDGE_CASES["certain or not"])
 
     for_each(REFUSED, check)

@@ -59,9 +59,7 @@ CASES = {
     "rounded": (Y, np.round(P, 1), {"resolution": 0.1}),
 }
 #: What has y_true, and takes no Sample.
-REFUSED = {
-    "CalibrationAccumulator.partial_fit": "adds up batches",
-}
+REFUSED = {}
 #: What a second model is called.
 SECOND = {
     "compare_calibration": "y_proba_b",

@@ -54,13 +54,12 @@ OTHERS = {
 }
 #: Functions whose weights are numbers of rows, since they state no uncertainty.
 COUNTED = {
-    "accumulator": "adds chunks, whose scale must be the same",
+    "CalibrationTable": "adds batches, whose scale must be the same",
     "calibration_bins": "shows the sums of weights",
     "kernel_density_calibration_error": "leaves out one copy of a row, as a fit does",
     "expected_calibration_error, median-variance": "samples in a cell, by weight",
 }
 ELSEWHERE = {
-    "CalibrationAccumulator": "accumulator",
     "CalibrationMonitor": "bets on each sample before it knows later weights: at most 1, or counts",
     "compare_risks": "of calibration functions: tests/model_selection/test_comparison.py",
     "pair_risk": "tests/test_pair_risk.py",
