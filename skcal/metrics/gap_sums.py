@@ -287,19 +287,18 @@ _EVIDENT, _AS_GOOD, _TIMES = 0.7, 0.5, 2.5
 def largest_signed_sums(steps: np.ndarray, most: int) -> np.ndarray:
     """T_0, …, T_most (most + 1, …): the largest sums of steps times signs that change k times.
 
-    Of steps (…, n_steps). Signs may change less often than that.
+    Of steps (n_steps,), or of a few steps of many draws (n_draws, n_steps). Signs may change less
+    often than that.
     """
-    path = np.zeros((*steps.shape[:-1], steps.shape[-1] + 1))
-    np.cumsum(steps, axis=-1, out=path[..., 1:])
-    twice, end = 2 * path, path[..., -1]
-    best = np.empty((2, most + 1, *end.shape))
-    for of_first, sign in zip(best, (1, -1), strict=True):
-        of_first[0], value = sign * end, sign * twice  # values as in _values, plus sign times path
-        for k in range(1, most + 1):
-            sign = -sign
-            np.maximum.accumulate(value, axis=-1, out=value)
-            of_first[k] = value[..., -1] + sign * end
-            (np.add if sign > 0 else np.subtract)(value, twice, out=value)
+    if steps.ndim == 1:
+        path = np.append(0.0, np.cumsum(steps))
+        best = np.array([[row[-1] for row in _values(path, first, most)] for first in (1, -1)])
+    else:  # all draws at a step in turn, where they go on or change their sign
+        signs = np.resize([1.0, -1.0], most + 1)[:, None] * np.array([1, -1])[:, None, None]
+        best = np.zeros((2, most + 1, len(steps)))
+        for step in steps.T:
+            np.maximum(best[:, 1:], best[:, :-1], out=best[:, 1:])
+            best += signs * step
     return np.maximum.accumulate(best.max(axis=0), axis=0)
 
 

@@ -63,6 +63,13 @@ def test_largest_signed_sums_are_the_largest_of_all_patterns_of_signs():
             assert np.count_nonzero(np.diff(signs)) <= k
 
 
+def test_largest_signed_sums_of_draws_are_those_of_each_draw():
+    steps = np.random.default_rng(0).normal(size=(7, 40))
+    for most in (0, 1, 34, 50):
+        expected = np.stack([largest_signed_sums(row, most) for row in steps], axis=1)
+        assert_allclose(largest_signed_sums(steps, most), expected, rtol=1e-12)
+
+
 def test_noise_of_signed_sums_is_that_of_simulated_paths():
     rng = np.random.default_rng(1)
     variances = rng.uniform(0.5, 1.5, 200) / 200
