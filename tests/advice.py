@@ -56,6 +56,14 @@ FOLLOWED = {
     ),
     **dict.fromkeys(
         [
+            "is read already. Pass the name of a file.",
+            "of --drop-label. Leave the option out.",
+            "or pass a column of fewer.",
+        ],
+        "tests/cli/test_counted.py::test_advice_of_blocks_is_followed",
+    ),
+    **dict.fromkeys(
+        [
             "Use error='calibration', 'ece' or",
             "Pass a skcal.Sample.",
             "Pass edges=table.edges, or count a CalibrationTable",

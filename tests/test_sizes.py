@@ -18,6 +18,7 @@ from skcal import (
     DirichletKernelDensity,
     calibration_report,
 )
+from skcal.cli.counted import read_or_count
 from skcal.cli.parser import parse
 from skcal.cli.predictions import read_predictions
 from skcal.functions import dirichlet_sums
@@ -101,9 +102,21 @@ def of_columns_of_a_file():
         return read_predictions(parse(["evaluate", str(path)])).proba
 
 
+def of_a_long_file():
+    y, p = draw(200)
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "p.csv"
+        path.write_text(
+            "p,label\n" + "".join(f"{a!r},{b}\n" for a, b in zip(p.tolist(), y, strict=True))
+        )
+        sample = read_or_count(parse(["evaluate", str(path)])).sample()
+    return [len(sample), skcal.metrics.expected_calibration_error(sample), sample.accuracy]
+
+
 # Module and constant: the call, and how far both sides may be apart.
 PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
+    "cli.counted._MOST_ROWS": (of_a_long_file, 1e-9),
     "cli.find._MOST_NAMES": (of_columns_of_a_file, 0),
     "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
@@ -181,6 +194,7 @@ OTHERS = {
     "limits of numbers": {
         "_rounding._MOST_STEPS",  # below
         "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
+        "cli.counted._MOST_TABLES",  # tests/cli/test_counted.py
         "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
         "report.centres._SMALL",
         "monitoring.bets._MOST",

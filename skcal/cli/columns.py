@@ -124,6 +124,26 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     return Columns(table, labels, classes, beside, tuple(notes), predicted, event)
 
 
+def same_columns(frame: Frame, settled: Columns, others, options, dialect: Dialect) -> Columns:
+    """The columns of further rows of a table, which mean what they mean in the first ones."""
+    table, label, shares = settled.table, options.label, settled.outcomes
+    named = dict(others) if isinstance(shares, FileTable) else {label: "--label", **others}
+    for name, option in named.items():
+        if name not in frame.header:
+            raise _absent(frame, name, option, options, dialect)
+    classes = None if settled.classes is None else settled.classes.tolist()
+    seeker = Seeker(frame, classes or [], None, set(), options, dialect)
+    found = seeker.again(table, classes)
+    if isinstance(shares, FileTable):
+        numbers = np.column_stack([frame.numbers(name, dialect) for name in shares.names])
+        outcomes: Any = FileTable(frame.path, numbers, shares.names, frame=frame)
+    else:
+        outcomes = plain_labels(frame.texts(label))
+    beside = {name: text_array(frame.path, frame.texts(name), options.max_bytes) for name in others}
+    known = None if found.classes is None else np.array(found.classes)
+    return Columns(found.table, outcomes, known, beside)
+
+
 def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
     """An array of texts without blanks around them; each takes the place of the longest."""
     values = [text.strip() for text in texts.values]

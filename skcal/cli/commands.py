@@ -18,6 +18,7 @@ from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
 from skcal._show import Table, as_json, on_command_line, printable, pvalue_number
 from skcal.choice.summaries import summary_of_recalibrator
+from skcal.cli.counted import read_or_count
 from skcal.cli.evaluate import (
     demonstration,
     evaluate,
@@ -206,13 +207,19 @@ def _shown_name(file) -> str:
 
 def _predictions_of(options, known=None) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
-    predictions = read_or_list_problems(options, partial(read_predictions, known=known))
+    read = partial(read_predictions, known=known)
+    predictions = read_or_list_problems(options, read_or_count if _counts(options) else read)
     options.frames.clear()
     if predictions.of_answers:
         options.notion = [ANSWERS]
     if options.command not in ("report", "compare"):
         _warn_of(predictions, options)
     return predictions
+
+
+def _counts(options) -> bool:
+    """Whether a command asks what sums answer."""
+    return options.command == "evaluate"
 
 
 def _warn_of(predictions: Predictions, options) -> None:

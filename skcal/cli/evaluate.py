@@ -63,7 +63,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     if gate is not None:
         texts.append(wrapped(status_of_gate(gate["results"])))
     if predictions.groups is None and options.command == "evaluate":
-        sample = predictions.sample()
+        sample = predictions.rows
         for text in likeness(sample.proba_of_classes, sample.happened):
             warn(text, stacklevel=2)
     notions = chosen_notions(options, predictions.proba)
@@ -117,7 +117,8 @@ def _lines_of_gate(results, full, most) -> list[str]:
 
 
 def _find(name, sample, options):
-    return find(Attempts(name), sample, 1 - LEVEL, options.max_error, n_jobs=options.n_jobs)
+    attempts = Attempts(name, holds_rows=sample.holds_rows)
+    return find(attempts, sample, 1 - LEVEL, options.max_error, n_jobs=options.n_jobs)
 
 
 def _answer_as_data(findings) -> dict:

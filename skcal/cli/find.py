@@ -81,6 +81,18 @@ class Seeker:
             return self._vector(vectors[0])
         return self.single()
 
+    def again(self, table: FileTable, classes: Sequence[str] | None) -> Found:
+        """The same predictions as of another part of the table."""
+        for name in table.names:
+            if name not in self.frame.header:
+                raise FileError(
+                    f"{self.path}: {self.frame.place} has no column {name!r}, as rows before have. "
+                    "Give each file the same columns."
+                )
+        if classes is None:
+            return self._scored(table.names[0])
+        return self._of(dict(zip(classes, table.names, strict=True)), classes)
+
     def of_classes(self) -> Found:
         """The columns of these classes, all of which must be there."""
         if self.options.score is not None:

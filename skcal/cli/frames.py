@@ -57,6 +57,8 @@ class Frame:
         Whether the order of columns is more than that of the first object's fields.
     files : ndarray of str of shape (n_rows,) or None
         The file of each row of several files.
+    start : int
+        The number of rows before these in a file without lines.
     partitions : list of str
         Columns that names of folders hold, such as ``day=2026-01-01``.
     """
@@ -71,6 +73,7 @@ class Frame:
         self.is_ordered = True
         self.files: np.ndarray | None = None
         self.partitions: list[str] = []
+        self.start = 0
         self._places: dict[str, int] = {}
         for k, name in enumerate(header):
             self._places.setdefault(name, k)
@@ -102,7 +105,9 @@ class Frame:
 
     def words_for_row(self, row: int) -> str:
         """Return what messages call a row."""
-        return f"row {row}" if self.line_of is None else f"line {self.line_of(int(row))}"
+        if self.line_of is None:
+            return f"row {self.start + row}"
+        return f"line {self.line_of(int(row))}"
 
     def place_of(self, row: int) -> str:
         """Return what messages call a row, with the file."""

@@ -8,7 +8,6 @@ import numpy as np
 
 from skcal._selection import LEVEL
 from skcal._show import Table, beside_limit, cut_apart, number, percent, stated
-from skcal.cli.predictions import subgroups_of
 from skcal.cli.problems import FileError
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import (
@@ -19,7 +18,6 @@ from skcal.hypothesis_tests.equivalence import (
 )
 from skcal.hypothesis_tests.error_interval import difference_of_errors
 from skcal.notions import Notion, resolve_notion
-from skcal.report.compare import read_subgroups
 from skcal.report.views import as_data
 from skcal.sample import Sample
 
@@ -51,7 +49,7 @@ def gate_of_errors(predictions, options) -> dict:
         be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup,
         whose verdicts hold together, as by ``bounded_together``.
     """
-    notions, parts = chosen_notions(options, predictions.proba), {"": predictions}
+    notions = chosen_notions(options, predictions.proba)
     for notion in notions:
         if not notion.scalar:
             raise FileError(
@@ -59,10 +57,7 @@ def gate_of_errors(predictions, options) -> dict:
                 "notion conditions on a vector, whose error has no upper bound without "
                 "assumptions. Use --notion binary, confidence, top-label or classwise."
             )
-    if options.by:
-        columns = {name: subgroups_of(predictions, name) for name in options.by}
-        for name, rows in read_subgroups(columns, len(predictions.labels)):
-            parts[name] = predictions.take(rows)
+    parts = predictions.parts(options.by)
     errors = list(dict.fromkeys(options.error or ["calibration"]))
     names, samples = zip(
         *((name, part.sample(notion)) for name, part in parts.items() for notion in notions),
@@ -112,12 +107,16 @@ def _ratio(sample) -> float | None:
 
 def _rarest_outcome(sample) -> tuple[str, float]:
     """What is called the rate of the rarest outcome, and that rate."""
-    notion = sample.notion
-    if not notion.single:
+    notion, problems = sample.notion, sample.problems()
+    if not notion.single and (notion.shares_samples or sample.knows_classes):
         shares = sample.frequencies
+        if not sample.knows_classes:
+            shares = np.array(
+                [np.average(one.outcomes[:, 0], weights=one.weight) for one in problems]
+            )
         return "rate of the rarest class", float(shares[shares > 0].min())
-    problem = sample.problems()[0]
-    share = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
+    happened = sum(float(one.weight @ one.outcomes[:, 0]) for one in problems)
+    share = happened / sum(float(one.weight.sum()) for one in problems)
     if notion.of_positive_class:
         names = "event rate", "rate of no event"
     else:

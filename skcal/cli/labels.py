@@ -115,6 +115,15 @@ def encode(table, proba, labels, classes, options, known, event) -> tuple[np.nda
     return classes[codes], classes
 
 
+def of_classes(table: FileTable, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    """The classes that the labels of further rows name, or FileError for the first other one."""
+    names = np.array(list(map(str, classes.tolist())))
+    what = f", which is not one of the classes {listed(names.tolist())}."
+    _refuse_others(table, labels, names.tolist(), what, _REMEDIES["classes"])
+    order = np.argsort(names)
+    return classes[order[np.searchsorted(names[order], labels)]]
+
+
 def positive_last(classes: np.ndarray, pos_label) -> np.ndarray:
     """The classes, of which two have the positive one second, 1 or a word such as yes."""
     names = [str(name) for name in classes.tolist()]
@@ -272,6 +281,44 @@ def check_shares(proba, names, shares: FileTable, classes, options) -> str | Non
     return pos_label
 
 
+class Lost(NamedTuple):
+    """How many samples are left out, which add up.
+
+    Attributes
+    ----------
+    samples : tuple of int
+        How many are left out, and of how many.
+    reasons : dict of str to int
+    subgroups : dict of str to tuple of int
+    """
+
+    samples: tuple[int, int]
+    reasons: Mapping[str, int]
+    subgroups: Mapping[str, tuple[int, int]]
+
+    def __str__(self):
+        n, size = self.samples
+        if not n:
+            return "No sample is left out."
+        whys = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.items() if count)
+        text = f"{n:,} of {size:,} samples ({100 * n / size:.2g} %) are left out: {whys}."
+        parts = [f"{name} {n:,} of {size:,}" for name, (n, size) in self.subgroups.items()]
+        return f"{text} By subgroup: {listed(parts)}." if parts else text
+
+    def plus(self, other: Lost) -> Lost:
+        """Return the sums."""
+
+        def add(one, two):
+            return (one[0] + two[0], one[1] + two[1])
+
+        names = dict.fromkeys([*self.subgroups, *other.subgroups])
+        none = (0, 0)
+        parts = {k: add(self.subgroups.get(k, none), other.subgroups.get(k, none)) for k in names}
+        keys = dict.fromkeys([*self.reasons, *other.reasons])
+        reasons = {k: self.reasons.get(k, 0) + other.reasons.get(k, 0) for k in keys}
+        return Lost(add(self.samples, other.samples), reasons, parts)
+
+
 NAMES_END = "\x1f"  # between the parts of a sample's name
 
 
@@ -296,18 +343,18 @@ class LeftOut(NamedTuple):
     subgroups: Mapping[str, np.ndarray]
 
     def __str__(self):
-        n, size = np.count_nonzero(self.out), len(self.out)
-        if not n:
-            return "No sample is left out."
-        whys = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.items() if count)
-        text = f"{n:,} of {size:,} samples ({100 * n / size:.2g} %) are left out: {whys}."
-        parts = []
+        return str(self.total)
+
+    @property
+    def total(self) -> Lost:
+        """The numbers of samples."""
+        parts: dict[str, tuple[int, int]] = {}
         for column, values in self.subgroups.items():
             names, codes = np.unique(values, return_inverse=True)
             lost = np.bincount(codes[self.out], minlength=len(names)).tolist()
             for name, n, size in zip(names.tolist(), lost, np.bincount(codes), strict=True):
-                parts.append(f"{column} = {'missing' if name == '' else name} {n:,} of {size:,}")
-        return f"{text} By subgroup: {listed(parts)}." if parts else text
+                parts[f"{column} = {'missing' if name == '' else name}"] = n, size
+        return Lost((int(np.count_nonzero(self.out)), len(self.out)), self.reasons, parts)
 
     def beside(self, other: LeftOut, name: str, other_name: str) -> LeftOut:
         """What is left out of this file where the other one lacks samples, too."""
@@ -317,10 +364,11 @@ class LeftOut(NamedTuple):
         return self._replace(out=out, reasons=reasons)
 
 
-def samples_left_out(columns: Columns, options) -> LeftOut | None:
+def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOut | None:
     """Find the rows without a prediction or a label, or with a label that is dropped.
 
-    Numbers are NaN where one is missing. Return None if no option asks for that.
+    Numbers are NaN where one is missing. Return None if no option asks for that. A part of a file
+    may lack a label that is dropped, and all of it may be left out.
     """
     if not (options.drop_missing or options.drop_label or options.skip_unlabelled):
         return None
@@ -345,13 +393,13 @@ def samples_left_out(columns: Columns, options) -> LeftOut | None:
             absent = [text for text in known if is_missing(text) and text not in table.names]
             leave_out(np.isin(texts, absent), "without a label")
         for label in dict.fromkeys(options.drop_label):
-            if label not in known:
+            if label not in known and not of_part:
                 raise FileError(
                     f"{table.path}: no sample has the label {label!r} of --drop-label (labels: "
                     f"{listed(known)}). Leave the option out."
                 )
             leave_out(texts == label, f"labelled {label!r}")
-    if out.all():
+    if out.all() and not of_part:
         raise FileError(
             f"{table.path}: each sample would be left out. Check the columns of predictions and "
             "labels."

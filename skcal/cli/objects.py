@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import json
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from itertools import chain
 from typing import Any
 
 from skcal._show import listed
@@ -13,24 +15,36 @@ from skcal.cli.cells import Dialect, fields_in
 from skcal.cli.frames import Frame
 from skcal.cli.header import PROBED, head_of, note_of_totals, samples_of
 from skcal.cli.problems import FileError, check_size
+from skcal.cli.text import encoding_of
 
 _FIRST = 1000  # objects that name the columns
+_ROWS = 2**17  # that are held at a time where a file is counted
+_BLOCK_BYTES = 2**26  # the same of texts
 _BATCH_BYTES = 2**29  # of texts that are expanded at a time
 
 
 def _read_lines_of_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
-    text = str(content, "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding)
-    lines = [(k, line) for k, line in enumerate(io.StringIO(text), 1) if line.strip()]
+    return read_objects(pandas, path, str(content, encoding_of(dialect)))
+
+
+def read_objects(pandas, path, text: str, n_before: int = 0, names: Sequence[str] = ()) -> Frame:
+    """The columns of objects of JSON, one a line, of which some may be named already.
+
+    ``n_before`` lines of the file stand before the text.
+    """
+    numbered = enumerate(io.StringIO(text), 1 + n_before)
+    lines = [(k, line) for k, line in numbered if line.strip()]
     records = [_fields_of_record(path, number, line) for number, line in lines]
     numbers = [number for number, _ in lines]
-    frame = _frame_of_records(pandas, path, records, numbers.__getitem__)
+    frame = _frame_of_records(pandas, path, records, numbers.__getitem__, names)
     frame.records = [line for _, line in lines]
     return frame
 
 
-def _frame_of_records(pandas, path, records, line_of=None) -> Frame:
+def _frame_of_records(pandas, path, records, line_of=None, names=()) -> Frame:
     """The columns of objects: those that the first thousand name."""
-    header = list(dict.fromkeys(name for record in records[:_FIRST] for name in record))
+    named = (name for record in records[:_FIRST] for name in record)
+    header = list(dict.fromkeys([*names, *named]))
     cells = {k: [record.get(name, "") for record in records] for k, name in enumerate(header)}
     frame = Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of)
     frame.is_ordered = False
@@ -158,6 +172,15 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
 
 def read_parquet(path, max_bytes) -> Frame:
     """The columns of a Parquet file."""
+    with _opened_parquet(path) as file:
+        table = _read_arrow(path, file, max_bytes)
+        table.validate(full=True)  # texts are UTF-8
+        return _frame_of_arrow(path, table)
+
+
+@contextmanager
+def _opened_parquet(path):
+    """A file, whose damages are named."""
     try:
         from pyarrow import ArrowException, parquet
     except ImportError as error:
@@ -166,14 +189,73 @@ def read_parquet(path, max_bytes) -> Frame:
         ) from error
     try:
         with parquet.ParquetFile(path) as file:
-            table = _read_arrow(path, file, max_bytes)
-        table.validate(full=True)  # texts are UTF-8
-        columns = table.to_pandas()
+            yield file
     except ArrowException as error:
         if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
             raise  # those that every reader may raise
         raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
-    return Frame(path, [str(name).strip() for name in columns.columns], columns)
+
+
+def _frame_of_arrow(path, table, start: int = 0) -> Frame:
+    columns = table.to_pandas()
+    frame = Frame(path, [str(name).strip() for name in columns.columns], columns)
+    frame.start = start
+    return frame
+
+
+def n_rows_of_parquet(path) -> int:
+    """The number of rows, which a Parquet file tells."""
+    with _opened_parquet(path) as file:
+        return file.metadata.num_rows
+
+
+def blocks_of_parquet(
+    path, max_bytes, names: Sequence[str] | None = None, n_rows: int | None = None
+) -> Iterator[Frame]:
+    """The rows of a Parquet file, some at a time, or the first rows of each group of rows.
+
+    Of ``names`` only these columns are read.
+    """
+    from pyarrow import Table
+
+    with _opened_parquet(path) as file:
+        columns = [
+            name for name in file.schema_arrow.names if names is None or name.strip() in names
+        ]
+        start = 0
+        for k in range(file.metadata.num_row_groups):
+            longest = _sizes_of(file, [k], columns)[1]
+            check_size(path, longest, max_bytes)
+            most = min(_ROWS, max(16, _BATCH_BYTES // max(1, longest)))
+            size, row = most if n_rows is None else min(n_rows, most), start
+            batches: list = []
+            for batch in chain(file.iter_batches(size, row_groups=[k], columns=columns), [None]):
+                n_held, n_bytes = sum(map(len, batches)), sum(part.nbytes for part in batches)
+                if n_held and (batch is None or n_held >= _ROWS or n_bytes > _BLOCK_BYTES):
+                    table = Table.from_batches(batches)
+                    table.validate(full=True)
+                    yield _frame_of_arrow(path, table, row)
+                    row, batches = row + n_held, []
+                    if n_rows is not None:
+                        break
+                batches.append(batch)
+            start += file.metadata.row_group(k).num_rows
+
+
+def _sizes_of(file, groups, names) -> tuple[int, int]:
+    """The bytes of the numbers of columns, also of those in lists, and of their texts."""
+    metadata, numbers, texts = file.metadata, 0, 0
+    widths = [max(8, column.length) for column in file.schema]  # the length of fixed texts
+    for k in groups:
+        group = metadata.row_group(k)
+        for place in range(group.num_columns):
+            chunk = group.column(place)
+            path = chunk.path_in_schema
+            if names is not None and not any(path == n or path.startswith(f"{n}.") for n in names):
+                continue
+            numbers += chunk.num_values * widths[place]
+            texts += chunk.total_uncompressed_size * (chunk.physical_type == "BYTE_ARRAY")
+    return numbers, texts
 
 
 def _read_arrow(path, file, max_bytes):
@@ -185,14 +267,9 @@ def _read_arrow(path, file, max_bytes):
     """
     from pyarrow import Table
 
-    metadata, schema = file.metadata, file.schema_arrow
-    widths = [max(8, column.length) for column in file.schema]  # the length of fixed texts
-    row_groups = [metadata.row_group(k) for k in range(metadata.num_row_groups)]
-    chunks = [group.column(k) for group in row_groups for k in range(group.num_columns)]
-    counted = [chunk.num_values * widths[k % len(widths)] for k, chunk in enumerate(chunks)]
-    check_size(path, sum(counted), max_bytes)
-    texts = [chunk for chunk in chunks if chunk.physical_type == "BYTE_ARRAY"]
-    longest = sum(chunk.total_uncompressed_size for chunk in texts)
+    schema = file.schema_arrow
+    numbers, longest = _sizes_of(file, range(file.metadata.num_row_groups), None)
+    check_size(path, numbers, max_bytes)
     check_size(path, longest, max_bytes)
     size, batches = 0, []
     for batch in file.iter_batches(min(2**16, max(16, _BATCH_BYTES // max(1, longest)))):

@@ -76,6 +76,11 @@ def _is_table(path) -> bool:
         return False
 
 
+def key_of(path: Path, dialect: Dialect) -> tuple:
+    """The key of a table among those that were read before."""
+    return str(path), *dialect._replace(percent=False, missing=False)
+
+
 def read_table(
     path: Path,
     max_bytes: float,
@@ -92,11 +97,11 @@ def read_table(
     max_bytes : float
     dialect : Dialect
     known : dict, default=None
-        Tables that were read before, to which this one is added.
+        Tables that were read before, to which this one is added, and perhaps the standard input.
     files : sequence of Path, default=()
         Several files.
     """
-    key = str(path), *dialect._replace(percent=False, missing=False)
+    key = key_of(path, dialect)
     if known is not None and key in known:
         return known[key]
     if not files and kind_of(path) == "folder":
@@ -108,7 +113,9 @@ def read_table(
                 frames.append(with_partitions(read_frame(part, max_bytes, dialect), path))
         frame: Frame = joined(path, frames, dialect)
     else:
-        frame = read_frame(path, max_bytes, dialect)
+        stream = None if known is None else known.get(STANDARD_INPUT)
+        content = stream.content() if stream is not None and str(path) == STANDARD_INPUT else None
+        frame = read_frame(path, max_bytes, dialect, content)
     if known is not None:
         known[key] = frame
     return frame

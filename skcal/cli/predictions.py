@@ -17,14 +17,17 @@ from skcal._validation import check_predictions
 from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.clusters import refuse_or_tell
 from skcal.cli.columns import (
+    Columns,
     as_labels,
     check_names,
     labelled_arrays,
     labelled_table,
+    same_columns,
     unlabelled_arrays,
     unlabelled_table,
 )
 from skcal.cli.files import kind_of
+from skcal.cli.frames import Frame
 from skcal.cli.labels import (
     NAMES_END,
     WRONG_RIGHT,
@@ -33,6 +36,7 @@ from skcal.cli.labels import (
     encode,
     errors_in_words_of,
     joined_names,
+    of_classes,
     positive_last,
     read_right,
     samples_left_out,
@@ -40,6 +44,7 @@ from skcal.cli.labels import (
 from skcal.cli.problems import PERCENT, FileError, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics.base import divide_by_sums
+from skcal.report.compare import read_subgroups
 from skcal.sample import Sample, read_sample
 
 _ONE_NAME_EACH = (
@@ -80,6 +85,8 @@ class Predictions:
         Whether the predictions are confidences of answers that are right, 1, or wrong, 0.
     doubts : sequence of str
         Those of the notes that are caveats of a report.
+    settled : Columns or None
+        What the columns of further rows mean.
     """
 
     proba: np.ndarray
@@ -94,6 +101,7 @@ class Predictions:
     notes: Sequence[str] = ()
     of_answers: bool = False
     doubts: Sequence[str] = ()
+    settled: Columns | None = None
 
     def _replace(self, **changes: Any) -> Predictions:
         return replace(self, **changes)
@@ -115,6 +123,17 @@ class Predictions:
         told |= {"resolution": self.resolution, "keep_weightless": True}
         return read_sample(**self.arguments, **told)
 
+    @property
+    def rows(self) -> Sample:
+        """Samples that hold rows, which stand beside each other in the file."""
+        return self.sample()
+
+    def parts(self, by: Sequence[str]) -> dict[str, Predictions]:
+        """All samples, named "", and those of each subgroup that columns name."""
+        columns = {name: subgroups_of(self, name) for name in by}
+        parts = read_subgroups(columns, len(self.labels)) if by else []
+        return {"": self} | {name: self.take(rows) for name, rows in parts}
+
     def sample(self, notion="auto") -> Sample:
         """The samples of positive weight for a question about a notion."""
         return self.read.asked(notion).counted
@@ -131,7 +150,7 @@ class Predictions:
 
     def ordered_as(self, classes: np.ndarray) -> Predictions:
         """Bring the columns into the order of these, the same classes."""
-        here, there = self.classes.tolist(), classes.tolist()
+        here, there = (list(map(str, part.tolist())) for part in (self.classes, classes))
         if here == there:
             return self
         order = [here.index(name) for name in there]
@@ -179,7 +198,9 @@ def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str,
     return features
 
 
-def read_predictions(options, second=False, known: np.ndarray | None = None) -> Predictions:
+def read_predictions(
+    options, second=False, known: np.ndarray | None = None, of_part: bool = False
+) -> Predictions:
     """Read predictions and labels from a text file, ``.jsonl``, ``.parquet`` or ``.npz`` file.
 
     ``-`` is the standard input, read as ``.csv`` or, if it begins with a brace, as ``.jsonl``.
@@ -197,6 +218,8 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         Whether to read its second file, which need not describe the samples again.
     known : ndarray of shape (2,), default=None
         The classes (negative, positive) of earlier files: a single column may lack one of them.
+    of_part : bool, default=False
+        Whether there are further rows, which mean the same by ``settled``.
 
     Returns
     -------
@@ -219,7 +242,7 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
             read = labelled_arrays(path, others, options)
         else:
             read = labelled_table(path, others, columns, options, dialect_of(options))
-        left_out = samples_left_out(read, options)
+        left_out = samples_left_out(read, options, of_part)
         if left_out is not None:
             read = read.take(~left_out.out)
         check_names(read)
@@ -252,8 +275,9 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
                     predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
     weight = beside.get(options.weight)
     if weight is not None:
-        weight = _read_weights(weight, options.weight, options)
+        weight = _read_weights(weight, options.weight, options, of_part)
     return predictions._replace(
+        settled=read if of_part else None,
         others=beside,
         left_out=left_out,
         weight=weight,
@@ -262,6 +286,44 @@ def read_predictions(options, second=False, known: np.ndarray | None = None) -> 
         notes=(*_notes_of(options), *read.notes),
         of_answers=of_answers,
     )
+
+
+def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, LeftOut | None]:
+    """Read further rows of the file of predictions of its first rows.
+
+    Parameters
+    ----------
+    frame : Frame
+    first : Predictions
+        With ``settled``.
+    options : argparse.Namespace
+    """
+    assert first.settled is not None
+    with errors_that_name(frame.path, np.inf, ()):
+        read = same_columns(
+            frame, first.settled, _other_columns(options), options, dialect_of(options)
+        )
+        left_out = samples_left_out(read, options, of_part=True)
+        if left_out is not None:
+            read = read.take(~left_out.out)
+        check_names(read)
+        table, labels = _on_scale(read.table, options), read.outcomes
+        with errors_in_words_of(table, options):
+            proba = _check_numbers(table.predictions, options, options.logits, keep_logits=False)
+            if isinstance(labels, FileTable):
+                check_shares(proba, table.names, labels, read.classes, options)
+                labels, classes = labels.numbers, read.classes
+            elif first.of_answers:
+                labels, classes = read_right(table, labels), first.classes
+            else:
+                labels = of_classes(table, labels, first.classes)
+                classes = first.classes if read.classes is None else read.classes
+    weight = read.others.get(options.weight)
+    if weight is not None:
+        weight = _read_weights(weight, options.weight, options, of_part=True)
+    assert classes is not None
+    part = Predictions(proba, labels, classes, read.others, weight=weight)
+    return part.ordered_as(first.classes), left_out
 
 
 def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
@@ -348,14 +410,14 @@ def _other_columns(options) -> dict[str, str]:
     return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
-def _read_weights(values, name, options) -> np.ndarray:
-    """Weights (n_samples,) of at least 0, not all of them 0."""
+def _read_weights(values, name, options, of_part: bool = False) -> np.ndarray:
+    """Weights (n_samples,) of at least 0, not all of them 0 unless they are of a part."""
     dialect = dialect_of(options) if values.dtype.kind == "U" else Dialect()
     texts, codes = np.unique(values.astype(str), return_inverse=True)
     numbers = [dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts.tolist()]
     weights = np.array(numbers)
     wrong = texts[~((weights >= 0) & (weights < np.inf))]
-    if len(wrong) or not weights.any():
+    if len(wrong) or not (weights.any() or of_part):
         shown = repr(str(wrong[0])) if len(wrong) else "0 alone"
         raise FileError(
             f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."

@@ -18,6 +18,7 @@ from skcal.cli.problems import FileError
 
 _LONGEST_LINE = 2**24  # bytes
 _CHUNK = 2**16  # rows of a text that are read at a time
+_BLOCK = 2**23  # characters of a text that are held at a time where it is counted
 _SEP = re.compile(r"sep=(.)")  # what spreadsheets write and read above a header
 _WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
 
@@ -33,11 +34,20 @@ def first_line(path, file) -> bytes:
     return line
 
 
-def read_separated(pandas, path, opened: Callable, dialect: Dialect) -> Frame:
-    """The columns of a text; each call of ``opened(stack)`` gives its bytes from the start."""
+def encoding_of(dialect: Dialect) -> str:
+    """The encoding of a text, which may begin with a mark of it."""
+    return "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
+
+
+def read_separated(pandas, path, opened: Callable, dialect: Dialect, n_before: int = 0) -> Frame:
+    """The columns of a text; each call of ``opened(stack)`` gives its bytes from the start.
+
+    ``n_before`` lines of the file that stand before its rows are not among these bytes.
+    """
     with ExitStack() as stack:
         first_line(path, opened(stack))
     text = _Text(pandas, path, opened, dialect)
+    text.n_before = n_before
     names = text.head.names
     frame = Frame(path, names, text.columns(), text.line_of, sep=text.sep, notes=text.notes)
     frame.place = text.place
@@ -70,6 +80,8 @@ class _Text:
         Whether the first column is one that the header does not name.
     n_lines_of_weka : int
         The number of lines that Weka wrote above the header.
+    n_before : int
+        The number of lines of the file that are not among the bytes.
     """
 
     def __init__(self, pandas, path, opened: Callable, dialect: Dialect):
@@ -77,7 +89,7 @@ class _Text:
         of_tabs = re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower())
         self.sep = dialect.sep or ("\t" if of_tabs else ",")
         self.notes: list[str] = []
-        self.place = "line 1"
+        self.place, self.n_before = "line 1", 0
         self._n_skipped, self.has_row_names = 0, False
         self._n_samples: int | None = None
         with self._stream() as stream:
@@ -140,11 +152,8 @@ class _Text:
 
     @contextmanager
     def _stream(self):
-        encoding = self.dialect.encoding
         with ExitStack() as stack:
-            stream = io.TextIOWrapper(
-                self.opened(stack), "utf-8-sig" if encoding == "utf-8" else encoding, newline=""
-            )
+            stream = io.TextIOWrapper(self.opened(stack), encoding_of(self.dialect), newline="")
             for _ in range(self._n_skipped):
                 stream.readline()
             yield stream
@@ -153,7 +162,8 @@ class _Text:
     def _rows(self):
         """Rows of fields, with the lines in which they end."""
         with self._stream() as stream:
-            yield ((self._n_skipped + line, row) for line, row in _rows(stream, self.sep))
+            n_lines = self.n_before + self._n_skipped
+            yield ((n_lines + line, row) for line, row in _rows(stream, self.sep))
 
     def line_of(self, row: int) -> int:
         """The line in which a row of samples ends."""
@@ -250,6 +260,33 @@ def _wrong_width(path, line: int, row, width: int, sep: str) -> FileError:
             "list of probabilities stands between commas, name a column for each in the header."
         )
     return FileError(f"{path}: line {line} has {len(row)} fields, the header {width}. {remedy}")
+
+
+def blocks_of_text(stream, n_lines: int | None = None) -> Iterator[tuple[str, int]]:
+    """Parts of a text that end with a row, or the first rows of each, and how many lines it has.
+
+    A line in quotation marks does not end a row.
+    """
+    while text := stream.read(_BLOCK):
+        parts = [text, stream.readline()]
+        is_open = sum(part.count('"') for part in parts) % 2
+        while is_open and len(parts) < _CHUNK and (line := stream.readline()):
+            parts.append(line)
+            is_open ^= line.count('"') % 2
+        text = "".join(parts)
+        size = text.count("\n")
+        yield text if n_lines is None else _first_rows(text, n_lines), size
+
+
+def _first_rows(text: str, n_lines: int) -> str:
+    """The first lines of a text, and the rest of a field that spans lines."""
+    end, is_open = 0, 0
+    for k in range(n_lines + _CHUNK):
+        start, end = end, text.find("\n", end) + 1
+        is_open ^= text.count('"', start, end) % 2
+        if not end or (k + 1 >= n_lines and not is_open):
+            break
+    return text[: end or None]
 
 
 def _narrowed(chunk):

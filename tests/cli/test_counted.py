@@ -1,0 +1,369 @@
+"""Long files are counted in blocks: the same answer as of all rows at once, the same errors."""
+
+import gzip
+import io
+import json
+import re
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+from numpy.testing import assert_allclose
+from pandas.testing import assert_frame_equal
+from read_files import write_table
+
+from skcal.cli import counted, objects, text
+from skcal.cli.commands import main
+from skcal.cli.counted import CountedPredictions, read_or_count
+from skcal.cli.gates import chosen_notions
+from skcal.cli.parser import parse
+from skcal.cli.predictions import read_predictions
+from skcal.cli.problems import FileError
+from skcal.notions import ANSWERS as OF_ANSWERS
+from skcal.table import CalibrationTable
+
+N = 1500
+RNG = np.random.default_rng(0)
+P = RNG.uniform(size=N).round(5)
+Y = (RNG.uniform(size=N) < P**1.1).astype(int)
+ROWS = RNG.dirichlet([1, 2, 3], N)
+ROWS = np.column_stack([ROWS[:, :2].round(5), 1 - ROWS[:, :2].round(5).sum(axis=1)])
+CLASSES = np.array(["cat", "cow", "dog"])
+C = CLASSES[(ROWS.cumsum(axis=1) > RNG.uniform(size=(N, 1))).argmax(axis=1)]
+SITE = RNG.choice(["east", "west", ""], N)
+BINARY = {"p": P, "label": Y, "site": SITE, "w": RNG.integers(0, 3, N)}
+BY_LABEL = np.argsort(Y, kind="stable")  # first all of one label
+GATE = ["--max-error", "0.2", "--error", "calibration", "--error", "ece"]
+
+
+@pytest.fixture
+def in_blocks(monkeypatch):
+    """Let all tables be counted, in small blocks."""
+    monkeypatch.setattr(counted, "_MOST_ROWS", 0)
+    monkeypatch.setattr(text, "_BLOCK", 2000)
+    monkeypatch.setattr(counted, "_BLOCK_BYTES", 2000)
+    monkeypatch.setattr(counted, "_SETTLING", 1000)
+    monkeypatch.setattr(objects, "_ROWS", 150)
+
+
+def csv(path, columns, **options):
+    return write_table(path, columns, **options)
+
+
+def csv_gz(path, columns):
+    path = path.with_suffix(".csv.gz")
+    plain = io.StringIO()
+    pd.DataFrame(columns).to_csv(plain, index=False)
+    path.write_bytes(gzip.compress(plain.getvalue().encode()))
+    return path
+
+
+def jsonl(path, columns):
+    path = path.with_suffix(".jsonl")
+    pd.DataFrame(columns).to_json(path, orient="records", lines=True, double_precision=15)
+    return path
+
+
+def parquet(path, columns):
+    pytest.importorskip("pyarrow")
+    path = path.with_suffix(".parquet")
+    pd.DataFrame(columns).to_parquet(path, row_group_size=700)
+    return path
+
+
+def folder(path, columns):
+    frame, path = pd.DataFrame(columns), path.with_suffix("")
+    for k, part in enumerate(np.array_split(np.arange(N), 3)):
+        (path / f"day={k}").mkdir(parents=True)
+        order = list(frame.columns[:: -1 if k else 1])
+        frame.iloc[part][order].to_csv(path / f"day={k}" / "part.csv", index=False)
+    (path / "day=2" / "empty.csv").write_text("")
+    return path
+
+
+def quoted(path, columns):
+    columns = {"note": np.array(['a "word"', "two\nlines", "plain"])[np.arange(N) % 3], **columns}
+    path = write_table(path, columns)
+    content = path.read_text(encoding="utf-8").replace("\n", "\r\n")
+    path.write_bytes(content.encode("utf-8"))
+    return path
+
+
+def words(columns):
+    return {
+        "p": columns["p"][BY_LABEL],
+        "label": np.array(["no", "yes"])[columns["label"]][BY_LABEL],
+    }
+
+
+WIDE = {"label": C, **{f"p_{name}": column for name, column in zip(CLASSES, ROWS.T, strict=True)}}
+ANSWERS = {"confidence": P, "correct": np.array(["false", "true"])[Y]}
+MISSING = {**BINARY, "p": np.where(np.arange(N) % 100 == 99, np.nan, P)}
+CASES = {
+    "csv": (csv, BINARY, ["--score", "p"]),
+    "gz": (csv_gz, BINARY, ["--score", "p"]),
+    "jsonl": (jsonl, BINARY, ["--score", "p"]),
+    "parquet": (parquet, BINARY, ["--score", "p"]),
+    "folder": (folder, BINARY, ["--score", "p", "--by", "day"]),
+    "fields that span lines": (quoted, BINARY, ["--score", "p"]),
+    "weights": (csv, BINARY, ["--score", "p", "--weight", "w"]),
+    "subgroups": (csv, BINARY, ["--score", "p", "--by", "site"]),
+    "subgroups of parquet": (parquet, BINARY, ["--score", "p", "--by", "site", "--by", "w"]),
+    "words": (csv, words(BINARY), ["--pos-label", "yes"]),
+    "the other event": (csv, words(BINARY), ["--pos-label", "no"]),
+    "classes": (csv, WIDE, ["--notion", "confidence", "--notion", "classwise"]),
+    "top-label": (parquet, WIDE, ["--notion", "top-label"]),
+    "logits": (csv, {"p": np.log(P / (1 - P)).round(9), "label": Y}, ["--logits"]),
+    "percent": (csv, {"p": 100 * P, "label": Y}, ["--percent"]),
+    "answers": (jsonl, ANSWERS, ["--confidence", "confidence", "--correct", "correct"]),
+    "left out": (csv, MISSING, ["--score", "p", "--drop-missing", "--by", "site"]),
+    "a label that is dropped": (
+        csv,
+        {"p": P, "label": np.where(np.arange(N) == N - 5, "?", Y.astype(str))},
+        ["--drop-label", "?"],
+    ),
+}
+
+
+def gate_of(arguments, capsys):
+    status = main([*map(str, arguments), *GATE, "--json"])
+    captured = capsys.readouterr()
+    assert status in (0, 1, 3), captured.err
+    return json.loads(captured.out)[0]["gate"]["results"]
+
+
+def tables_of(read, options):
+    """Tables of predictions that are held, by subgroup and notion."""
+    notions = chosen_notions(options, read.proba)
+    given = {"labels": read.classes, "resolution": options.resolution}
+    return {
+        name: {
+            notion: CalibrationTable(notion, **given).update(
+                part.labels, part.proba, sample_weight=part.weight
+            )
+            for notion in ([OF_ANSWERS] if read.of_answers else notions)
+        }
+        for name, part in read.parts(options.by).items()
+    }
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_blocks_add_up_to_the_table_of_all_rows(name, tmp_path, in_blocks):
+    write, columns, more = CASES[name]
+    options = parse(["evaluate", str(write(tmp_path / "a.csv", columns)), *more, *GATE])
+    read, at_once = read_or_count(options), read_predictions(options)
+    assert isinstance(read, CountedPredictions)
+    expected = tables_of(at_once, options)
+    assert list(read.tables) == list(expected)
+    for part, tables in expected.items():
+        assert list(read.tables[part]) == list(tables)
+        for notion, table in tables.items():
+            frames = read.tables[part][notion].to_frame(), table.to_frame()
+            assert_frame_equal(*frames, rtol=1e-12)
+    assert str(read.left_out) == str(at_once.left_out)
+    assert read.classes.tolist() == at_once.classes.tolist()
+    assert list(read.names) == list(at_once.names)
+    assert list(read.notes) == list(at_once.notes)
+
+
+@pytest.mark.parametrize("name", ["subgroups", "classes", "top-label", "answers"])
+def test_blocks_give_the_answer_of_all_rows(name, tmp_path, capsys, in_blocks, monkeypatch):
+    write, columns, options = CASES[name]
+    arguments = ["evaluate", write(tmp_path / "a.csv", columns), *options]
+    results = gate_of(arguments, capsys)
+    monkeypatch.setattr(counted, "_MOST_ROWS", 10**9)
+    expected = gate_of(arguments, capsys)
+    for here, there in zip(results, expected, strict=True):
+        for key in ("subgroup", "notion", "error", "n_samples", "limit"):
+            assert here[key] == there[key]
+        exact = here["error"] == "ece"
+        assert here["ratio"] is None or here["ratio"] == pytest.approx(there["ratio"])
+        assert here["estimate"] == pytest.approx(
+            there["estimate"], rel=1e-9 if exact else 0.05, abs=0.003 * (not exact)
+        )
+        assert_allclose([here["low"], here["high"]], [there["low"], there["high"]], atol=0.01)
+
+
+@pytest.mark.parametrize("write", [csv, jsonl])
+def test_the_standard_input_is_counted(write, tmp_path, capsys, in_blocks, monkeypatch):
+    path = write(tmp_path / "a.csv", BINARY)
+    expected = gate_of(["evaluate", path, "--score", "p"], capsys)
+    stream = io.TextIOWrapper(io.BytesIO(path.read_bytes()))
+    monkeypatch.setattr(sys, "stdin", stream)
+    monkeypatch.setattr(counted, "_MOST_ROWS", 500)
+    results = gate_of(["evaluate", "-", "--score", "p"], capsys)
+    assert results == expected
+
+
+def test_a_short_standard_input_is_read_at_once(tmp_path, capsys, monkeypatch):
+    path = csv(tmp_path / "a.csv", BINARY)
+    expected = gate_of(["evaluate", path, "--score", "p"], capsys)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    results = gate_of(["evaluate", "-", "--score", "p"], capsys)
+    assert results == expected
+
+
+@pytest.mark.parametrize(("most", "kind"), [(N, "Predictions"), (N - 1, "CountedPredictions")])
+def test_rows_above_the_most_are_counted(most, kind, tmp_path, monkeypatch):
+    monkeypatch.setattr(counted, "_MOST_ROWS", most)
+    path = parquet(tmp_path / "a.csv", BINARY)
+    assert type(read_or_count(parse(["evaluate", str(path), "--score", "p"]))).__name__ == kind
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ["--details"],
+        ["--error", "rms"],
+        ["--groups", "site"],
+        ["--predicted", "site"],
+        ["--notion", "canonical"],
+        ["--resolution", "0.01"],
+    ],
+)
+def test_what_needs_rows_is_read_at_once(options, tmp_path, in_blocks):
+    columns = {**BINARY, "site": np.where(P > 0.5, "1", "0")}
+    path = csv(tmp_path / "a.csv", columns)
+    read = read_or_count(parse(["evaluate", str(path), "--score", "p", *options]))
+    assert not isinstance(read, CountedPredictions)
+    assert len(read.labels) == N
+
+
+def test_lists_in_cells_are_read_at_once(tmp_path, in_blocks):
+    lists = [json.dumps([1 - p, p]) for p in P.tolist()]
+    path = csv(tmp_path / "a.csv", {"scores": lists, "label": Y})
+    read = read_or_count(parse(["evaluate", str(path), "--labels", "0,1"]))
+    assert not isinstance(read, CountedPredictions)
+    assert len(read.labels) == N
+
+
+def replaced(path, row, line):
+    lines = path.read_text(encoding="utf-8").splitlines()
+    lines[row] = line
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("0.5,7,east,1", "label line 1401"),
+        ("x,1,east,1", "line 1401, column 'p' is 'x', not a number"),
+        (",1,east,1", "line 1401, column 'p' is empty. Pass --drop-missing"),
+        ("0.5,,east,1", "line 1401"),
+        ("1.5,1,east,1", "line 1401"),
+        ("0.5,1,east", "line 1401 has 3 fields, the header 4"),
+        ('0.5,1,"east,1', "line 1501"),
+    ],
+)
+def test_what_is_wrong_in_a_late_block_is_named(line, said, tmp_path, capsys, in_blocks):
+    late = replaced(csv(tmp_path / "b.csv", BINARY), 1400, line)
+    first = csv(tmp_path / "a.csv", BINARY)
+    assert main(["evaluate", str(first), str(late), "--score", "p"]) == 2
+    message = capsys.readouterr().err
+    assert said in message
+    assert "b.csv" in message
+
+
+def test_a_missing_number_in_a_late_block_has_a_command_that_reads_it(tmp_path, capsys, in_blocks):
+    path = replaced(csv(tmp_path / "a.csv", BINARY), 1400, ",1,east,1")
+    assert main(["evaluate", str(path), "--score", "p"]) == 2
+    offered = capsys.readouterr().err.splitlines()[-1]
+    assert offered.endswith("--score p --drop-missing")
+    assert main(["evaluate", str(path), "--score", "p", "--drop-missing", "--quiet"]) == 0
+    read = read_or_count(parse(["evaluate", str(path), "--score", "p", "--drop-missing"]))
+    assert read.left_out.samples == (1, N)
+
+
+def test_files_of_other_columns_are_refused(tmp_path, capsys, in_blocks):
+    paths = [csv(tmp_path / "a.csv", BINARY), csv(tmp_path / "b.csv", {"q": P, "label": Y})]
+    assert main(["evaluate", *map(str, paths), "--score", "p"]) == 2
+    assert "have different columns" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("write", [csv_gz, parquet])
+def test_a_file_that_is_cut_is_damaged(write, tmp_path, capsys, in_blocks):
+    path = write(tmp_path / "a.csv", BINARY)
+    path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
+    assert main(["evaluate", str(path), "--score", "p"]) == 2
+    assert re.search("damaged|corrupted", capsys.readouterr().err)
+
+
+def test_a_label_that_no_row_has_is_not_dropped(tmp_path, capsys, in_blocks):
+    path = csv(tmp_path / "a.csv", BINARY)
+    assert main(["evaluate", str(path), "--score", "p", "--drop-label", "x"]) == 2
+    assert "no sample has the label 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["p", "w"])
+def test_samples_that_all_do_not_count_are_refused(column, tmp_path, capsys, in_blocks):
+    none = {"p": np.full(N, ""), "w": np.zeros(N, int)}
+    path = csv(tmp_path / "a.csv", {**BINARY, column: none[column]})
+    options = ["--score", "p", "--weight", "w", "--drop-missing"]
+    assert main(["evaluate", str(path), *options]) == 2
+    assert capsys.readouterr().err
+
+
+def test_more_subgroups_than_tables_are_refused(tmp_path, in_blocks, monkeypatch):
+    monkeypatch.setattr(counted, "_MOST_TABLES", 3)
+    path = csv(tmp_path / "a.csv", BINARY)
+    options = ["evaluate", str(path), "--score", "p", "--max-error", "0.1", "--by"]
+    assert len(read_or_count(parse([*options, "site"])).tables) == 4
+    monkeypatch.setattr(counted, "_MOST_TABLES", 2)
+    with pytest.raises(FileError, match="names more than 2 subgroups"):
+        read_or_count(parse([*options, "site"]))
+
+
+def test_few_rows_are_held_at_a_time(tmp_path, in_blocks, monkeypatch):
+    sizes, read = [], counted.read_more
+    monkeypatch.setattr(counted, "read_more", lambda f, *a: (sizes.append(len(f)), read(f, *a))[1])
+    for write in (csv, jsonl, parquet):
+        read_or_count(parse(["evaluate", str(write(tmp_path / "a.csv", BINARY)), "--score", "p"]))
+    assert sum(sizes) == 3 * N
+    assert max(sizes) <= 200
+
+
+def test_rows_that_settle_the_columns_are_not_taken_for_all(tmp_path, capsys, in_blocks):
+    """A column names the class of each probability: the offered reading needs all rows."""
+    sure, guess = np.maximum(P, 1 - P), np.where(P > 0.5, "1", "0")
+    path = csv(tmp_path / "a.csv", {"score": sure, "predicted_class": guess, "label": Y})
+    assert main(["evaluate", str(path), "--score", "score"]) == 2
+    offered = next(line for line in capsys.readouterr().err.splitlines() if "--predicted" in line)
+    assert "--predicted predicted_class" in offered or "--predicted 'predicted_class'" in offered
+    options = parse(["evaluate", str(path), "--score", "score"])
+    with pytest.raises(FileError):
+        read_or_count(options)
+    options.predicted = "predicted_class"
+    assert len(read_or_count(options).labels) == N
+
+
+#: Messages of blocks that name a remedy: what is run, and what follows the advice.
+ADVICE = {
+    "standard input: is read already. Pass the name of a file.": ("-", "late.csv --drop-missing"),
+    "{}: no sample has the label {} of --drop-label. Leave the option out.": (
+        "a.csv --drop-label x",
+        "a.csv",
+    ),
+    "{}: column {} names more than {} subgroups of {} rows. Leave out --by {}, or pass a column of "
+    "fewer.": ("a.csv --max-error 0.1 --by site", "a.csv --max-error 0.1 --by day"),
+}
+
+
+@pytest.mark.parametrize("text", ADVICE)
+def test_advice_of_blocks_is_followed(text, tmp_path, capsys, in_blocks, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(counted, "_MOST_ROWS", 300)
+    monkeypatch.setattr(counted, "_MOST_TABLES", 2)
+    monkeypatch.setattr(counted, "_SETTLING", 100)
+    columns = {**BINARY, "day": np.arange(N) % 2}
+    csv(tmp_path / "a.csv", columns)
+    late = replaced(csv(tmp_path / "late.csv", columns), 1400, ",1,east,1,0")
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(late.read_bytes())))
+    run, follow = (
+        ["evaluate", *words.split(), "--score", "p", "--quiet"] for words in ADVICE[text]
+    )
+    assert main(run) == 2
+    pattern = re.escape(text).replace(re.escape("{}"), ".*")
+    assert re.search(pattern, capsys.readouterr().err)
+    assert main(follow) != 2
