@@ -200,16 +200,11 @@ class GapSums:
         drawn = self.groups.sums(drawn)[self.groups.units(n)] % 1
         return (FOLDS * drawn).astype(np.intp)
 
-    def variances_in(self, cells: np.ndarray, gap: np.ndarray | None = None) -> np.ndarray:
-        """Σ of the squares of w δ in each cell of distinct predictions, of a group together.
-
-        Of δ less the gap of each distinct prediction, if given.
-        """
-        apart: Any = 0.0 if gap is None else self.of_rows(gap)
+    def variances_in(self, cells: np.ndarray) -> np.ndarray:
+        """Σ of the squares of w δ in each cell of distinct predictions, of a group together."""
         if self.given_folds is not None:
-            squares = self.seen + self.squares * apart * (apart - 2 * self.residuals)
-            return np.bincount(self.of_rows(cells), squares)
-        terms = self.weight * (self.residuals - apart)
+            return np.bincount(self.of_rows(cells), self.seen)
+        terms = self.weight * self.residuals
         return self.groups.squares_of_cells(terms, self.of_rows(cells), cells.max() + 1)
 
     def covariances(self, cells: np.ndarray) -> tuple:

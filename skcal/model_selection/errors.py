@@ -293,28 +293,17 @@ def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
     )
 
 
-def error_facts(search, kind: str, confidence_level: float = _LEVEL) -> dict:
-    """Return an error of a fitted search as :func:`facts_of` does."""
-    fit = search.cross_fits_[0]
-    return facts_of(search.error(kind), fit.data, fit.corrections, confidence_level)
+def error_facts(search, kind: str) -> dict:
+    """Return an error of a fitted search as plain numbers and strings; None is what is not finite.
 
-
-def facts_of(
-    error: ErrorEstimate,
-    data: Problems,
-    corrections: Sequence[np.ndarray],
-    confidence_level: float = _LEVEL,
-) -> dict:
-    """Return an error as plain numbers and strings; None is what is not finite.
-
-    ``reading`` says on which side the predictions err, and where the corrections (n_rows, m) of the
-    problems say so, if the lower bound shows an error.
+    ``reading`` says on which side the predictions err, and where the corrections say so, if the
+    lower bound shows an error.
     """
-    bound = None
+    error, bound, fit = search.error(kind), None, search.cross_fits_[0]
     if error.one_step is not None and (
         math.isinf(error.estimate) or np.isfinite(error.one_step.standard_error)
     ):
-        bound = error.lower_confidence_bound(confidence_level)
+        bound = error.lower_confidence_bound(_LEVEL)
     return {
         "kind": error.kind,
         "name": _NAMES[error.kind],
@@ -322,10 +311,10 @@ def facts_of(
         "estimate": _finite(error.estimate),
         "standard_error": _finite(error.standard_error),
         "lower_confidence_bound": _finite(bound),
-        "confidence_level": confidence_level,
+        "confidence_level": _LEVEL,
         "over": error.over,
         "under": error.under,
-        "reading": _sides_in_words(error, bound, data, corrections),
+        "reading": _sides_in_words(error, bound, fit.data, fit.corrections),
     }
 
 

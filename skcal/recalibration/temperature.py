@@ -227,9 +227,9 @@ def uniform(logits) -> np.ndarray:
     return present / present.sum(axis=1, keepdims=True)
 
 
-def best_temperature(z, codes, weight, max_temperature=100.0):
+def best_temperature(z, codes, weight):
     """T of the highest likelihood, of log-probabilities or, of a single column, logits z."""
-    return 1 / _best_scale(logits_of_all(z), codes, weight, max_temperature)
+    return 1 / _best_scale(logits_of_all(z), codes, weight, 100.0)
 
 
 def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0):
