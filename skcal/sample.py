@@ -619,6 +619,7 @@ def read_fit(
     )
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, FEW_OF_TESTS)
+        sample = sample._remembering(source=sample.source._replace(warned=True))
     return sample
 
 

@@ -213,7 +213,7 @@ OTHERS = {
     "the resolution of a grid, or the number of cells, draws or ranks": {
         "displays.curves._MANY",
         "displays.simplex._MAX_ROWS",
-        "hypothesis_tests.joint._MOST_CELLS",
+        "hypothesis_tests.joint_statistics._MOST_CELLS",
         "hypothesis_tests.monte_carlo._MANY_ROWS",  # tests/hypothesis_tests/test_counts.py
         "hypothesis_tests.scan._MOST_CELLS",  # tests/hypothesis_tests/test_scan.py
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
@@ -236,8 +236,8 @@ OTHERS = {
     },
     "candidates, or features of a statistic": {
         "hypothesis_tests.comparison._MANY_CLASSES",  # test_compare_calibration.py
-        "hypothesis_tests.joint._MOST_SHIFT",
-        "hypothesis_tests.joint._MOST_STEPS",
+        "hypothesis_tests.joint_statistics._MOST_SHIFT",
+        "hypothesis_tests.joint_statistics._MOST_STEPS",
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
         "model_selection.candidates._MANY_PRODUCTS",  # tests/model_selection/test_candidates.py

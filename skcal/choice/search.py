@@ -18,8 +18,7 @@ from skcal._show import Summarized, Summary
 from skcal._sklearn_compat import CallbackSupportMixin, Interval, _fit_context, as_tasks
 from skcal._validation import n_rows, plain_array
 from skcal.choice.summaries import as_dict, summary_of_search
-from skcal.hypothesis_tests.error_interval import calibration_error_interval
-from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.model_selection.adapters import FunctionCorrection
 from skcal.model_selection.candidates import expand_candidates, resolve_candidates, try_families
 from skcal.model_selection.comparison import compare_families, simplest_family
@@ -404,7 +403,8 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         check_is_fitted(self)
         if self._verdict is None:
             interval = calibration_error_interval if self.notion_.scalar else lambda _: None
-            self._verdict = verdict_of(self._sample), interval(self._sample)
+            test = calibration_test(self._sample, n_resamples=None)
+            self._verdict = test, interval(self._sample)
         return self._verdict
 
     def confidence_interval(self, confidence_level=0.95) -> ConfidenceInterval:

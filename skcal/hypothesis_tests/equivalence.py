@@ -25,7 +25,7 @@ from skcal.hypothesis_tests.bounds import (
     largest_gap_of,
     needed_for_calibration_error,
 )
-from skcal.hypothesis_tests.joint import joint_test, verdict_of
+from skcal.hypothesis_tests.joint import calibration_test
 from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.sample import (
@@ -428,7 +428,7 @@ def _calibration_bounds(sample, pvalue, limit, tail) -> Bounds:
 
 def _pvalue_at(sample, tail: float) -> float:
     """The p-value of the verdict, of more draws where these allow none as small as ``tail``."""
-    test = verdict_of(sample)
+    test = calibration_test(sample, n_resamples=None)
     if test.pvalue > _NEAR * test.smallest_pvalue or test.smallest_pvalue <= tail:
         return test.pvalue
-    return joint_test(sample, ceil(2 / tail), 0, None).pvalue
+    return calibration_test(sample, n_resamples=ceil(2 / tail)).pvalue

@@ -16,7 +16,7 @@ from skcal._scores import LossComparison, brier_losses, log_losses
 from skcal._show import ShownRounded, percent, plain_number, pvalue_text
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, is_significant
-from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests.joint import calibration_test
 from skcal.metrics import area_under_risk_coverage
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.metrics.gap_sums import CHANGES, GapSums
@@ -135,9 +135,8 @@ def calibration_error_interval(
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups, "from_sums": True}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    return ErrorLimits.of(sample).interval(
-        verdict_of(sample).pvalue, confidence_level, max_crossings
-    )
+    pvalue = calibration_test(sample, n_resamples=None).pvalue
+    return ErrorLimits.of(sample).interval(pvalue, confidence_level, max_crossings)
 
 
 _CROSSINGS = 3

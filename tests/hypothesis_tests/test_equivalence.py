@@ -8,12 +8,12 @@ from scipy.stats import beta, binom, t
 from skcal.hypothesis_tests import (
     bounds,
     calibration_error_interval,
+    calibration_test,
     equivalence,
     equivalence_test,
 )
 from skcal.hypothesis_tests.bounds import _range_quantile
 from skcal.hypothesis_tests.equivalence import bounded, bounded_together
-from skcal.hypothesis_tests.joint import verdict_of
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
@@ -313,7 +313,7 @@ def test_a_limit_beyond_the_usual_draws_takes_more_of_them():
     rng = np.random.default_rng(0)
     p = rng.uniform(size=300)
     sample = read_sample((rng.random(300) < p**3).astype(int), p)
-    assert verdict_of(sample).pvalue == 0.001
+    assert calibration_test(sample).pvalue == 0.001
     assert bounded(sample, "calibration", 0.05, 1 - 0.001).verdict == "above"  # by usual ones
     assert bounded(sample, "calibration", 0.05, 1 - 0.0005).verdict == "above"
     y = (rng.random(300) < p).astype(int)
@@ -324,5 +324,5 @@ def test_a_p_value_near_the_smallest_takes_more_draws_too():
     rng = np.random.default_rng(12)
     p = rng.uniform(0.02, 0.98, 120)
     sample = read_sample((rng.random(120) < expit(6 * logit(p))).astype(int), p)
-    assert 0.001 < verdict_of(sample).pvalue < 0.005  # of some ten thousandths, by chance
+    assert 0.001 < calibration_test(sample).pvalue < 0.005  # of some ten thousandths, by chance
     assert bounded(sample, "calibration", 0.04, 1 - 0.0005).verdict == "above"

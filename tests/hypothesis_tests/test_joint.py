@@ -9,7 +9,8 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from skcal.hypothesis_tests import calibration_test, scan_test, skce_test
-from skcal.hypothesis_tests.joint import WEIGHTS, JointStatistics, combined_pvalues
+from skcal.hypothesis_tests.joint import combined_pvalues
+from skcal.hypothesis_tests.joint_statistics import WEIGHTS, JointStatistics
 from skcal.hypothesis_tests.monte_carlo import draw_nulls
 from skcal.metrics import calibration_slope
 from skcal.metrics.statistic import observed_codes

@@ -12,7 +12,7 @@ from scipy.stats import rankdata
 from used import used
 
 from skcal import calibration_report, hypothesis_tests, metrics
-from skcal.hypothesis_tests.joint import JointStatistics
+from skcal.hypothesis_tests.joint_statistics import JointStatistics
 from skcal.hypothesis_tests.scan import RangeScan
 from skcal.hypothesis_tests.skce import LargestOfWidths, null_squares
 from skcal.kernels import Kernel

@@ -20,7 +20,7 @@ from laws import between, inner, labels_of, nearly_certain, normal_logits, odds,
 from scipy.stats import norm
 from study_tools import append, command_line, kept, rows_of, write_table
 
-from skcal.hypothesis_tests.joint import verdict_of
+from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import expected_calibration_error, smooth_calibration_error
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.gap_sums import largest_signed_sums
@@ -133,7 +133,7 @@ def rows_for(cell, kind, n, seeds, n_low, accuracy):
         low, (high, crossings), others = "", limits.high(0.05), [""] * 5
         if seed < n_low and truth > 0:
             low = limits.low(0.05)
-            if low > truth and verdict_of(limits.sample).pvalue > 0.05:
+            if low > truth and calibration_test(limits.sample, n_resamples=None).pvalue > 0.05:
                 low = 0.0
         if kind == "plain":
             others[3:] = fixed_limit(y, p, 3), fixed_limit(y, p, CROSSINGS.get(cell, 3))

@@ -19,7 +19,7 @@ from scipy.special import expit, logit
 from scipy.stats import norm, rankdata
 
 from skcal.hypothesis_tests import calibration_test
-from skcal.hypothesis_tests.joint import JointStatistics, _orthonormal
+from skcal.hypothesis_tests.joint_statistics import JointStatistics, _orthonormal
 from skcal.notions import make_problems
 
 LEVEL = 0.05
