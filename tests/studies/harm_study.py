@@ -10,7 +10,7 @@ from itertools import product
 import numpy as np
 from laws import beta, between, labels_of, normal_logits, odds, same
 from recalibration_study import divergence
-from study_tools import append, command_line, kept, mean_and_error, rows_of, write_table
+from study_tools import append, command_line, kept, rows_of, write_table
 
 from skcal import Recalibrator
 
@@ -63,20 +63,19 @@ def main():
         return
     cells = {}
     for name, n, _, *values in rows_of(options.out):
-        cells.setdefault((name, int(n)), []).append([float(value) for value in values])
-    ways = ("before", "always", "with the rule")
-    header = [
-        "truth",
-        "n",
-        "sets",
-        *(f"{what}, {way}" for what in ("error", "loss") for way in ways),
-    ]
+        cells.setdefault(name, {}).setdefault(int(n), []).append([*map(float, values)])
+    sizes = sorted({n for by_size in cells.values() for n in by_size})
+    header = ["predictions and truth"]
+    for n in sizes:
+        of_size = ("before", "always", "with the rule", "kept")
+        header += [f"{what} ({n:,})" for what in of_size]
     rows = []
-    for (name, n), values in cells.items():
-        found = [mean_and_error(column) for column in np.transpose(values)]
-        texts = [f"{mean:.1f} ± {error:.1f}" for mean, error in found[:6]]
-        rows.append([name, n, len(values), *texts, f"{100 * found[6][0]:.0f} %"])
-    write_table(options.tables, "harm", [*header, "kept as they were"], rows)
+    for name, by_size in cells.items():
+        rows.append([name])
+        for n in sizes:
+            *errors, kept_ones = np.mean(by_size[n], axis=0)[[0, 1, 2, -1]]
+            rows[-1] += [*(f"{error:.0f}" for error in errors), f"{100 * kept_ones:.0f} %"]
+    write_table(options.tables, "harm", header, rows)
 
 
 if __name__ == "__main__":
