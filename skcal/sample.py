@@ -435,6 +435,7 @@ class Sample:
         Parameters
         ----------
         low, high : float
+            Its ends, in [0, 1].
         """
         return self._replace(proba=np.clip(self.proba, low, high), logits=None)
 
