@@ -19,6 +19,7 @@ from skcal._validation import (
     check_finite,
     decoded,
     first_of,
+    is_code,
     naming,
     of_series,
     plain_array,
@@ -210,6 +211,8 @@ def check_labels(
     if labels is None:
         refuse_mark(y, present, n_classes, name, proba_name)
     if labels is None and proba.ndim == 1:
+        if present.dtype.kind == "f" and (present % 1 != 0).any() and _are_hard(proba):
+            raise _swapped(y, y % 1 != 0, name, proba_name)
         classes = _binary_classes(present, name, f"{single} {proba_name}", any_two)
     elif labels is None:
         classes = _sorted_classes(present, proba.shape[1], name, proba_name)
@@ -289,13 +292,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
     fractions = array != np.rint(array)
     whole = not fractions.any()
     if not whole and _are_hard(proba):
-        where = first_of(fractions)
-        reason = (
-            f"is {array[tuple(where.values())]:.6g}, a fraction, while all predictions in "
-            f"{proba_name} are 0 or 1."
-        )
-        remedy = f"Are the arguments swapped? Pass labels as {name} and probabilities as {{}}."
-        raise InputError(name, reason, remedy.format(proba_name), **where)
+        raise _swapped(array, fractions, name, proba_name)
     if not whole and np.array_equal(array, proba):
         reason = f"holds the predictions of {proba_name} themselves."
         raise InputError(name, reason, "Pass labels, or shares of the classes that happened.")
@@ -311,6 +308,15 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
         remedy = "Pass shares that sum to 1, or whole numbers of votes."
         raise InputError(name, f"sums to {total[row]:.6g}.", remedy, row=row)
     return array / total[:, None], total
+
+
+def _swapped(array: np.ndarray, fractions: np.ndarray, name: str, proba_name: str) -> InputError:
+    """The error for outcomes that are fractions beside predictions of 0 and 1 alone."""
+    where = first_of(fractions)
+    value = array[tuple(where.values())]
+    reason = f"is {value:.6g}, a fraction, while all predictions in {proba_name} are 0 or 1."
+    remedy = f"Are the arguments swapped? Pass labels as {name} and probabilities as {proba_name}."
+    return InputError(name, reason, remedy, **where, kind="swapped")
 
 
 def _several_labels(array: np.ndarray, name: str, proba_name: str) -> InputError:
@@ -516,10 +522,11 @@ def refuse_mark(
     if present.dtype.kind not in "iuf" or (present % 1 != 0).any():
         return
     others = [int(label) for label in present.tolist() if not 0 <= label < n_classes]
-    if len(others) != 1 or len(present) == 1:
+    if not others or len(present) == len(others):
         return
     mark, surplus = others[0], len(present) > n_classes
-    if mark in _IGNORED or (surplus and mark < 0):
+    are_codes = surplus and all(is_code(label, n_classes - 1) for label in others)
+    if are_codes or (mark in _IGNORED and len(others) == 1):
         raise InputError(
             name,
             f"is {mark}, which is not the number of one of {n_classes} classes.",

@@ -519,12 +519,54 @@ def _check_columns(proba: np.ndarray, name: str) -> None:
         )
 
 
+def is_code(label: int, most: int) -> bool:
+    """Whether a number beside labels from 0 to ``most`` seems to mark missing ones: -1 or 99."""
+    return label < 0 or (label > max(most + 1, 6) and len(set(str(label))) == 1)
+
+
+def likely_codes(numbers: np.ndarray, most: float = 1.0) -> dict[float, int]:
+    """Numbers that seem to mark missing values, such as -99, with how many there are of each.
+
+    They are at most three different whole numbers far outside of [0, most], in fewer entries than
+    those inside, which are no whole numbers alone. {} if there are none.
+    """
+    with np.errstate(invalid="ignore"):
+        outside = (numbers == -1) | (numbers <= -7) | (numbers >= 7 * most)
+        others = (numbers >= -_ROUNDED) & (numbers <= most * (1 + _ROUNDED))
+        fractions = (numbers[others] % 1 != 0).any()
+        values, counts = np.unique(numbers[outside], return_counts=True)
+        are_whole = not (values % 1).any()  # infinity is not
+    n_known, n_others = np.count_nonzero(~np.isnan(numbers)), np.count_nonzero(others)
+    are_few = 0 < len(values) <= 3 and counts.sum() == n_known - n_others < n_others
+    if not (are_few and fractions and are_whole):
+        return {}
+    return dict(zip(values.tolist(), counts.tolist(), strict=True))
+
+
+def _refuse_codes(proba: np.ndarray, name: str) -> None:
+    """Raise where a few numbers seem to mark missing values."""
+    codes = likely_codes(proba)
+    if codes:
+        code = next(iter(codes))
+        rows = f"numpy.asarray({name}) != {code:g}"
+        rows = rows if proba.ndim == 1 else f"({rows}).all(axis=1)"
+        raise InputError(
+            name,
+            f"is {code:g}, not a probability in [0, 1], as are {codes[code]:,} entries.",
+            f"If {code:g} marks missing values, drop them: keep = {rows}, then pass {name}[keep], "
+            "and the labels of these rows.",
+            **first_of(proba == code),
+            kind="codes",
+        )
+
+
 def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> None:
     double = proba.dtype == np.float64
     total = proba @ np.ones(proba.shape[1]) if double else proba.sum(axis=1, dtype=np.float64)
     wrong = np.abs(total - 1) > tolerance
     if not wrong.any():
         return
+    _refuse_codes(proba, name)
     row = int(np.argmax(wrong))
     kind, remedy = "sum", "Pass predict_proba output, or divide each row by its sum."
     if abs(total[row] - 1) < _ROUNDED:
@@ -553,6 +595,7 @@ SWAPPED = "Are the arguments swapped, or are these class predictions? "
 
 
 def _refuse_outside(proba, outside, name, option, low, high):
+    _refuse_codes(proba, name)
     where = first_of(outside)
     kind, remedy = "range", LOGITS.format(f"scipy.special.softmax or expit{option}")
     if (proba.ndim == 1 or proba.shape[1] == 1) and not (proba % 1).any():

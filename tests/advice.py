@@ -118,6 +118,10 @@ FOLLOWED = {
     "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
     "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
     "limits are too narrow: pass --groups": "tests/cli/test_clusters.py::test_rows_that_may_belong",
+    # tests/cli/test_codes.py
+    "marks missing values, pass --missing": "test_codes_among_predictions_are_named_and_left_out",
+    "numpy.asarray({}) != {}": "the same of rows, in tests/advice_of_input.py",
+    "samples of others by --drop-label": "test_codes_among_labels_are_named_and_left_out",
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
     # tests/metrics/test_refinement.py

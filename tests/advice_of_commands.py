@@ -367,8 +367,8 @@ CASES = {
     ),
     "All logits are from 0 to 1, as probabilities are. If they are probabilities, leave --logits "
     "out.": (
-        "evaluate a.csv --logits",
-        EVALUATE,
-        "evaluate two.csv --score p --json",
+        "evaluate b.csv --logits",
+        "evaluate b.csv --json",
+        "evaluate two.csv --score q --json",
     ),
 }

@@ -52,7 +52,18 @@ BINARY = by_hand(Y, P)
 #: ECE of the most probable of three classes.
 MOST = by_hand((THREE.argmax(axis=1) == C).astype(int), THREE.max(axis=1))
 
+CODED = np.where(np.arange(N) % 9 == 2, -99, P)
+KEEP = CODED != -99
 LABELS = {
+    "If {} marks missing values, drop them: keep = {}, then pass {}[keep], and the labels of these "
+    "rows.": (
+        lambda: ece(Y, CODED),
+        lambda: [
+            ece(Y[KEEP], CODED[KEEP]),
+            ece(C[(rows := np.where(KEEP[:, None], THREE, -99)).min(axis=1) > 0], rows[KEEP]),
+        ],
+        [by_hand(Y[KEEP], P[KEEP]), ece(C[KEEP], THREE[KEEP])],
+    ),
     "Pass labels= with the class of every column.": (
         lambda: ece(np.array(["a", "b"])[C % 2], THREE),
         lambda: ece(NAMES[C], THREE, labels=NAMES),

@@ -81,8 +81,9 @@ def test_swapped_arguments_are_refused_by_name(call, y_name, p_name):
         call(TWO, Y)
     with pytest.raises(ValueError, match=message):  # an array of one-hot labels, too
         call(TWO, np.eye(2)[Y])
-    with pytest.raises(ValueError, match="swapped"):
+    with pytest.raises(ValueError, match="swapped") as caught:
         call(P, Y)
+    assert "shares" not in str(caught.value)
     with pytest.raises(ValueError, match=r"swapped|class predictions|continuous"):
         call(THREE, CLASS)
 

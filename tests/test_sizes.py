@@ -164,6 +164,7 @@ def test_a_likely_step_is_named_up_to_one_in_1000(steps, is_named):
 # The others: what they bound, and where both sides are tested if the result differs on purpose.
 OTHERS = {
     "lines, names, points or ranges that are shown": {
+        "cli.cells._FEW_WORDS",  # tests/cli/test_codes.py
         "cli.clusters._MOST_CELLS",  # tests/cli/test_clusters.py
         "cli.columns._FEW",
         "cli.columns._FEW_BELOW",  # tests/cli/test_forms.py

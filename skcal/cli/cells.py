@@ -15,6 +15,7 @@ from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
 _MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
+_FEW_WORDS = 3  # among numbers, which may mark missing values
 _LONGEST = 40  # characters of a cell that a message shows
 _SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values
 _CALL = re.compile(r"[A-Za-z_.]+\((.*?)(,\s*(dtype|device|grad_fn|requires_grad)=.*)?\)", re.DOTALL)
@@ -39,6 +40,8 @@ class Dialect(NamedTuple):
         Whether an empty field, or a word for a missing value, is NaN in place of an error.
     header : bool
         Whether the first row names the columns.
+    codes : sequence of str
+        Further words or numbers for missing values.
     """
 
     sep: str | None = None
@@ -47,10 +50,11 @@ class Dialect(NamedTuple):
     percent: bool = False
     missing: bool = False
     header: bool = True
+    codes: Sequence[str] = ()
 
     def parse(self, text: str) -> float:
         """Return the number that a field holds, or raise ValueError."""
-        if self.missing and is_missing(text):
+        if self.missing and (is_missing(text) or text.strip() in self.codes):
             return math.nan
         if text.endswith((")", "]")):
             text = _bare(text)
@@ -61,6 +65,12 @@ class Dialect(NamedTuple):
                 raise ValueError("a decimal point")
             text = text.replace(",", ".")
         return float(text)
+
+    def without_codes(self, numbers: np.ndarray) -> np.ndarray:
+        """Numbers with NaN in place of those that stand for missing values."""
+        plain = self._replace(missing=False)
+        codes = [plain.parse(code) for code in self.codes if plain.is_number(code)]
+        return np.where(np.isin(numbers, codes), np.nan, numbers) if codes else numbers
 
     def is_number(self, text: str) -> bool:
         """Whether a field holds a number."""
@@ -155,6 +165,10 @@ def _no_number(texts, text, dialect, place, name) -> FileError:
             remedy = "Leave that option out."
             what = ", with a point where --decimal says a comma."
             return FileError(f"{shown}{what} {remedy}", decimal=".")
+    words = [other for other in texts if not is_likely_number(other) and not is_missing(other)]
+    if text in map(str.strip, words) and len(words) <= _FEW_WORDS < len(texts) - len(words):
+        remedy = f"If {text!r} marks missing values, pass --missing {text!r}."
+        return FileError(f"{shown}, not a number. {remedy}", missing=[text])
     return FileError(f"{shown}, not a number. Give a number, or drop the row.")
 
 

@@ -25,7 +25,7 @@ _MODELS = frozenset(
     ["model", "model_name", "model_id", "classifier", "system", "algorithm", ".config", "mtry"]
 )
 _CLASSES = ("classes", "classes_")  # arrays of an archive, in the order in which they are taken
-_OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
+OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _FEW = 30  # different texts of a column that may hold labels
 _ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
@@ -438,7 +438,7 @@ def _refuse_unclear_percentages(table: FileTable, options) -> None:
     """Raise where a column is named as percentages and no number is above 1."""
     name, largest = table.names[0], np.nanmax(table.numbers, initial=0.0)
     given = options.scale != 1 or "scale" in getattr(options, "given", ())
-    if given or options.logits or not _OF_PERCENT.search(name) or not 0 < largest <= 1:
+    if given or options.logits or not OF_PERCENT.search(name) or not 0 < largest <= 1:
         return
     mean = np.nanmean(table.numbers)
     raise FileError(
@@ -585,7 +585,8 @@ def labelled_arrays(path, others, options) -> Columns:
     outcome = options.soft or ("labels" if options.label == "label" else options.label)
     arrays = read_arrays(path, options.max_bytes, [proba, outcome, *others], _CLASSES)
     arrays = {name: _decoded(values) for name, values in arrays.items()}
-    table = FileTable(path, arrays[proba], [])
+    numbers = Dialect(codes=options.missing).without_codes(arrays[proba])
+    table = FileTable(path, numbers, [])
     outcomes, classes = arrays[outcome], _array_of_classes(arrays)
     if classes is None and options.labels:
         kind = outcomes.dtype.kind

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from skcal._show import cut_apart, listed
+from skcal._validation import likely_codes
 from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of, whole
 from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.problems import PERCENT, FileError, check_size
@@ -508,7 +509,10 @@ class Seeker:
             values = self.frame.numbers(name, dialect, _FIRST)
         except FileError:
             return None
-        return values[~np.isnan(values)] / self.options.scale
+        values = values[~np.isnan(values)]
+        codes = likely_codes(values, max(PERCENT, self.options.scale))
+        codes |= likely_codes(values, self.options.scale)
+        return values[~np.isin(values, list(codes))] / self.options.scale
 
     def _several(self) -> FileError:
         """What to do where several columns may be predictions."""

@@ -134,7 +134,7 @@ class Frame:
         """The numbers of a column, or of its first rows; FileError names a cell that is none."""
         if self.is_numeric(name):
             series = self._columns.iloc[:most, self._places[name]]
-            return series.to_numpy(dtype=np.float64, na_value=np.nan)
+            return dialect.without_codes(series.to_numpy(dtype=np.float64, na_value=np.nan))
         cells = self.cells(name, most)
         if not all(isinstance(cell, str) for cell in cells[:_FIRST]):
             if self.kind(name) == "other":
@@ -143,7 +143,7 @@ class Frame:
                     "numbers. Name the column of probabilities by --score."
                 )
             cells = np.array([str(cell) for cell in cells], dtype=object)
-        return parse_column(cells, dialect, self.place_of, name)
+        return dialect.without_codes(parse_column(cells, dialect, self.place_of, name))
 
     def kind(self, name: str) -> str:
         """Return "number", "vector", "text", "empty" or "other", by the first rows of a column."""

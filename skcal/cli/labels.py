@@ -9,17 +9,18 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
+from warnings import warn
 
 import numpy as np
 
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
-from skcal._validation import SWAPPED, InputError
+from skcal._validation import InputError, is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_missing, whole
-from skcal.cli.columns import Columns
+from skcal.cli.columns import OF_PERCENT, Columns
 from skcal.cli.problems import PERCENT, FileError, one_sentence
 from skcal.cli.table import FileTable
-from skcal.metrics.base import ROUNDING, misses_1
+from skcal.metrics.base import ROUNDING
 
 _BINARY = ("0", "1")
 _TRUE = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]
@@ -34,6 +35,11 @@ _NEGATIVE = frozenset(
 _OF_PROBABILITIES = frozenset(
     ["p", "prob", "probs", "proba", "probability", "pred", "score", "of", "class", "y"]
 )
+_FEWEST = 20  # numbers from which on their scale is judged
+_WIDE = 0.5  # range of probabilities, in which log-odds would not stay
+_OFTEN = 30.0  # times the mean prediction that the rarer label happens
+_NEAR = 3.0  # the ratio of a rate to the mean of probabilities of that label
+_FAR = 30  # a log-odds
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
 _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
@@ -59,12 +65,18 @@ def errors_in_words_of(table: FileTable, options):
         remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
         numbers = table.numbers
         if error.kind == "integers":
-            remedy = f"{SWAPPED}{_REMEDIES['range']}"
+            remedy = f"Are columns swapped, or are these predicted classes? {_REMEDIES['range']}"
+        codes = _codes(numbers, options)
         of_row = error.argument == "proba" and error.row is not None
-        if error.kind == "sum" and not misses_1(numbers[[error.row]]).any():
+        if error.kind == "sum" and abs(numbers[error.row].sum() - 1) <= ROUNDING:
             remedy, more = "If it was rounded, pass --normalize.", {"normalize": True}
         elif of_row and np.isnan(numbers[error.row]).any():
             remedy, more = LEAVE_OUT, {"drop_missing": True}
+        elif of_row and codes:
+            code, reason, where = codes
+            error = InputError("proba", reason, **where)
+            remedy = f"If {code} marks missing values, pass --missing {code}."
+            more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
         elif error.kind in ("logits", "rounded"):
@@ -78,6 +90,50 @@ def errors_in_words_of(table: FileTable, options):
         raise FileError(f"{table.path}: {message}", **more) from error
 
 
+def refuse_wrong_scale(table: FileTable, labels, options) -> None:
+    """Raise where ``--logits`` or ``--percent`` is given beside probabilities of one column."""
+    numbers = table.numbers
+    single = numbers.dtype.kind in "fiu" and (numbers.ndim == 1 or numbers.shape[1] == 1)
+    if not single or not (options.logits or options.scale == PERCENT):
+        return
+    codes = likely_codes(numbers)
+    rest = numbers[~(np.isnan(numbers) | np.isin(numbers, list(codes)))]
+    _, counts = np.unique(labels, return_counts=True)
+    if len(rest) < _FEWEST or rest.min() < 0 or rest.max() > 1 or len(counts) < 2:
+        _doubt_codes_of_logits(table, options)
+        return
+    option = "--logits" if options.logits else "--percent"
+    if options.logits:
+        are_others = bool(codes) or rest.max() - rest.min() > _WIDE
+    else:
+        rates, mean = counts / counts.sum(), rest.mean()
+        fits = (np.abs(np.log(rates / max(mean, 1e-300))) < np.log(_NEAR)).any()
+        is_named = OF_PERCENT.search("".join(table.names))  # of which both readings are shown
+        are_others = not is_named and fits and rates.min() > _OFTEN * mean / options.scale
+    if not are_others:
+        return
+    place = f"column {table.names[0]!r}" if table.names else "the array of predictions"
+    beside = f", but for {', '.join(f'{code:g}' for code in codes)}" if codes else ""
+    raise FileError(
+        f"{table.path}: {place} is from {rest.min():.3g} to {rest.max():.3g}{beside}, as "
+        f"probabilities are. Leave {option} out.",
+        **({"logits": False} if options.logits else {"scale": 1.0}),
+    )
+
+
+def _doubt_codes_of_logits(table: FileTable, options) -> None:
+    """Warn of numbers far from all others among log-odds, such as -99."""
+    numbers = table.numbers[~np.isnan(table.numbers)]
+    values, counts = np.unique(numbers[np.abs(numbers) >= _FAR], return_counts=True)
+    if options.logits and 0 < len(values) <= 3 and not (values % 1).any() and counts.max() > 1:
+        code = f"{values[counts.argmax()]:g}"
+        warn(
+            f"{table.path}: {counts.max():,} log-odds are {code}, and most are below {_FAR}. If "
+            f"{code} marks missing values, pass --missing {code}.",
+            stacklevel=2,
+        )
+
+
 def _logs(numbers: np.ndarray, options) -> tuple[str, dict[str, Any]]:
     """Both readings of a column without a number above 0."""
     with np.errstate(over="ignore"):
@@ -88,6 +144,23 @@ def _logs(numbers: np.ndarray, options) -> tuple[str, dict[str, Any]]:
         f"log-odds, pass --logits: it is then {as_odds:.3g}."
     )
     return remedy, {"choices": [{"log_probabilities": True}, {"logits": True}]}
+
+
+def _codes(numbers: np.ndarray, options) -> tuple[str, str, dict[str, int]] | None:
+    """A number that seems to mark missing values, what is wrong with it, and its first place."""
+    if numbers.dtype.kind not in "fiu" or options.logits or options.log_probabilities:
+        return None
+    written, most = np.round(numbers * options.scale, 9), options.scale
+    codes = likely_codes(written, most)
+    if not codes and most == 1:
+        most, codes = PERCENT, likely_codes(written, PERCENT)
+    if not codes or (most != options.scale and np.nanmedian(written) <= 1):
+        return None
+    code = next(iter(codes))
+    what = "probability in [0, 1]" if most == 1 else f"number in [0, {most:g}]"
+    reason = f"is {code:g}, not a {what}, as are {codes[code]:,} of {numbers.size:,} numbers."
+    where = zip(("row", "column"), map(int, np.argwhere(written == code)[0]), strict=False)
+    return f"{code:g}", reason, dict(where)
 
 
 def _are_percentages(numbers: np.ndarray) -> bool:
@@ -151,7 +224,8 @@ def _of_one_column(table, labels, options, known, event):
     if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
         if len(present) != 2:
             raise ValueError(
-                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}."
+                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}. "
+                "Leave out the samples of others by --drop-label."
             )
         return labels, positive_last(present, pos_label or _class_of(name, present.tolist()))
     if labels.dtype.kind != "U" or labels.ndim != 1:
@@ -197,7 +271,8 @@ def _refuse_unclear(table, labels, event) -> None:
         place = f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}."
         shown = "; ".join(counts)
         raise FileError(f"{place} {remedy} {shown}; the mean prediction is {mean:.3g}.", **more)
-    _refuse_others(table, labels, _BINARY, ".", remedy)
+    words = [text for text in names if not text.lstrip("+-").isdecimal()]
+    _refuse_others(table, labels, words if len(words) == 2 else _BINARY, ".", remedy)
 
 
 def _two_spellings(table: FileTable, names: Sequence[str]) -> FileError:
@@ -243,11 +318,19 @@ def _refuse_others(
     elif len(set(labels[~wrong].tolist())) > 1 and len(others) <= 5:
         remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
         remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
-        are_marks = not any(text.lstrip("+-").isdecimal() for text in others)
+        are_marks = all(_is_mark(text, known) for text in others)
         if are_marks and wrong.mean() < _FEW:
             more = {"drop_label": others}
     place = f"{table.path}: label {table.words_for_row(row)}"
     raise FileError(f"{place} is {label!r}{what} {remedy}", **more)
+
+
+def _is_mark(text: str, known: Sequence[str]) -> bool:
+    """Whether a label is a word beside others, or a number such as -9 or 99 beside 0 and 1."""
+    if not text.lstrip("+-").isdecimal():
+        return True
+    numbers = [int(name) for name in known if name.isdecimal()]
+    return len(numbers) in (0, len(known)) and is_code(int(text), max(numbers, default=1))
 
 
 def _are_one_above(known: list[str], labels: set[str]) -> bool:
@@ -364,13 +447,18 @@ class LeftOut(NamedTuple):
         return self._replace(out=out, reasons=reasons)
 
 
+def drops_missing(options) -> bool:
+    """Whether options leave out samples without a prediction or a label."""
+    return options.drop_missing or bool(options.missing)
+
+
 def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOut | None:
     """Find the rows without a prediction or a label, or with a label that is dropped.
 
     Numbers are NaN where one is missing. Return None if no option asks for that. A part of a file
     may lack a label that is dropped, and all of it may be left out.
     """
-    if not (options.drop_missing or options.drop_label or options.skip_unlabelled):
+    if not (drops_missing(options) or options.drop_label or options.skip_unlabelled):
         return None
     table, outcomes = columns.table, columns.outcomes
     n, reasons = len(table.numbers), dict[str, int]()
@@ -380,7 +468,7 @@ def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOu
         reasons[reason] = int((rows & ~out).sum())
         out[rows] = True
 
-    if options.drop_missing and table.numbers.dtype.kind == "f":
+    if drops_missing(options) and table.numbers.dtype.kind == "f":
         parts, what = [table.numbers], "a prediction"
         if isinstance(outcomes, FileTable):
             parts, what = [*parts, outcomes.numbers], "all predictions and shares"
@@ -389,7 +477,7 @@ def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOu
     if not isinstance(outcomes, FileTable):
         texts = outcomes.astype(str)
         known = list(dict.fromkeys(texts.tolist()))
-        if options.drop_missing or options.skip_unlabelled:
+        if drops_missing(options) or options.skip_unlabelled:
             absent = [text for text in known if is_missing(text) and text not in table.names]
             leave_out(np.isin(texts, absent), "without a label")
         for label in dict.fromkeys(options.drop_label):

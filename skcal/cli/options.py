@@ -188,6 +188,11 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "numbers within 0.005 of 0 and 1)"
     ),
     "--drop-missing": _flag("leave out samples without a prediction or a label, and say how many"),
+    "--missing": _columns(
+        "leave out samples whose prediction is this, such as -99, or is missing, and say how many; "
+        "may be repeated",
+        "CODE",
+    ),
     "--drop-label": _columns(
         "leave out samples with this label, and say how many; may be repeated", "LABEL"
     ),

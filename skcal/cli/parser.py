@@ -117,8 +117,8 @@ class _Command(NamedTuple):
 
 _OF_FILES = (
     "quiet label pos-label normalize ignore id score predicted prefix labels confidence correct "
-    "sep decimal header encoding scale percent logits log-probabilities drop-missing drop-label "
-    "max-size"
+    "sep decimal header encoding scale percent logits log-probabilities drop-missing missing "
+    "drop-label max-size"
 )
 _RANDOM = "seed n-jobs"
 _SAMPLES = "groups weight soft"

@@ -33,12 +33,14 @@ from skcal.cli.labels import (
     WRONG_RIGHT,
     LeftOut,
     check_shares,
+    drops_missing,
     encode,
     errors_in_words_of,
     joined_names,
     of_classes,
     positive_last,
     read_right,
+    refuse_wrong_scale,
     samples_left_out,
 )
 from skcal.cli.problems import PERCENT, FileError, errors_that_name
@@ -170,8 +172,9 @@ def dialect_of(options) -> Dialect:
         options.decimal,
         options.encoding,
         percent=options.scale == PERCENT,
-        missing=options.drop_missing,
         header=options.header != "none",
+        missing=drops_missing(options),
+        codes=options.missing,
     )
 
 
@@ -183,7 +186,7 @@ def subgroups_of(predictions: Predictions, column: str) -> np.ndarray:
 
 def features_of(others: Mapping[str, np.ndarray], columns, dialect) -> dict[str, np.ndarray]:
     """Columns of numbers, as far as they hold nothing else, or of names; None is missing."""
-    features, dialect = {}, dialect._replace(missing=True)
+    features, dialect = {}, dialect._replace(missing=True, codes=())
     for column in columns:
         values = others[column]
         if values.dtype.kind == "U":
@@ -247,6 +250,7 @@ def read_predictions(
             read = read.take(~left_out.out)
         check_names(read)
         table, labels, classes, beside = read[:4]
+        refuse_wrong_scale(table, labels, options)
         table, of_answers = _on_scale(table, options), options.correct is not None
         with errors_in_words_of(table, options):
             proba = _check_numbers(
@@ -413,6 +417,7 @@ def _other_columns(options) -> dict[str, str]:
 def _read_weights(values, name, options, of_part: bool = False) -> np.ndarray:
     """Weights (n_samples,) of at least 0, not all of them 0 unless they are of a part."""
     dialect = dialect_of(options) if values.dtype.kind == "U" else Dialect()
+    dialect = dialect._replace(codes=())
     texts, codes = np.unique(values.astype(str), return_inverse=True)
     numbers = [dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts.tolist()]
     weights = np.array(numbers)
@@ -451,7 +456,7 @@ def read_unlabelled(
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
     path, names = Path(options.second), [str(name) for name in classes.tolist()]
-    dialect = dialect_of(options)._replace(missing=False)
+    dialect = dialect_of(options)._replace(missing=False, codes=())
     with errors_that_name(path, options.max_bytes):
         if kind_of(path) == "npz":
             table = unlabelled_arrays(path, names, single, options)

@@ -238,7 +238,7 @@ def _commands(options, read, added, problems):
 
 
 def _repeats(name: str) -> bool:
-    return name in ("ignore", "drop_label")
+    return name in ("ignore", "drop_label", "missing")
 
 
 def _joined(added: dict, more: dict) -> dict:
@@ -255,11 +255,13 @@ def _ignores_a_class(added: dict, read: Any) -> bool:
 
 def _command(options: Namespace, added: dict[str, Any]) -> str:
     """A command with these options beside those that were given."""
-    words = []
+    words, arguments = [], options.arguments
     for name, value in added.items():
         option = f"--{name.replace('_', '-')}"
         if value is True:
             words.append(option)
+        elif value is False or (name == "scale" and value == 1 and "--percent" in arguments):
+            arguments = [part for part in arguments if part not in (option, "--percent")]
         elif name == "scale" and value == PERCENT:
             words.append("--percent")
         else:
@@ -267,7 +269,6 @@ def _command(options: Namespace, added: dict[str, Any]) -> str:
             for part in parts:
                 part = ",".join(part) if isinstance(part, list) else str(part)
                 words += [option, {"\t": "tab"}.get(part, part)]
-    arguments = options.arguments
     for name in added:  # what stood there before was wrong
         if name in ("label", "decimal", "score", "sep"):
             arguments = _without(arguments, f"--{name}")
