@@ -244,9 +244,10 @@ def _as_text(name: Any) -> str:
 
 
 def fields_in(cell: Any) -> dict | None:
-    """The object that a text holds, if it is no vector; None of other cells."""
-    cell = _parsed(cell) if isinstance(cell, str) and cell.lstrip()[:1] == "{" else None
-    return cell if isinstance(cell, dict) and vector_of(cell) is None else None
+    """The object that a text holds, alone or in a list, if it is no vector; else None."""
+    start = cell.lstrip("[ ")[:1] if isinstance(cell, str) else ""
+    fields = _plain(cell) if start == "{" else None
+    return fields if isinstance(fields, dict) and vector_of(fields) is None else None
 
 
 def names_in(cell: Any) -> list[str] | None:

@@ -586,12 +586,15 @@ def labelled_arrays(path, others, options) -> Columns:
     arrays = read_arrays(path, options.max_bytes, [proba, outcome, *others], _CLASSES)
     arrays = {name: _decoded(values) for name, values in arrays.items()}
     numbers = Dialect(codes=options.missing).without_codes(arrays[proba])
+    notes = list[str]()
+    if numbers.ndim == 2 and numbers.shape[1] == 1:  # as Keras gives
+        numbers = numbers[:, 0]
+        notes.append(f"Array {proba!r} has one column, the probability of one class.")
     table = FileTable(path, numbers, [])
     outcomes, classes = arrays[outcome], _array_of_classes(arrays)
     if classes is None and options.labels:
         kind = outcomes.dtype.kind
         classes = np.array([int(x) for x in options.labels] if kind in "iu" else options.labels)
-    notes: list[str] = []
     if options.score or outcome != "labels":
         notes.append(f"Array {proba!r} holds the predictions, array {outcome!r} what happened.")
     if classes is not None and "classes" not in arrays:

@@ -33,7 +33,7 @@ _KINDS = {
     **dict.fromkeys([".jsonl", ".ndjson"], "jsonl"),
     **dict.fromkeys([".xlsx", ".xlsm"], "excel"),
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
-    ".json": "json",
+    **dict.fromkeys([".json", ".geojson"], "json"),
     ".npz": "npz",
 }
 _GZIP = b"\x1f\x8b"  # what compressed content begins with

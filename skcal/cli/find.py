@@ -533,6 +533,11 @@ class Seeker:
             remedy += "of P(positive) by --score."
             if len(likely) == 2 and {*self.labels} == {"0", "1"}:
                 more = {"choices": [{"score": name} for name in likely]}
+                means = [f"{x!r} is {np.nanmean(self.numbers(x)):.3g}" for x in likely]
+                remedy += f" The mean of {listed(means)}"
+                if self.outcomes is not None:
+                    remedy += f"; the share of label 1 is {np.mean(self.outcomes == '1'):.3g}"
+                remedy += "."
             elif len(likely) == len(self.labels) == 2:
                 more = {"choices": [{"labels": self.labels}, {"labels": self.labels[::-1]}]}
         elif len(likely) == 1:

@@ -7,9 +7,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skcal.cli.cells import is_likely_number, is_missing
+from skcal.cli.cells import is_likely_number, is_missing, is_whole
 
 PROBED = 50  # rows by which the header is found
+ROW_NAMES = "row names"
 _AT_END = 10  # rows among which those of totals are looked for
 _HIGHEST = 20  # rows above a header
 _BELOW = 5  # rows below a header that hold numbers
@@ -36,14 +37,15 @@ class Head(NamedTuple):
     n_rows : int
         0 where no row names the columns.
     names : list of str
-    nameless : set of str
-        Names that the header leaves out.
+    aside : set of str
+        Columns that the header does not name, and which are not read: those that number or name
+        the rows, and all but the first one.
     """
 
     above: int
     n_rows: int
     names: list[str]
-    nameless: set[str]
+    aside: set[str]
 
 
 def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = True) -> Head:
@@ -70,7 +72,11 @@ def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = Tru
     }
     if len(nameless) < len(names):
         names = [nameless.get(k, name) for k, name in enumerate(names)]
-    return Head(above, n_rows, names, set(nameless.values()) & {*names})
+    aside = set(nameless.values()) & {*names}
+    first_cells = [row[0] for row in rows[above + n_rows :] if row]
+    if names[0] == "" and 1 < len(first_cells) == len(set(first_cells)):  # of a data frame
+        aside |= {""} - {"" for x in first_cells if is_likely_number(x) and not is_whole(x)}
+    return Head(above, n_rows, names, aside)
 
 
 def _above(rows) -> int:
@@ -134,6 +140,14 @@ def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
     if not any(_plain(word) in _TOTALS for _, word in totals):
         return len(columns) - n_empty, []
     return n, totals[::-1]
+
+
+def notes_of(aside: set[str], line: int | None = None) -> list[str]:
+    """Sentences on columns that are not read, and on a header that is not line 1 but another."""
+    notes = [f"The header is line {line}; the lines above it are not read."] * (line is not None)
+    if aside & {"", ROW_NAMES}:
+        notes.append("The first field of each row, which the header does not name, is not read.")
+    return notes
 
 
 def note_of_totals(totals, line_of) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import zipfile
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import chain
@@ -13,7 +14,7 @@ from typing import Any
 from skcal._show import listed
 from skcal.cli.cells import Dialect, fields_in
 from skcal.cli.frames import Frame
-from skcal.cli.header import PROBED, head_of, note_of_totals, samples_of
+from skcal.cli.header import PROBED, head_of, note_of_totals, notes_of, samples_of
 from skcal.cli.problems import FileError, check_size
 from skcal.cli.text import encoding_of
 
@@ -48,7 +49,7 @@ def _frame_of_records(pandas, path, records, line_of=None, names=()) -> Frame:
     cells = {k: [record.get(name, "") for record in records] for k, name in enumerate(header)}
     frame = Frame(path, header, pandas.DataFrame(cells, dtype=object), line_of)
     frame.is_ordered = False
-    return frame
+    return with_fields(pandas, frame)
 
 
 def _read_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Frame:
@@ -60,22 +61,43 @@ def _read_json(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fra
         if content.lstrip()[:1] == b"{" and b"\n" in content.strip():
             return _read_lines_of_json(pandas, path, content, dialect, max_bytes)
         raise FileError(f"{path}: is no JSON ({error}). {remedy}") from error
-    if isinstance(whole, dict):
-        lists = [v for v in whole.values() if isinstance(v, list) and v and isinstance(v[0], dict)]
-        columns = [v.values() if isinstance(v, dict) else v for v in whole.values()]
-        if "columns" in whole and isinstance(whole.get("data"), list):
-            names = [str(name) for name in whole["columns"]]
-            whole = [dict(zip(names, row, strict=False)) for row in whole["data"]]
-        elif lists:
-            whole = max(lists, key=len)
-        elif (
-            all(isinstance(v, list | dict) for v in whole.values())
-            and len(set(map(len, columns))) == 1
-        ):
-            whole = [dict(zip(whole, row, strict=True)) for row in zip(*columns, strict=True)]
+    whole = _records_in(whole)
     if not (isinstance(whole, list) and whole and all(isinstance(row, dict) for row in whole)):
         raise FileError(f"{path}: holds no list of objects. {remedy}")
     return _frame_of_records(pandas, path, [dict(_flat(record)) for record in whole])
+
+
+def _records_in(whole: Any) -> list[dict]:
+    """The objects of the longest table in a value of JSON; [] if there is none.
+
+    Tables are lists of objects, names beside rows, and columns of one length by name.
+    """
+    if isinstance(whole, list):
+        records = whole if all(isinstance(row, dict) for row in whole) else []
+        return max(records, _records_in(whole[0]), key=len) if len(whole) == 1 else records
+    if not isinstance(whole, dict):
+        return []
+    tables = [_records_in(value) for value in whole.values()]
+    lists = {name: value for name, value in whole.items() if isinstance(value, list) and value}
+    for names in lists.values():
+        for rows in lists.values():
+            if all(isinstance(name, str) for name in names) and all(
+                isinstance(row, list) and len(row) == len(names) for row in rows
+            ):
+                tables.append([dict(zip(names, row, strict=True)) for row in rows])
+    keyed = [value for value in whole.values() if isinstance(value, dict)]
+    if len(keyed) == len(whole) > 1 and len({tuple(value) for value in keyed}) == 1:  # of pandas
+        columns = {name: [*value.values()] for name, value in whole.items()}
+        tables.append(keyed if all(map(str.isdecimal, whole)) else _rows_of(columns))
+    sizes = Counter(map(len, lists.values()))
+    n_rows = max(sizes, key=lambda n: (sizes[n], n), default=0)
+    if n_rows > 1 and sizes[n_rows] > 1:
+        tables.append(_rows_of({k: value for k, value in lists.items() if len(value) == n_rows}))
+    return max(tables, key=len, default=[])
+
+
+def _rows_of(columns: dict[str, list]) -> list[dict]:
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _with_distinct_names(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -105,25 +127,37 @@ def _fields_of_record(path, number: int, line: str) -> dict[str, str]:
         ) from error
 
 
-def with_fields(pandas, frame: Frame) -> Frame:
+def with_fields(pandas, frame: Frame, depth: int = 4) -> Frame:
     """Columns of texts that hold objects become one for each field, named as in JSON."""
-    names = [n for n in frame.header if frame.kind(n) == "text" and fields_in(frame.cells(n, 1)[0])]
-    if not names:
+    records = {
+        name: [fields_in(cell) for cell in cells]
+        for name in frame.header
+        if frame.kind(name) in ("text", "other")
+        and fields_in(next(iter(frame.cells(name, 1)), "")) is not None
+        for cells in [frame.cells(name)]
+    }
+    records = {name: cells for name, cells in records.items() if None not in cells}
+    if not records or not depth:
         return frame
-    columns = dict(zip(frame.header, frame.columns.items(), strict=True))
-    header, cells = list[str](), list[Any]()
-    for name, (_, column) in columns.items():
-        if name not in names:
-            header, cells = [*header, name], [*cells, column.to_numpy(dtype=object)]
-            continue
-        records = [dict(_flat(fields_in(cell) or {}, f"{name}.")) for cell in column]
-        parts = dict.fromkeys(part for record in records[:_FIRST] for part in record)
-        header += parts
-        cells += [[record.get(part, "") for record in records] for part in parts]
-    whole = pandas.DataFrame(dict(enumerate(cells)), dtype=object)
-    found = Frame(frame.path, header, whole, frame.line_of, notes=frame.notes, sep=frame.sep)
+    fields = {
+        name: [dict(_flat(cell or {}, f"{name}.")) for cell in cells]
+        for name, cells in records.items()
+    }
+    names = {
+        name: dict.fromkeys(part for row in rows[:_FIRST] for part in row)
+        for name, rows in fields.items()
+    }
+    header, parts = list[str](), list[Any]()
+    for name, (_, column) in zip(frame.header, frame.columns.items(), strict=True):
+        if name in fields:
+            header += names[name]
+            parts += [[row.get(part, "") for row in fields[name]] for part in names[name]]
+        elif not any(name in produced for produced in names.values()):  # of an earlier block
+            header, parts = [*header, name], [*parts, column.to_numpy(dtype=object)]
+    whole = pandas.DataFrame(dict(enumerate(parts)), dtype=object)
+    found = Frame(frame.path, header, whole, frame.line_of, frame.records, frame.notes, frame.sep)
     found.aside, found.place, found.is_ordered = frame.aside, frame.place, False
-    return found
+    return with_fields(pandas, found, depth - 1)
 
 
 def _flat(record: dict, start: str = "") -> Iterator[tuple[str, str]]:
@@ -159,14 +193,14 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
         )
     sheet = sheets[filled[0]].fillna("")
     rows = [list(map(str.strip, row)) for row in sheet.iloc[:PROBED].values.tolist()]
-    above, n_rows, names, nameless = head_of(rows, has_header=dialect.header)
+    above, n_rows, names, aside = head_of(rows, has_header=dialect.header)
     columns = sheet.iloc[above + n_rows :].reset_index(drop=True)
     n, totals = samples_of(columns)
     first = above + n_rows + 1
-    notes = [f"The header is line {above + 1}; the lines above it are not read."] * bool(above)
+    notes = notes_of(aside, first - n_rows if above else None)
     notes += note_of_totals(totals, lambda row: row + first)
     frame = Frame(path, names, columns.iloc[:n], lambda row: row + first, notes=notes)
-    frame.aside, frame.place = nameless, f"line {above + 1}"
+    frame.aside, frame.place = aside, f"line {above + 1}"
     return frame
 
 

@@ -166,22 +166,31 @@ def _with_numbers(table: FileTable, numbers) -> str:
     rows = numbers.tolist() if table.vector is None else _vectors(table, numbers)
     for text, values in zip(table.frame.records, rows, strict=True):
         record = json.loads(text)
-        if table.vector is not None:
-            _replace(record, table.vector, values)
-        else:
-            for name, value in zip(table.names, values, strict=True):
-                _replace(record, name, value)
+        parts = [values] if table.vector is not None else values
+        for name, value in zip([table.vector] if table.vector else table.names, parts, strict=True):
+            if not _replace(record, name, value):
+                raise FileError(
+                    f"{table.path}: {name!r} is a part of a text, which is not written. Save it as "
+                    "a field of its own."
+                )
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
     return "".join(lines)
 
 
-def _replace(record: dict, name: str, value: Any) -> None:
-    """Put a value where a name, perhaps of a part of a part, stands."""
+def _replace(record: Any, name: str, value: Any) -> bool:
+    """Put a value where a name, perhaps of a part of a part, stands, if it does."""
+    while isinstance(record, list) and len(record) == 1:
+        record = record[0]
+    if not isinstance(record, dict):
+        return False
     if name in record:
         record[name] = value
-    for key, part in record.items():
-        if isinstance(part, dict) and name.startswith(f"{key}."):
-            _replace(part, name.removeprefix(f"{key}."), value)
+        return True
+    return any(
+        _replace(part, name.removeprefix(f"{key}."), value)
+        for key, part in record.items()
+        if name.startswith(f"{key}.")
+    )
 
 
 # Archives of numpy

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame
-from skcal.cli.header import PROBED, Head, head_of, note_of_totals, samples_of
+from skcal.cli.header import PROBED, ROW_NAMES, Head, head_of, note_of_totals, notes_of, samples_of
 from skcal.cli.problems import FileError
 
 _LONGEST_LINE = 2**24  # bytes
@@ -50,8 +50,9 @@ def read_separated(pandas, path, opened: Callable, dialect: Dialect, n_before: i
     text.n_before = n_before
     names = text.head.names
     frame = Frame(path, names, text.columns(), text.line_of, sep=text.sep, notes=text.notes)
-    frame.place = text.place
-    frame.aside = {*text.head.nameless, *names[: text.has_row_names]}
+    frame.place = f"line {text.line_of_header or 1}"
+    frame.aside = {*text.head.aside, *names[: text.has_row_names]}
+    frame.notes += notes_of(frame.aside, text.line_of_header)
     if not text.n_lines_of_weka and len(frame):
         frame.reread(text.read)
     return frame
@@ -72,8 +73,8 @@ class _Text:
     ----------
     head : Head
     sep : str
-    place : str
-        The line of the header.
+    line_of_header : int or None
+        None where it is line 1.
     notes : list of str
         What was decided.
     has_row_names : bool
@@ -89,7 +90,8 @@ class _Text:
         of_tabs = re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower())
         self.sep = dialect.sep or ("\t" if of_tabs else ",")
         self.notes: list[str] = []
-        self.place, self.n_before = "line 1", 0
+        self.n_before = 0
+        self.line_of_header: int | None = None
         self._n_skipped, self.has_row_names = 0, False
         self._n_samples: int | None = None
         with self._stream() as stream:
@@ -109,17 +111,12 @@ class _Text:
         above, n_rows, names, _ = self.head
         self._below = next(iter(cells[above + n_rows :]), [])
         if above:
-            line = rows[above][0]
-            self.place = f"line {line}"
+            self.line_of_header = line = rows[above][0]
             self._n_skipped = line - 1 - sum(cell.count("\n") for cell in cells[above])
-            self.notes.append(f"The header is {self.place}; the lines above it are not read.")
         more = self.sep in " \t" and len(self._below) == len(names) + 1 > 2  # as R writes tables
         if more and self._below[-1] and names[0].lower() not in _WITHOUT_NAME:
-            names.insert(0, "row names")
+            names.insert(0, ROW_NAMES)
             self.has_row_names = True
-            self.notes.append(
-                "The first field of each row, which the header does not name, is not read."
-            )
 
     def _first_rows(self) -> list[tuple[int, list[str]]]:
         """The first rows, with the lines in which they end, blanks around cells stripped."""

@@ -74,7 +74,12 @@ CASES = {
         "Repeat --ignore for each column",
         "--ignore a --ignore b",
     ),
-    "no name": (table(",p,label", range(N), P, Y), "", "Pass --ignore '' if it numbers", None),
+    "no name": (
+        table(",p,label", np.arange(N) // 2, P, Y),
+        "",
+        "Pass --ignore '' if it numbers",
+        None,
+    ),
     "--score": (
         table("id,p,label", range(N), P, Y),
         "",

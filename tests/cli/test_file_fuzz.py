@@ -142,7 +142,6 @@ def test_pickles_in_an_archive_are_refused_and_never_run(name, tmp_path, capsys)
 BAD_ARRAYS = {
     "0-d": {"proba": 0.5},
     "3-d": {"proba": np.full((3, 2, 2), 0.25)},
-    "one column": {"proba": [[0.5]] * 3},
     "no columns": {"proba": np.empty((3, 0))},
     "no rows": {"proba": np.empty((0, 2)), "labels": []},
     "strings": {"proba": [["0.5", "0.5"]] * 3},

@@ -45,7 +45,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
     ("text", "message"),
     [
         ("", "line 1 is empty. Give a header"),
-        ("\n,cat,label\n,0.5,cat\na,0.5,cat\n", "line 2 has a column without a name. Pass --ig"),
+        ("\n,cat,label\na,0.5,cat\na,0.5,cat\n", "line 2 has a column without a name. Pass --ig"),
         ("cat,dog,y\n0.5,0.5,cat\n", r"line 1 has no column 'label' \(columns: y, cat, dog\)"),
         ("# a, b\n0.5,0.5,cat\n", "line 1 is '# a', not a header. Delete that"),
         ("cat,dog,label\n0.5,0.5,cat\n# end\n", "line 3 has 1 fields.*Delete lines of comments"),
@@ -59,7 +59,7 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ),
         ("cat,dog,label\n\n0.5,0.5,cat\n\n0.5,0.6,cat\n", "line 5 sums to 1.1"),
         ("cat,dog,label\n50,50,cat\n", "line 2 sums to 100, not 1. If these are percentages"),
-        (",cat,dog,label\n0,0.5,0.5,cat\n", "column without a name. Pass --ignore"),
+        (",cat,dog,label\n0,0.5,0.5,cat\n0,1,0,cat\n", "column without a name. Pass --ignore"),
         ("cat;dog;label\n0.5;0.5;cat\n", "by commas, not semicolons, or pass --sep ';'"),
         ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators, or pass --sep tab"),
         ('p,label\n"0,5",1\n', "is '0,5'. If that is a decimal comma, pass --decimal ','"),

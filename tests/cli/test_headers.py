@@ -1,5 +1,7 @@
 """Headers that are not in line 1, headers that are absent, and rows that are no samples."""
 
+import json
+
 import numpy as np
 import pytest
 from test_forms import CLASS, GUESS, NO_YES, SURE, THREE, P, Q, Y, assert_event, offers, read
@@ -71,6 +73,29 @@ def test_the_header_is_found_and_totals_are_no_samples(name, kind, tmp_path):
     assert said in " ".join(found.notes)
     assert ("not read" in " ".join(found.notes)) == bool(said) or "Other columns" in str(
         found.notes
+    )
+
+
+@pytest.mark.parametrize("index", ["numbers", "names", "shuffled", "repeated", "fractions"])
+@pytest.mark.parametrize("kind", ["csv", "xlsx"])
+def test_the_index_of_a_data_frame_is_not_read(kind, index, tmp_path):
+    cells = {
+        "numbers": range(N),
+        "names": [f"H{k}" for k in range(N)],
+        "shuffled": np.random.default_rng(0).permutation(N).tolist(),
+        "repeated": [k % 20 for k in range(N)],
+        "fractions": (np.arange(N) / 7).tolist(),
+    }[index]
+    rows = [["", "p", "label"], *([i, r[2], r[1]] for i, r in zip(cells, ROWS, strict=True))]
+    path = (as_sheet if kind == "xlsx" else as_text)(tmp_path / f"a.{kind}", rows)
+    if index in ("repeated", "fractions"):
+        with pytest.raises(FileError, match="a column without a name"):
+            read(path, "--score", "p")
+        return
+    found = read(path)
+    assert_event(found)
+    assert (
+        "The first field of each row, which the header does not name, is not read." in found.notes
     )
 
 
@@ -208,6 +233,57 @@ def test_a_file_without_a_header_is_written_without_one(tmp_path):
     assert main(["recalibrate", str(path), str(path), *given]) == 0
     assert len(out.read_text().splitlines()) == N
     assert read(out, "--header", "none", "--label", "column1").labels.tolist() == Y.tolist()
+
+
+# JSON
+
+
+@pytest.mark.parametrize("named", ["a list", "rows", "columns", "index", "features"])
+def test_the_longest_table_of_json_is_read(named, tmp_path):
+    records = [{"label": y, "p": p} for _, y, p in ROWS]
+    value = {
+        "a list": records,
+        "rows": {"fields": ["label", "p"], "values": [[y, p] for _, y, p in ROWS]},
+        "columns": {"label": [r[1] for r in ROWS], "p": [r[2] for r in ROWS], "names": ["x"]},
+        "index": {str(k): record for k, record in enumerate(records)},
+        "features": {"features": [{"type": "x", "properties": record} for record in records]},
+    }[named]
+    for k, whole in enumerate([value, {"model": "x", "scores": {"auc": 0.7}, "data": [value]}]):
+        path = tmp_path / f"{k}.json"
+        path.write_text(json.dumps(whole))
+        given = ["--label", "properties.label", "--score", "properties.p"]
+        found = read(path, *given * (named == "features"))
+        assert_event(found)
+
+
+def test_objects_in_lists_of_one_are_fields(tmp_path):
+    """As Label Studio and pipelines of one answer write them; they are written back in place."""
+    lines = [
+        {"gold": str(NO_YES[y]), "out": [{"label": str(NO_YES[g]), "score": float(s)}]}
+        for y, g, s in zip(Y, GUESS, SURE, strict=True)
+    ]
+    path, out = tmp_path / "a.jsonl", tmp_path / "b.jsonl"
+    path.write_text("\n".join(map(json.dumps, lines)))
+    given = ["--label", "gold", "--score", "out.score", "--predicted", "out.label"]
+    assert_event(read(path, *given))
+    lines = [{"label": y, "out": [{"p": p, "text": "x"}]} for _, y, p in ROWS]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    written = ["--score", "out.p", "--method", "slope", "--out", str(out)]
+    assert main(["recalibrate", str(path), str(path), *written]) == 0
+    new = [json.loads(line)["out"][0] for line in out.read_text().splitlines()]
+    assert all(isinstance(record["p"], float) and record["text"] == "x" for record in new)
+    assert not np.allclose([record["p"] for record in new], P)
+    lines = [{"label": y, "out": json.dumps({"p": p, "text": "x"})} for _, y, p in ROWS]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    assert_event(read(path, "--score", "out.p"))
+    assert main(["recalibrate", str(path), str(path), *written]) == 2
+
+
+def test_an_array_of_one_column_is_one_probability(tmp_path):
+    np.savez(tmp_path / "a.npz", P[:, None], Y[:, None])
+    found = read(tmp_path / "a.npz", "--score", "arr_0", "--label", "arr_1")
+    assert_event(found)
+    assert "Array 'arr_0' has one column" in " ".join(found.notes)
 
 
 # What Weka and Orange write
