@@ -542,6 +542,7 @@ def read_sample(
     columns: Sequence[str] = (),
     notes: Sequence[str] = (),
     from_sums: bool = False,
+    scalar: bool = False,
 ) -> Sample:
     """Check what a function was given: labels, predictions and weights, once for all that follows.
 
@@ -568,6 +569,8 @@ def read_sample(
     from_sums : bool, default=False
         Whether sums over cells, of a :class:`Summed`, answer the question; the largest probability
         of each row then answers that about confidences.
+    scalar : bool, default=False
+        Whether the question is about single probabilities, so that vectors are refused.
 
     Returns
     -------
@@ -602,6 +605,8 @@ def read_sample(
         raise ValueError(
             f"{names[1]} has {n_counted} sample(s) of positive weight, but {at_least} are needed."
         )
+    if scalar:
+        refuse_vectors(sample)
     return sample
 
 

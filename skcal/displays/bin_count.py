@@ -18,7 +18,7 @@ from skcal.metrics import expected_calibration_error
 from skcal.metrics.binned import BinnedStatistic
 from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
-from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_groups
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
 
@@ -175,8 +175,7 @@ class BinCountDisplay(Display):
         display : BinCountDisplay
         """
         question = notion, sample_weight, labels, pos_label, from_logits
-        sample = read_sample(y_true, y_proba, *question, groups=None)
-        refuse_vectors(sample)
+        sample = read_sample(y_true, y_proba, *question, groups=None, scalar=True)
         _require_one_law(sample)
         refuse_groups(sample.groups, "BinCountDisplay", "Use ReliabilityDisplay.")
         n_bins = _check_n_bins(n_bins)

@@ -24,7 +24,7 @@ from skcal.metrics.base import Outcome
 from skcal.metrics.bins import BinRule, problem_moments
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.logistic import LogisticLine
-from skcal.sample import Sample, read_sample, refuse_groups, refuse_vectors
+from skcal.sample import Sample, read_sample, refuse_groups
 
 _ROUNDING = 1e-14
 
@@ -257,8 +257,7 @@ def hosmer_lemeshow_test(
     True
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=None)
-    refuse_vectors(sample)
+    sample = read_sample(y_true, y_proba, *question, groups=None, scalar=True)
     refuse_groups(sample.groups, "hosmer_lemeshow_test", "Use monte_carlo_test.")
     rule = BinRule(n_bins, strategy)
     return of_each_problem(sample, lambda p: _hosmer_lemeshow(p, rule, min_expected, external))
@@ -390,8 +389,7 @@ def cox_test(
     True
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
-    refuse_vectors(sample)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, scalar=True)
     return of_each_problem(sample, lambda problem: _cox(problem, hypothesis))
 
 

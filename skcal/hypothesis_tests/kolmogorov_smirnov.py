@@ -22,7 +22,7 @@ from skcal.hypothesis_tests.result import (
 from skcal.metrics.cumulative import largest_over_ranges, largest_over_thresholds
 from skcal.metrics.gap_sums import GapSums
 from skcal.metrics.statistic import prepare
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 _TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
 
@@ -137,8 +137,7 @@ def kolmogorov_smirnov_test(
     True
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups)
-    refuse_vectors(sample)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, scalar=True)
     if not sample.groups.independent:
         warn_if_few(n_resamples, len(nonempty(sample)), sample.groups)
     draws = n_resamples, check_random_state(random_state)

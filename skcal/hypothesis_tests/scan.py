@@ -26,7 +26,7 @@ from skcal.hypothesis_tests.result import (
 from skcal.metrics.limits import clopper_pearson
 from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
 _CALIBRATED = 0.15  # the share of a range above which it is printed
@@ -295,9 +295,8 @@ def scan_test(
     0.6209 to 0.9995      755     0.8130       0.6225 (0.5613 to 0.6811)
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True, scalar=True)
     rng = check_random_state(random_state)
-    refuse_vectors(sample)
     problems = sample.problems()
     filled = [k for k, problem in enumerate(problems) if len(problem.weight)]
     titles = [""]

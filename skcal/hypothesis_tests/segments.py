@@ -28,7 +28,7 @@ from skcal.metrics.limits import clopper_pearson, proportion_limits
 from skcal.metrics.statistic import draw_codes, observed_draw, redraw
 from skcal.notions import Problem
 from skcal.recalibration.scalar_scaling import SplineScaling
-from skcal.sample import Sample, read_sample, refuse_vectors, require_given
+from skcal.sample import Sample, read_sample, require_given
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
 _SHOWN, _SHOWN_IN_PAGES = 5, 10  # of the segments
@@ -360,9 +360,7 @@ def segment_test(
     options: dict[str, Any] = {"keep_weightless": True, "groups": groups}
     question = notion, sample_weight, labels, pos_label, from_logits
     refuse_another_order({"y_proba": y_proba, "y_true": y_true, "features": features})
-    sample = read_sample(y_true, y_proba, *question, **options)
-    if relative:
-        refuse_vectors(sample)
+    sample = read_sample(y_true, y_proba, *question, scalar=relative, **options)
     segments = make_segments(
         features, len(sample.codes), n_bins=n_bins, order=order, min_samples=min_samples
     )

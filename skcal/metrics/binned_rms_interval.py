@@ -20,7 +20,7 @@ from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule, problem_moments
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 _SPECTRUM_BINS = 500  # up to which the eigenvalues of a covariance are taken
 
@@ -188,8 +188,7 @@ def binned_rms_error_interval(
     (0.56, 0.6, 0.64)
     """
     question = notion, sample_weight, labels, pos_label, from_logits
-    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2)
-    refuse_vectors(sample)
+    sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2, scalar=True)
     remedy = f"Use more samples, or {worded('monte_carlo_test', 'the command test')}."
     warn_if_few_events(surprises(sample), FEWEST_EVENTS, "the interval", remedy)
     terms = _PairTerms(sample, BinRule(n_bins, strategy))

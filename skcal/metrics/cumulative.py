@@ -14,7 +14,7 @@ from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.metrics.base import Average, OfScalars, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
@@ -112,8 +112,8 @@ def cutoff_calibration_error(
     >>> cutoff_calibration_error([0, 1, 1, 1], [0.25, 0.5, 0.5, 0.75])  # from 0.5 to 0.75
     0.3125
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    refuse_vectors(sample)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, scalar=True)
     return estimate_problems(sample, largest_over_ranges, average=average)
 
 
@@ -201,8 +201,8 @@ def kolmogorov_smirnov_calibration_error(
     >>> kolmogorov_smirnov_calibration_error([0, 0, 1, 1], [0.25, 0.5, 0.5, 0.75])
     0.0625
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    refuse_vectors(sample)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, scalar=True)
     return estimate_problems(sample, largest_over_thresholds, average=average)
 
 

@@ -17,7 +17,7 @@ from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import Average, Kernels, estimate_problems
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 KERNEL_OPTIONS = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
@@ -392,8 +392,8 @@ def maximum_mean_calibration_error(
     >>> maximum_mean_calibration_error([0, 1], [[0.75, 0.25], [0.25, 0.75]], notion="confidence")
     0.25
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    refuse_vectors(sample)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, scalar=True)
 
     def measure(problem):
         width = Kernel.of("laplacian", bandwidth, problem.features)

@@ -16,7 +16,7 @@ from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_like
 from skcal.functions.kernel_density import BANDWIDTHS
 from skcal.metrics.base import Average, Density, Smooth, estimate_problems
 from skcal.metrics.statistic import prepared_by
-from skcal.sample import Sample, read_sample, refuse_vectors
+from skcal.sample import Sample, read_sample
 
 _AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
@@ -124,8 +124,8 @@ def smooth_calibration_error(
     >>> round(error, 6)
     0.1875
     """
-    sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, from_logits)
-    refuse_vectors(sample)
+    question = notion, sample_weight, labels, pos_label, from_logits
+    sample = read_sample(y_true, y_proba, *question, scalar=True)
     return estimate_problems(
         sample, lambda problem: _smooth_error(problem, bandwidth), average=average
     )
