@@ -85,10 +85,10 @@ def test_a_report_says_which_model_is_better_by_which_measure():
     assert list(tests)[:4] == ["Brier score", "log loss", "accuracy", [*tests][3]]
     [said] = [text for text in report.further if "accuracy" in text]
     for test in tests.values():
-        worse = (test.estimate > 0) != test.larger_is_better
-        side = "higher" if test.larger_is_better else "lower"
-        shown = f"he {test.measure} of {'B' if worse else 'A'} is {side} by "
-        assert (shown in said) == (not test.low <= 0 <= test.high)
+        better = "AB"[(test.estimate > 0) != test.larger_is_better]
+        size = f"{test.measure} ({'higher' if test.larger_is_better else 'lower'} by "
+        models = [part[0] for part in said.split("; ") if size in part]
+        assert models == [better] * (not test.low <= 0 <= test.high)
     assert "(each with its 95 % interval)" in said
     assert said in " ".join(str(report).split())
 
