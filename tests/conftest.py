@@ -29,6 +29,7 @@ def pytest_collection():
 
 # What tests of a folder, or of these files, share is dear: reports, workers of joblib, sources.
 TOGETHER = ("tests/report/", "tests/displays/")
+APART = ("tests/documentation/test_pages.py",)  # whose tests share nothing
 SHARING = {
     "tests/test_threads_and_pickles.py": "workers",
     "tests/model_selection/test_search_of_maps.py": "workers",
@@ -46,6 +47,8 @@ def pytest_xdist_make_scheduler(config, log):
     class Scheduling(LoadFileScheduling):
         def _split_scope(self, nodeid):
             file = super()._split_scope(nodeid)
+            if file in APART:
+                return nodeid
             folder = next((folder for folder in TOGETHER if file.startswith(folder)), file)
             return SHARING.get(file, folder)
 

@@ -280,13 +280,14 @@ def interval_of_counts(
     sizes = [len(part) for part in np.array_split(np.arange(n_resamples), _TASKS)]
     draws = zip(sizes, seeds, strict=True)
     draw = partial(resample_counts, n=n_units)
-    resampled = evaluate
+    resampled, prefer = evaluate, None
     if isinstance(evaluate, CountedCells):
+        prefer = "threads"  # which are cheaper than copies of the cells
         n_samples = int(evaluate.sizes.sum())
         shares = evaluate.sizes / n_samples
         draw, resampled = partial(_multinomial, n=n_samples, shares=shares), evaluate.of_cells
     calls = [(_resample, resampled, draw, n_units, size, seed) for size, seed in draws]
-    distribution = np.concatenate(over_jobs(calls, n_jobs))
+    distribution = np.concatenate(over_jobs(calls, n_jobs, prefer))
     interval = bootstrap(
         (np.arange(n_units),),
         lambda rows: evaluate(np.bincount(rows, minlength=n_units)),
