@@ -118,6 +118,7 @@ FOLLOWED = {
     "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
     "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
     "limits are too narrow: pass --groups": "tests/cli/test_clusters.py::test_rows_that_may_belong",
+    "If these are shares of the classes, pass --soft": "test_shares_in_place_of_labels_name_the",
     # tests/cli/test_codes.py
     "marks missing values, pass --missing": "test_codes_among_predictions_are_named_and_left_out",
     "numpy.asarray({}) != {}": "the same of rows, in tests/advice_of_input.py",

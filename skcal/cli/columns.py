@@ -24,7 +24,8 @@ _LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
 _MODELS = frozenset(
     ["model", "model_name", "model_id", "classifier", "system", "algorithm", ".config", "mtry"]
 )
-_CLASSES = ("classes", "classes_")  # arrays of an archive, in the order in which they are taken
+#: Arrays of an archive, in the order in which they are taken.
+_CLASSES = ("classes", "classes_", "class_names", "target_names", "label_names")
 OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _FEW = 30  # different texts of a column that may hold labels
@@ -601,13 +602,34 @@ def labelled_arrays(path, others, options) -> Columns:
         notes.append(f"The columns of array {proba!r} are the classes {listed(classes.tolist())}.")
     beside = {name: arrays[name] for name in others}
     if options.soft is None:
-        is_column = outcomes.ndim == 2 and outcomes.shape[1] == 1
-        return Columns(
-            table, outcomes[:, 0] if is_column else outcomes, classes, beside, tuple(notes)
-        )
+        labels, how = _labels_of_array(path, outcome, outcomes, classes, arrays[proba].shape)
+        return Columns(table, labels, classes, beside, (*notes, *how))
     if classes is None:
         classes = np.arange(outcomes.shape[-1] if outcomes.ndim else 0)
     return Columns(table, table._replace(numbers=outcomes), classes, beside, tuple(notes))
+
+
+def _labels_of_array(path, name: str, outcomes, classes, shape) -> tuple[np.ndarray, list[str]]:
+    """The label of each row: of one-hot rows, and of places among named classes, what they mean."""
+    kind, known = outcomes.dtype.kind, classes is not None and classes.dtype.kind == "U"
+    if outcomes.ndim == 2 and outcomes.shape[1] == 1:
+        outcomes = outcomes[:, 0]
+    of_classes = outcomes.shape == shape if len(shape) == 2 else outcomes.shape[1:] == (2,)
+    are_rows = outcomes.ndim == 2 and of_classes and kind in "biuf"
+    if are_rows and np.allclose(outcomes.sum(axis=1), 1):
+        if not np.isin(outcomes, (0, 1)).all():
+            raise FileError(
+                f"{path}: array {name!r} has {outcomes.shape[1]} columns, whose rows sum to 1. "
+                f"If these are shares of the classes, pass --soft {name}.",
+                soft=name,
+            )
+        places = outcomes.argmax(axis=1)
+        labels = places if classes is None else classes[places]
+        return labels, [f"Array {name!r} holds 1 for the class that happened."]
+    are_places = kind in "iu" and known and not any(str(text).isdecimal() for text in classes)
+    if are_places and outcomes.size and outcomes.min() >= 0 and outcomes.max() < len(classes):
+        return classes[outcomes], [f"Array {name!r} holds places among the classes, from 0."]
+    return outcomes, []
 
 
 def _array_of_classes(arrays: dict[str, np.ndarray]) -> np.ndarray | None:

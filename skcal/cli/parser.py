@@ -23,7 +23,7 @@ _FILES = (
     "probabilities per class, named by the class, perhaps behind the same words (prob_cat), and a "
     "column of labels (a single column of probabilities, or --score, holds P(label 1), or "
     "P(--pos-label); a column may hold lists of probabilities, see --labels); or .npz with arrays "
-    "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes' or 'classes_'. "
+    "'proba' and 'labels' (or those of --score and --label), and perhaps 'classes'. "
     "Several files, and names with *, are one table. "
     "If a file cannot be read, all of its problems are listed, with the command that reads it, or, "
     "where several readings are possible, with the command of each."

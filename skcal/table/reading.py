@@ -47,7 +47,8 @@ class Columns:
         """Read the columns of the first samples, and the labels of all of them."""
         with naming("y_proba"):
             names, shape = column_names(proba), np.shape(proba)[1:]
-        if isinstance(proba, np.ndarray) and not is_table(y):
+        swapped = isinstance(y, np.ndarray) and y.dtype.kind == "f" and bool((y % 1).any())
+        if isinstance(proba, np.ndarray) and not (is_table(y) or swapped):
             n_classes = shape[0] if shape else 2
             y = _telling_labels(y, n_classes)
             proba, from_logits = np.full((len(y), *shape), 1 / max(n_classes, 1)), False
