@@ -10,7 +10,7 @@ import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from functools import partial
-from itertools import islice
+from itertools import chain, islice, pairwise
 from pathlib import Path
 
 from skcal._show import listed
@@ -218,7 +218,9 @@ def blocks_of_stream(pandas, path, stream, kind, dialect, n_rows=None) -> Iterat
     """The same of a stream of text; each block of a table is read below the first lines of all."""
     head, n_before = "", 0
     header: list[str] = []
-    for text, n_lines in blocks_of_text(stream, n_rows):
+    blocks = blocks_of_text(stream, n_rows)
+    for block, following in pairwise(chain(blocks, [None])):
+        text, n_lines = block or ("", 0)
         if kind == "jsonl":
             frame = read_objects(pandas, path, text, n_before, header)
             header = frame.header
@@ -226,7 +228,8 @@ def blocks_of_stream(pandas, path, stream, kind, dialect, n_rows=None) -> Iterat
             content = f"{head}{text}".encode(dialect.encoding)
             opened = partial(_again, content)
             n_head = head.count("\n")
-            frame = read_separated(pandas, path, opened, dialect, n_before - n_head)
+            is_end = following is None and n_rows is None
+            frame = read_separated(pandas, path, opened, dialect, n_before - n_head, is_end)
             frame = with_fields(pandas, frame)
             if not n_before and len(frame):
                 head = "".join(islice(io.StringIO(text), frame.line_of(0) - 1))

@@ -39,15 +39,18 @@ def encoding_of(dialect: Dialect) -> str:
     return "utf-8-sig" if dialect.encoding == "utf-8" else dialect.encoding
 
 
-def read_separated(pandas, path, opened: Callable, dialect: Dialect, n_before: int = 0) -> Frame:
+def read_separated(
+    pandas, path, opened: Callable, dialect: Dialect, n_before: int = 0, is_end: bool = True
+) -> Frame:
     """The columns of a text; each call of ``opened(stack)`` gives its bytes from the start.
 
     ``n_before`` lines of the file that stand before its rows are not among these bytes.
+    ``is_end`` says whether the last rows are those of the file, which may be totals.
     """
     with ExitStack() as stack:
         first_line(path, opened(stack))
     text = _Text(pandas, path, opened, dialect)
-    text.n_before = n_before
+    text.n_before, text.is_end = n_before, is_end
     names = text.head.names
     frame = Frame(path, names, text.columns(), text.line_of, sep=text.sep, notes=text.notes)
     frame.place = f"line {text.line_of_header or 1}"
@@ -83,6 +86,8 @@ class _Text:
         The number of lines that Weka wrote above the header.
     n_before : int
         The number of lines of the file that are not among the bytes.
+    is_end : bool
+        Whether the last rows are those of the file.
     """
 
     def __init__(self, pandas, path, opened: Callable, dialect: Dialect):
@@ -90,7 +95,7 @@ class _Text:
         of_tabs = re.search(r"\.(tsv|tab)(\.\w+)?$", str(path).lower())
         self.sep = dialect.sep or ("\t" if of_tabs else ",")
         self.notes: list[str] = []
-        self.n_before = 0
+        self.n_before, self.is_end = 0, True
         self.line_of_header: int | None = None
         self._n_skipped, self.has_row_names = 0, False
         self._n_samples: int | None = None
@@ -189,7 +194,7 @@ class _Text:
         last = columns.iloc[:, -1]
         if last.dtype.kind not in "iuf" and (last == "").any():  # also fields that are not there
             self._refuse_widths()
-        n, totals = samples_of(columns)
+        n, totals = samples_of(columns) if self.is_end else (len(columns), [])
         if n == len(columns):
             return columns
         self.notes += note_of_totals(totals, self.line_of)

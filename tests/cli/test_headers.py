@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 from test_forms import CLASS, GUESS, NO_YES, SURE, THREE, P, Q, Y, assert_event, offers, read
 
+from skcal.cli import files, text
+from skcal.cli.cells import Dialect
 from skcal.cli.commands import main
 from skcal.cli.problems import FileError
 
@@ -225,6 +227,24 @@ def test_totals_of_several_files_are_no_samples_and_are_said(n_files, tmp_path):
     said = " ".join(found.notes)
     assert said.count("holds totals") == 8
     assert ("1 more such sentences are not shown" in said) == (n_files == 9)
+
+
+@pytest.mark.parametrize("block", [200, 10_000])
+def test_totals_are_looked_for_at_the_end_of_the_file_alone(block, tmp_path, monkeypatch):
+    """Not at the end of each block, whose last row may be a sample of that name."""
+    monkeypatch.setattr(text, "_BLOCK", block)
+    rows = [[f"{k:04}", *row[1:]] for k, row in enumerate(ROWS)]
+    path = as_text(tmp_path / "a.csv", [["March"], HEADER, *rows, TOTAL])
+    ends = np.cumsum([len(frame) for frame in files.blocks_of(path, 2**30, Dialect())])[:-1]
+    for end in ends:
+        rows[end - 1][0] = "Mean"
+    as_text(path, [["March"], HEADER, *rows, TOTAL])
+    frames = list(files.blocks_of(path, 2**30, Dialect()))
+    assert (len(frames) > 3) == (block == 200)
+    read_rows = np.concatenate([frame.numbers("p", Dialect()) for frame in frames])
+    np.testing.assert_allclose(read_rows, P)
+    said = [note for frame in frames for note in frame.notes if "totals" in note]
+    assert said == [f"Line {N + 3}, 'Total', holds totals and is not read."]
 
 
 def test_a_file_without_a_header_is_written_without_one(tmp_path):
