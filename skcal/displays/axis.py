@@ -110,7 +110,12 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
         )
     axis = axis if drawn is None else axis.joined(drawn)
     ax._skcal_axis = axis
-    ax.set(xscale=axis.scale, yscale=axis.scale, xlabel=labels[0], ylabel=labels[1])
+    ax.set(
+        xscale=axis.scale,
+        yscale=axis.scale,
+        xlabel=labels[0],
+        ylabel=draw.side_label(ax, labels[1]),
+    )
     ends = ends_of(axis)
     ax.set(xlim=ends, ylim=ends, box_aspect=1)
     ax.spines[["top", "right"]].set_visible(False)

@@ -220,7 +220,7 @@ class BinCountDisplay(Display):
         ax.set_xticks([], minor=True)
         ax.set(ylabel="RMS calibration error in bins", ylim=(0, None))
         title = draw.titled(name, f"{self.notion}, n = {self.n_samples:,}")
-        ax.set_title(title, fontsize="medium")
+        draw.set_title(ax, title)
         draw.legend_below(ax)
 
 

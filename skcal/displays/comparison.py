@@ -425,4 +425,4 @@ class BiasCurveDisplay(Display):
         ax.set(xlabel=draw.as_label(self.feature), ylabel="mean probability")
         draw.legend_below(ax)
         title = f"p = {curve.pvalue:.3g} along the whole curve"
-        ax.set_title(draw.titled(name, title), fontsize="medium")
+        draw.set_title(ax, draw.titled(name, title))

@@ -563,7 +563,7 @@ class MurphyDisplay(Display):
 
 
 def _explain(ax, title) -> None:
-    ax.set_title(title, fontsize="medium")
+    draw.set_title(ax, title)
     draw.legend_below(ax)
 
 

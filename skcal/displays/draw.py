@@ -21,6 +21,7 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
 POINTS = 72  # an inch
 _WIDTH, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
+_COLUMN, _SMALLEST, _OF_HEIGHT = 1.4, 0.8, 0.7  # room of titles and of labels at the side
 _FREE, _SPACED = 0.75, 1.25  # of the height of axes, beside labels; and from line to line
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
 
@@ -69,6 +70,23 @@ def legend_below(ax, parts=None):
 def titled(name, facts: str, width: int = 32) -> str:
     """A title: the name, if there is one, above the facts."""
     return f"{as_label(name, width)}\n{facts}" if name else facts
+
+
+def set_title(ax, text: str, **place) -> None:
+    """Write a title, in smaller letters where its lines are longer than the place of the axes."""
+    size = ax.xaxis.label.get_size()
+    width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
+    longest = max(map(len, text.split("\n")))
+    fits = _COLUMN * width / (_WIDTH * max(longest, 1))
+    ax.set_title(text, fontsize=float(np.clip(fits, _SMALLEST * size, size)), **place)
+
+
+def side_label(ax, text: str) -> str:
+    """A label of a vertical axis, on two lines where the axis may be shorter than the label."""
+    size = ax.yaxis.label.get_size()
+    height = ax.get_position(original=True).height * ax.figure.bbox.height / ax.figure.dpi
+    long = _WIDTH * size * len(text) > _OF_HEIGHT * height
+    return text.replace(" ", "\n", 1) if long else text
 
 
 def as_label(text, width: int = 32) -> str:
@@ -150,7 +168,7 @@ def head_rows(ax, name) -> None:
     """Draw the legend of rows of markers below them, and a title, if there is a name."""
     legend_below(ax)
     if name:
-        ax.set_title(as_label(name, 40), fontsize="medium", pad=30)
+        set_title(ax, as_label(name, 40), pad=30)
 
 
 def write_pvalues(ax, pvalues, rejected, **emphasis) -> list:

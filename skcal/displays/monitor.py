@@ -148,13 +148,15 @@ class MonitorDisplay(Display):
         self._draw_evidence(axes[0], kwargs)
         if self._has_bias:
             self._draw_bias(axes[1])
-        for axis, shown in zip(axes, ("evidence against", "bias,"), strict=False):
+        events = {"confidence": "right predictions"}.get(self.notion, "events")
+        kind = draw.as_label(self.notion, 20)
+        titles = f"evidence of miscalibration ({kind})", f"surplus of {events} per sample"
+        for axis, shown in zip(axes, titles, strict=False):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
             axis.locator_params(axis="x", nbins=5)
             draw.legend_below(axis)
-            title = f"{shown} {draw.as_label(self.notion, 20)} calibration"
-            axis.set_title(draw.titled(name, title), fontsize="medium")
+            draw.set_title(axis, draw.titled(name, shown))
 
     def _draw_drift(self, axes) -> list:
         """Shade the samples of the change, and say in the first legend which they are."""
@@ -162,8 +164,13 @@ class MonitorDisplay(Display):
             return []
         first, last = self.drift
         over = last < self.columns["n_samples"][-1]
-        label = f"change, about {first:,} to {last:,}" if over else f"change since about {first:,}"
-        return [draw.shade(ax, first - 1, last, None if k else label) for k, ax in enumerate(axes)]
+        label = f"since about sample {first:,}"
+        if over:
+            label = f"from about sample {first:,} to {last:,}"
+        return [
+            draw.shade(ax, first - 1, last, None if k else f"drift {label}")
+            for k, ax in enumerate(axes)
+        ]
 
     def _draw_evidence(self, ax, kwargs) -> None:
         from matplotlib.ticker import FuncFormatter, MaxNLocator
@@ -176,15 +183,17 @@ class MonitorDisplay(Display):
         look = draw.styled(kwargs, color=draw.BLUE, label=label)
         look.setdefault("marker", "o" if len(shown) <= _MARKED else "")
         [self.evidence_] = ax.plot(self.columns["n_samples"], shown, **look)
-        limit = f"{self.threshold:,.0f}" if self.of_detector else f"1 / {self.alpha:g}"
         self.threshold_ = ax.axhline(
-            np.log10(self.threshold), color=draw.GREY, linestyle="--", label=f"threshold {limit}"
+            np.log10(self.threshold),
+            color=draw.GREY,
+            linestyle="--",
+            label=f"alarm at {self.threshold:,.4g}",
         )
         self.alarm_: Any = None
         if self.alarm is not None:
             infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
             said = "" if self.direction is None else ":\n" + fill(self.direction, _WIDTH)
-            label = f"alarm, when {self.alarm:,} were read{infinite}{said}"
+            label = f"alarm after {self.alarm:,} samples{infinite}{said}"
             self.alarm_ = ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2, label=label)
         ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")
         ax.yaxis.set_major_locator(MaxNLocator(6, integer=True))
@@ -192,7 +201,7 @@ class MonitorDisplay(Display):
 
     def _draw_bias(self, ax) -> None:
         n, columns = self.columns["n_samples"], self.columns
-        label = f"{percent(1 - self.alpha)} band of these"
+        label = f"{percent(1 - self.alpha)} band of all so far"
         band = n, columns["bias_low"], columns["bias_high"]
         self.interval_ = draw.band(ax, *band, draw.BLUE, 0.2, label)
         [self.bias_] = ax.plot(n, columns["bias"], color=draw.BLUE, label="all samples so far")

@@ -237,7 +237,7 @@ class RecalibrationDisplay(Display):
             shared = both.panels[0].axis.joined(both.panels[1].axis)
             self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, shared, kwargs)
             self.ref_lines_ = [*self.ref_lines_, diagonal]
-            axes[2].set_title(f"{draw.as_label(name)}, map" if name else "map", fontsize="medium")
+            draw.set_title(axes[2], f"{draw.as_label(name)}, map" if name else "map")
 
     def _finish(self, figure):
         self.diagrams_._finish(figure)

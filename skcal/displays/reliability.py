@@ -384,7 +384,7 @@ CalibrationTable
         """A title; a legend of a single panel, or of the classifiers that share the axes."""
         panel, several = drawn[-1].panel, len(drawn) > 1
         title = panel.label.split("\n")[-1] if several else _heading(panel)
-        ax.set_title(title, fontsize="medium")
+        draw.set_title(ax, title)
         level = self.confidence_level
         parts = key_of_several(drawn, level, draw.ink(ax)) if several else drawn[0].key(level)
         below: Any = getattr(ax, "_skcal_key", None)  # of a single classifier

@@ -201,7 +201,7 @@ class RiskDisplay(Display):
         bars = draw_risks(ax, z, kwargs)
         of = f"{draw.as_label(name, 24)}: " if name else ""
         title = f"{of}lowest {self.best_risk:.6g}, {self.n_folds} folds\n{bars}"
-        ax.set_title(title, fontsize="medium")
+        draw.set_title(ax, title)
         draw.legend_below(ax)
 
     def _draw_curves(self, ax, z, kwargs):
@@ -239,7 +239,7 @@ class RiskDisplay(Display):
         ax.axvline(0, color=draw.GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)
         draw.name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="medium")
-        ax.set_xlabel("validation risk above the lowest")
+        ax.set_xlabel("risk above the lowest")
         return f"bars {percent(self.confidence_level)}, paired over samples"
 
 
@@ -472,5 +472,5 @@ class RiskCoverageDisplay(Display):
         most = max(curve.risk.max(), 0.0 if limited is None else limited.max_risk, curve.high[-1])
         ax.set(xlim=(0, 1.02), ylim=(0, min(1.02, 1.25 * most)))
         ax.set(xlabel="coverage: share of answers kept", ylabel="risk: share of them wrong")
-        ax.set_title(draw.titled(name, ", ".join(self._facts()[:2])), fontsize="medium")
+        draw.set_title(ax, draw.titled(name, ", ".join(self._facts()[:2])))
         draw.legend_below(ax)

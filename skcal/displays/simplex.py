@@ -241,7 +241,7 @@ class SimplexDisplay(Display):
             label = "total variation of the arrow"
             self.colorbar_ = ax.figure.colorbar(self.arrows_, cax=bar, label=label)
         self.corner_texts_ = _draw_corners(ax, self.corners)
-        ax.set_title(self._title(name), fontsize="medium")
+        draw.set_title(ax, self._title(name))
 
     def _title(self, name):
         n_pale = np.count_nonzero(~self.arrows.distinct)

@@ -20,7 +20,7 @@ def test_what_is_drawn_is_what_the_monitor_has(figures):
     assert display.alarm_.get_xdata()[0] == monitor.alarm_
     assert_allclose(display.bias_.get_ydata(), history["bias"])
     assert_allclose(display.recent_bias_.get_ydata(), history["recent_bias"])
-    assert display.ax_[0].get_title() == "model \\$1\nevidence against confidence calibration"
+    assert display.ax_[0].get_title() == "model \\$1\nevidence of miscalibration (confidence)"
 
 
 def test_the_detector_is_drawn_where_it_alarms(figures):

@@ -59,10 +59,14 @@ def covers(one, other):
 
 
 @pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
-@pytest.mark.parametrize("theme", [{}, THEME], ids=["plain", "seaborn"])
-def test_nothing_overprints_in_a_grid_of_axes(make, n_panels, theme, figures):
+@pytest.mark.parametrize(
+    ("theme", "size"),
+    [({}, (11, 9)), (THEME, (11, 9)), ({}, (8, 6)), ({}, (14, 10))],
+    ids=["plain", "seaborn", "small", "large"],
+)
+def test_nothing_overprints_in_a_grid_of_axes(make, n_panels, theme, size, figures):
     with mpl.rc_context(theme):
-        figure, axes = figures.subplots(2, 2, layout="constrained", figsize=(11, 9))
+        figure, axes = figures.subplots(2, 2, layout="constrained", figsize=size)
         display = drawn(make, ax=axes.ravel()[0] if n_panels == 1 else axes.ravel()[:n_panels])
         figure.draw_without_rendering()
         used = list(np.atleast_1d(display.ax_))
