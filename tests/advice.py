@@ -125,6 +125,10 @@ FOLLOWED = {
     "samples of others by --drop-label": "test_codes_among_labels_are_named_and_left_out",
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
+    **dict.fromkeys(
+        ["measure={} is unknown", "No subgroup has the measure"],
+        "tests/report/test_centres.py::test_forest_plots_have_a_row_for_each_subgroup_and_for_a_new_one",
+    ),
     # tests/metrics/test_refinement.py
     "cv=2 needs 4": "test_too_few_samples_are_refused_with_the_least_number_and_the_remedy_works",
     "Pass notion='canonical' or 'classwise'": "test_notions_of_the_predicted_class_are_refused",

@@ -119,8 +119,10 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
     ends = ends_of(axis)
     ax.set(xlim=ends, ylim=ends, box_aspect=1)
     ax.spines[["top", "right"]].set_visible(False)
+    ticks = axis.ticks().tolist()
+    ticks = ticks[:: len(ticks) - 1] if draw.is_small(ax) else ticks
     for side in (ax.xaxis, ax.yaxis):
-        side.set_major_locator(FixedLocator(axis.ticks().tolist()))
+        side.set_major_locator(FixedLocator(ticks))
         side.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.6g}"))
         side.set_minor_locator(NullLocator())
 

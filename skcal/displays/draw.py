@@ -83,10 +83,13 @@ def set_title(ax, text: str, **place) -> None:
 
 def side_label(ax, text: str) -> str:
     """A label of a vertical axis, on two lines where the axis may be shorter than the label."""
-    size = ax.yaxis.label.get_size()
+    return text.replace(" ", "\n", 1) if is_small(ax, len(text)) else text
+
+
+def is_small(ax, n_letters: int = 18) -> bool:
+    """Whether a vertical label of so many letters, or ticks below each other, need more room."""
     height = ax.get_position(original=True).height * ax.figure.bbox.height / ax.figure.dpi
-    long = _WIDTH * size * len(text) > _OF_HEIGHT * height
-    return text.replace(" ", "\n", 1) if long else text
+    return _WIDTH * ax.yaxis.label.get_size() * n_letters > _OF_HEIGHT * height
 
 
 def as_label(text, width: int = 32) -> str:

@@ -225,6 +225,7 @@ def _least(deviance: Callable[[float], float], top: float) -> float:
 
 
 _FEWEST_CENTRES = 5
+_ROW = 0.25  # inches of a row of a forest plot
 _MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
 
 
@@ -312,6 +313,12 @@ def _events(sample: Sample) -> tuple[float, float, float]:
     return weight @ happened, weight @ problem.features[:, 0], float(variance)
 
 
+def height_of_forest(report) -> float:
+    """The height of a forest plot in inches."""
+    n_rows = len(report.subgroups) + len({one.column for one in report.heterogeneity})
+    return _ROW * (n_rows + 4)
+
+
 def draw_forest(axis, report, measure: str) -> None:
     """A row for each subgroup with its interval of a measure, and the prediction intervals."""
     rows = [(part.name, _ends(part, measure), drawing.BLUE, 1.5) for part in report.subgroups]
@@ -320,6 +327,8 @@ def draw_forest(axis, report, measure: str) -> None:
             ends = one.estimate, one.low, one.high
             rows.append((f"a new {one.column or 'subgroup'}", ends, drawing.GREY, 5))
     rows = [row for row in rows if np.isfinite(row[1]).all()]
+    if not rows:
+        raise ValueError(f"No subgroup has the measure {measure!r}. Pass by=… and one event.")
     for k, (_, (estimate, low, high), colour, width) in enumerate(rows):
         axis.hlines(k, low, high, color=colour, linewidth=width, zorder=2)
         axis.plot(estimate, k, "o", color=drawing.ink(axis), markersize=4, zorder=3)

@@ -22,6 +22,7 @@ from skcal._show import as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_given, used_with
 from skcal._validation import BIN_COUNT, InputError
+from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
@@ -32,7 +33,14 @@ from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_ca
 from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
-from skcal.report.centres import Heterogeneity, LeftOut, heterogeneity, leave_out
+from skcal.report.centres import (
+    Heterogeneity,
+    LeftOut,
+    draw_forest,
+    height_of_forest,
+    heterogeneity,
+    leave_out,
+)
 from skcal.report.compare import (
     LABEL_HOLDS,
     ModelComparison,
@@ -46,7 +54,7 @@ from skcal.report.compare import (
     read_subgroups,
 )
 from skcal.report.measure import Measures, Settings, measure
-from skcal.report.rows import records_table
+from skcal.report.rows import CENTRES, records_table
 from skcal.report.views import as_data, as_fragment, as_latex, as_page, as_text, reliability
 from skcal.sample import (
     Sample,
@@ -220,6 +228,37 @@ class CalibrationReport:
         """
         frame = records_table(self).frame()
         return frame.astype(dict.fromkeys(("value", "low", "high", "pvalue"), float))
+
+    def plot_subgroups(self, measure="O/E", *, ax=None):
+        """Draw a forest plot: a measure of each subgroup with its interval, and of a new one.
+
+        Parameters
+        ----------
+        measure : {"O/E", "calibration slope", "C-statistic"}, default="O/E"
+            Of reports about one event.
+        ax : matplotlib axes, default=None
+            None makes a figure.
+
+        Returns
+        -------
+        ax : matplotlib axes
+
+        Raises
+        ------
+        ValueError
+            Without subgroups, or if none has the measure.
+        """
+        if measure not in CENTRES:
+            names = ", ".join(map(repr, CENTRES))
+            raise ValueError(f"measure={measure!r} is unknown. Use one of {names}.")
+        if ax is None:
+            require_matplotlib()
+            from matplotlib import pyplot
+
+            size = 5.0, height_of_forest(self)
+            ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+        draw_forest(ax, self, measure)
+        return ax
 
     def plot(self, ax=None, *, by=False):
         """Draw the reliability diagram, of two models side by side.

@@ -39,7 +39,7 @@ from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.metrics.validation import ValidationMeasures
 from skcal.report import rows, words
-from skcal.report.centres import draw_forest
+from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
@@ -199,7 +199,6 @@ def _measures_as_data(measures: Measures) -> dict[str, Any]:
 _SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
 _LINES = 0.6  # of that height are for the error in the title
 _WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
-_FOREST_ROW = 0.25  # that of a row of a forest plot
 
 
 def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
@@ -265,8 +264,7 @@ def draw_decisions(measures: list[Measures]):
 
 def _forest(report, measure: str):
     """A forest plot on a figure that pyplot does not know of."""
-    n_rows = len(report.subgroups) + len({one.column for one in report.heterogeneity})
-    figure, [axis] = _new_figure(height=_FOREST_ROW * (n_rows + 4))
+    figure, [axis] = _new_figure(height=height_of_forest(report))
     draw_forest(axis, report, measure)
     return figure
 

@@ -142,12 +142,12 @@ def _alone(report, names: list[str]) -> str:
             and part.error is not None
             and (part.error.high < limit if side == "below" else part.error.low > limit)
         ]
-        said += [f"{side} it in {listed(alone, NAMES)}"] if alone else []
+        said += [f"{side} {limit:g} in {listed(alone, NAMES)}"] if alone else []
     if not said:
         return ""
     return (
-        f" By its own limits in the table the error is {' and '.join(said)}; to hold for all "
-        f"{len(names):,} rows together, limits must be wider."
+        f" Alone, by the limits in the table, the error is {' and '.join(said)}; all "
+        f"{len(names):,} rows together need wider limits."
     )
 
 

@@ -1,9 +1,11 @@
 """Reports of five centres or more: their O/E, slope and C, and what a new one would have."""
 
 import functools
+from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from report_cases import draw_few
 from scipy.special import expit, logit
 
@@ -141,3 +143,26 @@ def test_centres_that_are_one_group_each_have_no_interval_for_a_new_one():
     assert "8 of 8 have too few groups for a test" in said
     assert "In a new subgroup" not in said
     assert "no evidence of miscalibration in any" not in said
+
+
+@pytest.mark.parametrize("measure", ["O/E", "calibration slope", "C-statistic"])
+def test_forest_plots_have_a_row_for_each_subgroup_and_for_a_new_one(measure):
+    ax = report().plot_subgroups(measure)
+    names = [part.name for part in report().subgroups]
+    shown = [label.get_text() for label in ax.get_yticklabels()]
+    assert shown[: len(names)] == names
+    assert shown[len(names) :] == ["a new site"]
+    assert ax.get_xlabel() == measure
+    new = next(one for one in report().heterogeneity if one.measure == measure)
+    last = ax.collections[-1].get_segments()[0]
+    assert last[:, 0] == pytest.approx([new.low, new.high])
+    assert report().plot_subgroups(measure, ax=ax) is ax
+    pyplot.close(ax.figure)
+
+
+def test_forest_plots_refuse_what_they_cannot_draw():
+    with pytest.raises(ValueError, match=r"measure='slope' is unknown. Use one of 'O/E', 'calib"):
+        report().plot_subgroups("slope")
+    alone = replace(report(), subgroups=[], heterogeneity=[])
+    with pytest.raises(ValueError, match=r"Pass by=… and one event."):
+        alone.plot_subgroups()

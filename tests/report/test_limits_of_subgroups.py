@@ -56,3 +56,22 @@ def test_without_a_limit_or_without_subgroups_nothing_is_decided():
         report = calibration_report(y, p, n_resamples=19, **options)
         assert report.decided == []
         assert "joint confidence" not in str(report)
+
+
+def test_what_is_decided_alone_but_not_together_is_explained():
+    """The title goes by the limits of all samples alone, the decision by wider ones."""
+    y, p, where = parts([400, 60, 60])
+    wide = [
+        equivalence_test(y, p, limit=0.1, confidence_level=level).high
+        for level in (0.95, 1 - 0.05 / 4)
+    ]
+    limit = float(np.mean(wide))
+    report = calibration_report(y, p, by=where, max_error=limit, n_resamples=19)
+    assert report.overall.error.high < limit < report.decided[0].high
+    assert report.answer.title == f"Calibrated within {limit:g}"
+    [said] = [text for text in report.further if "joint confidence" in text]
+    assert "undecided in all samples" in said
+    assert said.endswith(
+        f"Alone, by the limits in the table, the error is below {limit:g} in all samples; all 4 "
+        "rows together need wider limits."
+    )

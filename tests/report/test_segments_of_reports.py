@@ -71,6 +71,8 @@ def test_segments_and_subgroups_that_differ_are_both_in_the_headline():
     title = both.answer.title
     assert title.startswith(f"{report.segments.segments[0].name}: ")
     assert re.search(r"; (north|south): [^;]*; all samples: [^;]*$", title)
+    same = calibration_report(y, p, by={"site": site}, segments={"site": site}, **options)
+    assert re.match(r"site = (north|south): [^;]*; all samples: [^;]*$", same.answer.title)
 
 
 def test_a_segment_that_is_less_wrong_than_elsewhere_is_not_called_wrong():
