@@ -228,7 +228,7 @@ def blocks_of_stream(pandas, path, stream, kind, dialect, n_rows=None) -> Iterat
             content = f"{head}{text}".encode(dialect.encoding)
             opened = partial(_again, content)
             n_head = head.count("\n")
-            is_end = following is None and n_rows is None
+            is_end = following is None and (n_rows is None or n_lines <= n_rows)
             frame = read_separated(pandas, path, opened, dialect, n_before - n_head, is_end)
             frame = with_fields(pandas, frame)
             if not n_before and len(frame):

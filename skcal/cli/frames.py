@@ -90,6 +90,11 @@ class Frame:
     def __len__(self):
         return len(self._columns)
 
+    def copied(self) -> Frame:
+        """Hold these rows only, not what they are a view of."""
+        self._columns = self._columns.copy()
+        return self
+
     def add_partition(self, name: str, value: str) -> None:
         """Add a column that holds one text in all rows."""
         self.partitions.append(name)

@@ -265,10 +265,13 @@ def blocks_of_parquet(
             batches: list = []
             for batch in chain(file.iter_batches(size, row_groups=[k], columns=columns), [None]):
                 n_held, n_bytes = sum(map(len, batches)), sum(part.nbytes for part in batches)
-                if n_held and (batch is None or n_held >= _ROWS or n_bytes > _BLOCK_BYTES):
+                if n_held and (
+                    batch is None or n_held >= (n_rows or _ROWS) or n_bytes > _BLOCK_BYTES
+                ):
                     table = Table.from_batches(batches)
                     table.validate(full=True)
-                    yield _frame_of_arrow(path, table, row)
+                    frame = _frame_of_arrow(path, table, row)
+                    yield frame if n_rows is None else frame.copied()
                     row, batches = row + n_held, []
                     if n_rows is not None:
                         break

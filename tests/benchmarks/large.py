@@ -15,6 +15,7 @@ from pathlib import Path
 
 import joblib
 import numpy as np
+import pandas as pd
 from benchmark_cases import simplex
 from joblib.externals.loky import get_reusable_executor
 from measuring import binary, forget_peak, resident
@@ -28,6 +29,7 @@ from skcal import (
     Zero,
     metrics,
 )
+from skcal.cli import commands
 
 
 def thousand_classes(n_samples=50_000, n_classes=1000, n_features=64, noise=1.6):
@@ -108,6 +110,27 @@ def table():
     return work
 
 
+def long_file(kind, n_files=1):
+    """The gate of the command line, for files of 5·10⁶ predictions."""
+
+    def prepare():
+        folder = tempfile.TemporaryDirectory()
+        y, proba = binary(5_000_000)
+        frame = pd.DataFrame({"p": proba, "label": y})
+        for k in range(n_files):
+            path = Path(folder.name, f"{k}.{kind}")
+            frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
+
+        def work():
+            options = "--score", "p", "--max-error", "0.1", "--quiet"
+            commands.main(["evaluate", folder.name, *options])
+            folder.cleanup()
+
+        return work
+
+    return prepare
+
+
 def smooth():
     """The smooth error of 10⁷ predictions."""
     y, proba = binary(10_000_000)
@@ -139,6 +162,9 @@ CASES = {
     "search, 50,000 × 1,000, n_jobs=2": (lambda: canonical_search(2), 2),
     "memory map, 10⁷": (memory_map, 0),
     "table, 10⁸, with the draws": (table, 0),
+    "evaluate --max-error, 5·10⁶ rows, .csv": (long_file("csv"), 0),
+    "evaluate --max-error, 5·10⁶ rows, .parquet": (long_file("parquet"), 0),
+    "evaluate --max-error, 5·10⁷ rows, a folder": (long_file("parquet", 10), 0),
     "smooth error, 10⁷": (smooth, 0),
     "bootstrap interval, 10⁶, 1,000 resamples, n_jobs=2": (bootstrap, 2),
     "SKCE, canonical, 10⁵ × 10, two threads": (all_pairs, 0),

@@ -315,13 +315,32 @@ def test_more_subgroups_than_tables_are_refused(tmp_path, in_blocks, monkeypatch
         read_or_count(parse([*options, "site"]))
 
 
-def test_few_rows_are_held_at_a_time(tmp_path, in_blocks, monkeypatch):
-    sizes, read = [], counted.read_more
-    monkeypatch.setattr(counted, "read_more", lambda f, *a: (sizes.append(len(f)), read(f, *a))[1])
-    for write in (csv, jsonl, parquet):
-        read_or_count(parse(["evaluate", str(write(tmp_path / "a.csv", BINARY)), "--score", "p"]))
-    assert sum(sizes) == 3 * N
-    assert max(sizes) <= 200
+@pytest.mark.parametrize("write", [csv, jsonl, parquet])
+def test_few_rows_are_held_at_a_time(write, tmp_path, in_blocks, monkeypatch):
+    sizes, read = [], {name: getattr(counted, name) for name in ("read_more", "_first_rows")}
+
+    def first_rows(*arguments):
+        frame = read["_first_rows"](*arguments)
+        sizes.append(len(frame))
+        return frame
+
+    monkeypatch.setattr(counted, "_first_rows", first_rows)
+    monkeypatch.setattr(
+        counted, "read_more", lambda f, *a: (sizes.append(len(f)), read["read_more"](f, *a))[1]
+    )
+    read_or_count(parse(["evaluate", str(write(tmp_path / "a.csv", BINARY)), "--score", "p"]))
+    settling, *blocks = sizes
+    assert settling <= 1000 + 16 * len(blocks)
+    assert sum(blocks) == N
+    assert max(blocks) <= 200
+
+
+def test_totals_are_no_samples_of_a_short_last_block(tmp_path, in_blocks):
+    columns = {name: [*values, values[0]] for name, values in BINARY.items()}
+    path = replaced(csv(tmp_path / "a.csv", columns), N + 1, f"{P.sum()!r},,Total,")
+    read = read_or_count(parse(["evaluate", str(path), "--score", "p"]))
+    assert len(read.sample()) == N
+    assert f"Line {N + 2}, 'Total', holds totals and is not read." in read.notes
 
 
 def test_rows_that_settle_the_columns_are_not_taken_for_all(tmp_path, capsys, in_blocks):
