@@ -9,6 +9,7 @@ import advice_of_commands
 import advice_of_input
 import advice_of_maps
 import advice_of_methods
+import advice_of_objects
 
 import skcal
 
@@ -146,6 +147,7 @@ FOLLOWED = {
 }
 #: Whole texts that a table of cases follows, in tests/test_advice.py and tests/cli.
 OF_FUNCTIONS = {**advice_of_input.CASES, **advice_of_methods.CASES, **advice_of_maps.CASES}
+OF_FUNCTIONS |= advice_of_objects.CASES
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES}
 _HELP = {"help", "description", "epilog", "metavar"}
 

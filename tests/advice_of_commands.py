@@ -371,4 +371,17 @@ CASES = {
         "evaluate b.csv --json",
         "evaluate two.csv --score q --json",
     ),
+    "All predictions are 0 or 1, as predicted classes are. Name the column of probabilities by "
+    "--score; if these are probabilities, the classifier gives 0 and 1 alone.": (
+        "evaluate two.csv --score half",
+        "evaluate two.csv --score p --json",
+        EVALUATE,
+    ),
+    "{}: what happened has lower predictions than shuffled labels would have: columns may be "
+    "swapped, or the positive label be the other one. Check the names of the columns and "
+    "--pos-label.": (
+        "evaluate words.csv --label word --pos-label no",
+        "evaluate words.csv --label word --pos-label yes --json",
+        EVALUATE,
+    ),
 }
