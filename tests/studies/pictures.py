@@ -81,7 +81,7 @@ def screenshots():
     proba = cross_val_predict(GaussianNB(), X, y, cv=5, method="predict_proba")
     report = calibration_report(y, proba, name="naive Bayes")
     screenshot("report", report.save, "760,1205")
-    screenshot("report_narrow", report.save, "520,970")
+    screenshot("report_narrow", report.save, "520,956")
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
     narrow = cell("calibration_report(y, proba)", report)
     screenshot("notebook_narrow", narrow, "520,1004")
