@@ -274,7 +274,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
     if not is_table(y_true):
         return None
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
-    array = plain_array(y_true, name)
+    array = plain_array(y_true.toarray() if sparse.issparse(y_true) else y_true, name)
     if array.dtype.kind not in "biuf" or array.shape != (len(proba), n_classes):
         remedy = f"Pass one label per sample, or shares of the {n_classes} classes; are the "
         remedy += "arguments swapped?"
@@ -566,7 +566,9 @@ def plain_labels(y_true, name: str) -> np.ndarray:
 def _column(values, name: str, warn: bool = False) -> np.ndarray:
     if type(values) in (list, tuple, range):
         with suppress(Exception):  # which comes again below
-            values = np.asarray(values)
+            array = np.asarray(values)
+            are_mixed = array.dtype.kind == "U" and any(map(is_missing, values))
+            values = np.asarray(values, dtype=object) if are_mixed else array
     values = of_series(values)
     if type(values) is np.ndarray and values.ndim == 1 and values.dtype.kind in "biufUS":
         return np.ascontiguousarray(values)  # as scikit-learn's check, which takes longer

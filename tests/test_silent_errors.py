@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from skcal import (
     Binning,
@@ -86,6 +87,24 @@ def test_swapped_arguments_are_refused_by_name(call, y_name, p_name):
     assert "shares" not in str(caught.value)
     with pytest.raises(ValueError, match=r"swapped|class predictions|continuous"):
         call(THREE, CLASS)
+
+
+@pytest.mark.parametrize("missing", [float("nan"), None])
+@pytest.mark.parametrize("kind", [list, tuple])
+def test_missing_texts_of_a_list_are_no_text(kind, missing):
+    words = ["no", "yes"]
+    labels = kind([missing, *(words[label] for label in Y[1:])])
+    with pytest.raises(ValueError, match="row 0 is missing"):
+        expected_calibration_error(labels, P, labels=words)
+    names = kind([missing, *(f"a{k // 3}" for k in range(1, len(P)))])
+    with pytest.raises(ValueError, match="groups row 0 is missing"):
+        calibration_error_interval(Y, P, groups=names)
+
+
+def test_one_hot_labels_may_be_sparse():
+    hot = np.eye(2)[Y]
+    found = expected_calibration_error(sparse.csr_matrix(hot), TWO)
+    assert found == expected_calibration_error(hot, TWO)
 
 
 def said(call, y, p):
