@@ -92,14 +92,15 @@ def _above(rows) -> int:
 
 
 def _are_names(rows, k: int, width: int) -> bool:
-    """Whether a row holds different texts that are no numbers, and the next ones hold numbers."""
+    """Whether a row holds different texts that are no numbers, and most rows below numbers."""
     known = [cell for cell in rows[k] if cell]
     if not (_extent(rows[k]) >= width and 1 < len(set(known)) == len(known)):
         return False
     if any(is_likely_number(cell) or is_missing(cell) for cell in known):
         return False
     below = [row for row in rows[k + 1 :] if any(row)][:_BELOW]
-    return bool(below) and all(any(map(_holds_numbers, row)) for row in below)
+    held = [any(map(_holds_numbers, row)) for row in below]
+    return bool(held) and held[0] and 2 * sum(held) >= len(held)
 
 
 def _holds_numbers(cell: str) -> bool:

@@ -78,6 +78,12 @@ def test_the_header_is_found_and_totals_are_no_samples(name, kind, tmp_path):
     )
 
 
+def test_a_row_without_numbers_below_a_header_is_allowed(tmp_path):
+    rows = [["# of x"], ["day", "a", "b"], ["d1", 0.5, 0.2], ["d2", "", ""], ["d3", 0.1, 0.3]]
+    frame = files.read_frame(as_text(tmp_path / "a.csv", rows), 2**30, Dialect())
+    assert (frame.header, len(frame)) == (rows[1], 3)
+
+
 @pytest.mark.parametrize("index", ["numbers", "names", "shuffled", "repeated", "fractions"])
 @pytest.mark.parametrize("kind", ["csv", "xlsx"])
 def test_the_index_of_a_data_frame_is_not_read(kind, index, tmp_path):
