@@ -219,14 +219,14 @@ class Sums:
 
 
 def count(
-    sums: Sums, problem: int, places: Places, x: np.ndarray, y: np.ndarray, weight: Any, group: Any
+    sums: Sums, problem: Any, places: Places, x: np.ndarray, y: np.ndarray, weight: Any, group: Any
 ) -> None:
-    """Add the samples of one problem.
+    """Add the samples of one problem, or of several.
 
     Parameters
     ----------
     sums : Sums
-    problem : int
+    problem : int or ndarray of shape (n,)
     places : Places
         For the dtype of ``x``.
     x, y : ndarray of shape (n,)
@@ -240,12 +240,13 @@ def count(
     else:
         where += y.astype(np.intp, copy=False)
     size = OUTCOMES * len(places.cell)
-    given, x = (np.zeros(len(x), dtype=np.intp) if group is None else group), x.astype(np.float64)
-    if group is None:
+    x = x.astype(np.float64)
+    if group is None and np.ndim(problem) == 0:
         held = np.bincount(where, minlength=size)
         found = np.flatnonzero(held)
-        n, of_rows, owner = held[found].astype(np.float64), where, given[:1]
+        n, of_rows, owner = held[found].astype(np.float64), where, problem
     else:
+        given = problem if group is None else group * sums.n_problems + problem
         found, of_rows = np.unique(given * size + where, return_inverse=True)
         n = np.bincount(of_rows).astype(np.float64)
         owner, found = np.divmod(found, size)
@@ -266,5 +267,6 @@ def count(
         wy_of = y if weight is None else weight * y
         between = outcome == 2
         wy[between], wy2[between] = total(wy_of)[between], total(wy_of * y)[between]
-    keys = sums.key(owner, problem, places.cell[place], places.bin[place], outcome)
+    group, problem = np.divmod(owner, sums.n_problems)
+    keys = sums.key(group, problem, places.cell[place], places.bin[place], outcome)
     sums.append(keys, np.stack([n, w, w2, wp, wp2, wy, wy2]))

@@ -19,7 +19,7 @@ from skcal.table.reading import Columns, as_rows, is_tensor, read_weights, reduc
 from skcal.table.sums import Places, Sums, count
 
 _N_BINS = 15
-_BLOCK = 2**17  # predictions that are counted at a time
+_BLOCK, _FEWEST = 2**17, 2**10  # predictions that are counted at a time, and fewest rows
 
 
 class CalibrationTable(Summed):
@@ -249,10 +249,9 @@ default="auto"
         columns = self._known
         self._sums = Sums(columns.n_problems, self._intervals.n_bins)
         places = Places.of(self._intervals, confidence.dtype)
-        for k in range(columns.n_problems):
-            rows = slice(None) if columns.n_problems == 1 else np.flatnonzero(top == k)
-            for block in row_blocks(len(confidence[rows]), 1, most=_BLOCK):
-                count(self._sums, k, places, confidence[rows][block], hit[rows][block], None, None)
+        for rows in row_blocks(len(confidence), 1, most=_BLOCK):
+            problem = 0 if columns.n_problems == 1 else top[rows]
+            count(self._sums, problem, places, confidence[rows], hit[rows], None, None)
 
     def _empty(self) -> CalibrationTable:
         """Return a table of the same columns without samples."""
@@ -293,7 +292,7 @@ default="auto"
             kind: Places.of(self._intervals, np.dtype(kind)) for kind in ("float32", "float64")
         }
         whole = not (isinstance(y_proba, np.ndarray) and y_proba.ndim in (1, 2))
-        most = max(1, _BLOCK // max(1, np.shape(y_proba)[1] if np.ndim(y_proba) == 2 else 1))
+        most = max(_FEWEST, _BLOCK // max(1, np.shape(y_proba)[1] if np.ndim(y_proba) == 2 else 1))
         y_true = y_true if whole else np.asanyarray(y_true)
         for rows in [slice(0, n)] if whole else row_blocks(n, 1, most=most):
             of_rows = [None if part is None else part[rows] for part in (weight, codes)]
@@ -318,17 +317,27 @@ default="auto"
             count(self._sums, 0, places[p.dtype.name], p, plain, weight, codes)
             return
         sample = self._known.read(y, p, weight, from_logits)
-        absolute = np.zeros(len(p))
         shares = sample.outcomes is not None and not sample.notion.of_labels
         self._of_shares = self._of_shares or shares
         weight = sample.weight if weight is not None or sample.votes is not None else None
-        for k, problem in enumerate(sample.problems()):
-            x, outcomes = problem.features[:, 0], problem.outcomes[:, 0]
-            if not shares:
-                outcomes = outcomes > 0.5
-            of_rows = (None if part is None else part[problem.rows] for part in (weight, codes))
-            count(self._sums, k, places[x.dtype.name], x, outcomes, *of_rows)
-            absolute[problem.rows] += np.abs(problem.residuals[:, 0])
+        problems, everyone = sample.problems(), np.arange(len(p))
+        rows = np.concatenate([everyone[problem.rows] for problem in problems])
+        x, delta = (
+            np.concatenate([getattr(problem, name)[:, 0] for problem in problems])
+            for name in ("features", "residuals")
+        )
+        outcomes = np.concatenate([problem.outcomes[:, 0] for problem in problems])
+        of_problem = np.repeat(np.arange(len(problems)), [len(one.weight) for one in problems])
+        of_rows = (None if part is None else part[rows] for part in (weight, codes))
+        count(
+            self._sums,
+            of_problem if len(problems) > 1 else 0,
+            places[x.dtype.name],
+            x,
+            outcomes if shares else outcomes > 0.5,
+            *of_rows,
+        )
+        absolute = np.bincount(rows, np.abs(delta), len(p))
         self._joint += float(((absolute * (1.0 if weight is None else weight)) ** 2).sum())
 
     # Adding up

@@ -131,6 +131,18 @@ def long_file(kind, n_files=1):
     return prepare
 
 
+def table_of(notion, n, n_classes=1, n_groups=None):
+    """Prepare limits of predictions of many classes, or of many groups."""
+
+    def prepare():
+        y, proba = simplex(n, n_classes) if n_classes > 1 else binary(n)
+        groups = None if n_groups is None else np.random.default_rng(0).integers(0, n_groups, n)
+        counted = skcal.CalibrationTable(notion, labels=range(max(n_classes, 2)))
+        return lambda: skcal.calibration_error_interval(counted.update(y, proba, groups=groups))
+
+    return prepare
+
+
 def smooth():
     """The smooth error of 10⁷ predictions."""
     y, proba = binary(10_000_000)
@@ -165,6 +177,9 @@ CASES = {
     "evaluate --max-error, 5·10⁶ rows, .csv": (long_file("csv"), 0),
     "evaluate --max-error, 5·10⁶ rows, .parquet": (long_file("parquet"), 0),
     "evaluate --max-error, 5·10⁷ rows, a folder": (long_file("parquet", 10), 0),
+    "class-wise table, 10,000 × 1,000": (table_of("classwise", 10_000, 1000), 0),
+    "top-label table, 20,000 × 1,000": (table_of("top-label", 20_000, 1000), 0),
+    "table, 10⁶ in 10⁵ groups": (table_of("binary", 10**6, n_groups=10**5), 0),
     "smooth error, 10⁷": (smooth, 0),
     "bootstrap interval, 10⁶, 1,000 resamples, n_jobs=2": (bootstrap, 2),
     "SKCE, canonical, 10⁵ × 10, two threads": (all_pairs, 0),

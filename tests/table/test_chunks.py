@@ -197,3 +197,24 @@ def test_two_workers_of_a_cluster_count_their_chunks():
     assert_array_equal(table.to_frame()["n"], whole.to_frame()["n"])
     found, expected = (calibration_error_interval(each) for each in (table, whole))
     assert_allclose((found.low, found.high), (expected.low, expected.high), rtol=1e-9)
+
+
+@pytest.mark.parametrize("notion", ["top-label", "classwise"])
+def test_classes_are_counted_together_as_one_by_one(notion):
+    rng = np.random.default_rng(0)
+    proba, weight = rng.dirichlet(np.full(40, 0.3), 300), rng.lognormal(size=300)
+    y = rng.integers(0, 40, 300)
+    given = {"sample_weight": weight, "groups": np.arange(300) // 3}
+    frame = CalibrationTable(notion).update(y, proba, **given).to_frame()
+    top = proba.argmax(axis=1)
+    for k in range(40):
+        rows = top == k if notion == "top-label" else np.ones(300, dtype=bool)
+        if not rows.any():
+            continue
+        of_class = {name: values[rows] for name, values in given.items()}
+        alone = CalibrationTable(labels=[0, 1]).update(y[rows] == k, proba[rows, k], **of_class)
+        own = frame[frame["problem"].str.endswith(f" {k}")].drop(columns="problem")
+        expected = alone.to_frame()
+        assert_array_equal(own[["group", "cell", "bin", "outcome", "n"]], expected[own.columns[:5]])
+        assert_allclose(own.iloc[:, 5:], expected.iloc[:, 5:], rtol=1e-12)
+    assert frame["n"].sum() == (300 if notion == "top-label" else 300 * 40)

@@ -505,6 +505,7 @@ def test_what_does_not_fit_is_refused_and_changes_nothing():
 
 def test_a_bad_row_of_a_large_array_is_named(monkeypatch):
     monkeypatch.setattr("skcal.table.table._BLOCK", 100)
+    monkeypatch.setattr("skcal.table.table._FEWEST", 1)
     y, p = binary(250)
     whole = CalibrationTable().update(y, p)
     p[170] = np.nan
