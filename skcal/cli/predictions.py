@@ -285,7 +285,7 @@ def read_predictions(
         others=beside,
         left_out=left_out,
         weight=weight,
-        groups=beside.get(options.groups),
+        groups=_read_groups(table, beside.get(options.groups), options.groups),
         resolution=options.resolution,
         notes=(*_notes_of(options), *read.notes),
         of_answers=of_answers,
@@ -428,6 +428,20 @@ def _read_weights(values, name, options, of_part: bool = False) -> np.ndarray:
             f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
         )
     return weights[codes]
+
+
+def _read_groups(table: FileTable, names: np.ndarray | None, column) -> np.ndarray | None:
+    """Names of clusters (n_samples,), none of them missing, which would make one of many."""
+    if names is not None and names.dtype.kind == "U":
+        absent = [name for name in np.unique(names).tolist() if is_missing(name)]
+        wrong = np.isin(names, absent)
+        if wrong.any():
+            raise FileError(
+                f"{table.path}: {table.words_for_row(int(np.argmax(wrong)))}, column {column!r} is "
+                f"{names[wrong].tolist()[0]!r}, in {wrong.sum():,} rows. Name what each row belongs to, of "
+                "a row that stands alone by a name of its own."
+            )
+    return names
 
 
 def read_unlabelled(

@@ -18,7 +18,7 @@ from skcal.cli.commands import main
 from skcal.cli.frames import Frame
 from skcal.cli.parser import parse
 from skcal.cli.predictions import read_predictions
-from skcal.cli.problems import Problems, read_or_list_problems
+from skcal.cli.problems import FileError, Problems, read_or_list_problems
 
 OWNERS = ["patient_id", "PatientID", "patientid", "PatNr", "subject", "Customer ID", "user_id"]
 OWNERS += [
@@ -131,6 +131,15 @@ def test_columns_that_options_name_are_not_doubted(tmp_path):
     file = saved(visits(), "patient", tmp_path / "a.csv")
     for more in (["--groups", "patient"], ["--by", "patient", "--max-error", "0.5"]):
         assert not read(file, *more).doubts
+
+
+@pytest.mark.parametrize("cell", ["", "NA"])
+def test_a_row_without_a_cluster_is_refused(cell, tmp_path):
+    frame = visits().astype({"name": str})
+    frame.loc[3:5, "name"] = cell
+    file = saved(frame, "patient", tmp_path / "a.csv")
+    with pytest.raises(FileError, match=rf"line 5, column 'patient' is '{cell}', in 3 rows"):
+        read(file, "--groups", "patient")
 
 
 def test_samples_that_are_left_out_do_not_shift_the_others(tmp_path):
