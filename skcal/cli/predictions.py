@@ -438,8 +438,8 @@ def _read_groups(table: FileTable, names: np.ndarray | None, column) -> np.ndarr
         if wrong.any():
             raise FileError(
                 f"{table.path}: {table.words_for_row(int(np.argmax(wrong)))}, column {column!r} is "
-                f"{names[wrong].tolist()[0]!r}, in {wrong.sum():,} rows. Name what each row belongs to, of "
-                "a row that stands alone by a name of its own."
+                f"{names[wrong].tolist()[0]!r}, in {wrong.sum():,} rows. Name what each row "
+                "belongs to, and a row that stands alone by a name of its own."
             )
     return names
 
