@@ -248,23 +248,27 @@ def _shown(name: str, value) -> str:
     return f"{kind[name]} {listed(value) if isinstance(value, list) else repr(value)}"
 
 
-def _digest(contents: list[bytes]) -> str:
+def _digest(contents: np.ndarray) -> str:
     """Return a digest of a batch, the same for any file and any order of rows."""
-    return hashlib.sha256(b"".join(sorted(contents))).hexdigest()[:16]
+    return hashlib.sha256(b"".join(np.sort(contents).tolist())).hexdigest()[:16]
 
 
-def _contents(predictions: Predictions) -> list[bytes]:
-    """Predictions and label of each row."""
+def _contents(predictions: Predictions) -> np.ndarray:
+    """Predictions and label of each row, as texts of bytes that end with a new line."""
     proba = np.ascontiguousarray(predictions.proba, dtype=np.float64)
-    return [
-        row.tobytes() + b"\n" + str(label).encode() + b"\n"
-        for row, label in zip(proba, predictions.labels.tolist(), strict=True)
-    ]
+    n, labels = len(proba), predictions.labels
+    texts, codes = [str(label) for label in labels.tolist()], np.arange(n)
+    if labels.ndim == 1:
+        names, codes = np.unique(labels, return_inverse=True)
+        texts = [str(name) for name in names.tolist()]
+    ends = np.array([f"\n{text}\n".encode() for text in texts])
+    parts = proba.view(np.uint8).reshape(n, -1), ends[codes].view(np.uint8).reshape(n, -1)
+    return np.hstack(parts).view(f"S{sum(part.shape[1] for part in parts)}")[:, 0]
 
 
-def _marks(predictions: Predictions, rows: list[bytes], options) -> np.ndarray:
+def _marks(predictions: Predictions, contents: np.ndarray, options) -> np.ndarray:
     """A number of each row: 48 bits of its id, 16 of its content; without ids 64 of its content."""
-    digest = hashlib.blake2b
+    digest, rows = hashlib.blake2b, contents.tolist()
     if options.id:
         names = names_of(predictions, options.id, options.file, _ONE_EACH).tolist()
         marks = [
@@ -321,7 +325,7 @@ def _is_no_chance(marks, known) -> bool:
     values, counts = np.unique(known, return_counts=True)
     pairs = np.count_nonzero(counts == 2)
     chance = 2 * (pairs + 3 * np.sqrt(pairs) + 6) / max(len(known), 1)
-    n_again = np.count_nonzero(_among(np.unique(marks), values[counts == 1]))
+    n_again = len(np.unique(marks[_among(marks, values[counts == 1])]))
     return bool(binom.sf(n_again - 1, len(marks), min(chance, 1.0)) < _CHANCE)
 
 
