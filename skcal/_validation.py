@@ -383,8 +383,8 @@ def _to_reshape(passed, proba, name: str) -> str:
     n_classes = proba.shape[1 if first else -1]
     return (
         f" If the classes are {axis}, pass {rows}.reshape(-1, {n_classes}), and the labels by "
-        f"{labels}. What belongs to one text or image depends on each other: pass groups= where it "
-        "is an option."
+        f"{labels}. What belongs to one text or image depends on each other: name it by groups "
+        "where that is an option."
     )
 
 

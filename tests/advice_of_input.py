@@ -271,7 +271,7 @@ PREDICTIONS = {
     ),
     "If the classes are {}, pass {}.reshape(-1, {}), and the labels by {}. What belongs to one "
     "text "
-    "or image depends on each other: pass groups= where it is an option.": (
+    "or image depends on each other: name it by groups where that is an option.": (
         lambda: ece(C.reshape(30, 4), THREE.reshape(30, 4, 3)),
         lambda: ece(C.reshape(30, 4).ravel(), THREE.reshape(30, 4, 3).reshape(-1, 3)),
         MOST,
