@@ -150,12 +150,12 @@ BAD_ARRAYS = {
     "NaN": {"proba": [[np.nan, 1]] * 3},
     "logits": {"proba": [[-3.0, 4.0]] * 3},
     "fewer labels": {"labels": [0, 1]},
-    "a column of labels": {"labels": [[0, 1]] * 3},
+    "a column of labels": {"labels": [[0, 2]] * 3},
     "labels that are missing": {"labels": [np.nan, 0, 1]},
     "another class": {"labels": [0, 1, 2]},
     "classes of another number": {"classes": ["a", "b", "c"]},
     "classes twice": {"classes": ["a", "a"]},
-    "labels without a class": {"classes": ["a", "b"]},
+    "labels without a class": {"labels": [0, 1, 5], "classes": ["a", "b"]},
 }
 
 
