@@ -167,7 +167,15 @@ def test_blocks_add_up_to_the_table_of_all_rows(name, tmp_path, in_blocks):
     assert list(read.notes) == list(at_once.notes)
 
 
-@pytest.mark.parametrize("name", ["subgroups", "classes", "top-label", "answers"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "top-label",
+        pytest.param("subgroups", marks=pytest.mark.slow),
+        pytest.param("classes", marks=pytest.mark.slow),
+        pytest.param("answers", marks=pytest.mark.slow),
+    ],
+)
 def test_blocks_give_the_answer_of_all_rows(name, tmp_path, capsys, in_blocks, monkeypatch):
     write, columns, options = CASES[name]
     arguments = ["evaluate", write(tmp_path / "a.csv", columns), *options]
