@@ -324,7 +324,8 @@ def bounded_together(
     Both steps together are wrong with at most 2 - 1/m times the allowed error by this argument. For
     independent normal estimates of 2 to 5 parts, with and without that of all samples, and parts at
     the limit or 0 to 6 standard errors below it, some verdict is wrong in at most 5.05 % where 5 %
-    are allowed.
+    are allowed. Of calibration errors the limits are wider: with five subgroups of 400 samples, one
+    or all of them at the limit, some verdict was wrong in 0 to 1.8 % of 400 data sets each.
 
     References
     ----------

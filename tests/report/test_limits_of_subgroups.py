@@ -2,8 +2,11 @@
 
 import numpy as np
 import pytest
+from scipy.stats import binom
 
+from skcal import Sample
 from skcal.hypothesis_tests import equivalence_test
+from skcal.hypothesis_tests.equivalence import bounded_together
 from skcal.report import calibration_report, views
 
 
@@ -75,3 +78,23 @@ def test_what_is_decided_alone_but_not_together_is_explained():
         f"Alone, by the limits in the table, the error is below {limit:g} in all samples; all 4 "
         "rows together need wider limits."
     )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("others", [0.0, 0.05])
+def test_joint_decisions_beside_an_error_at_the_limit_are_rarely_wrong(others):
+    """Predictions are too low by the limit in one subgroup of five, or in all."""
+    rng, wrong, off = np.random.default_rng(0), 0, np.repeat([0.05, *[others] * 4], 400)
+    true = [off.mean(), *off[::400]]
+    for _ in range(60):
+        p = rng.uniform(0, 0.9, 2000)
+        y = (rng.random(2000) < p + off).astype(int)
+        whole = Sample(y, p)
+        samples = [whole, *(Sample(y[k : k + 400], p[k : k + 400]) for k in range(0, 2000, 400))]
+        decided = bounded_together([(one, "calibration") for one in samples], 0.05, 0.95)
+        wrong += any(
+            one.verdict == ("below" if error >= 0.05 else "above")
+            or (error == 0.05 and one.verdict == "above")
+            for one, error in zip(decided, true, strict=True)
+        )
+    assert wrong <= binom.isf(1e-2, 60, 0.05)
