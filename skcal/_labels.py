@@ -70,7 +70,7 @@ def read_outcomes(
     *,
     pos_label=None,
     of_labels: bool = False,
-    counted: bool = False,
+    counted: bool | str = False,
     of_logits: bool | None = False,
     **of_single: Any,
 ) -> Happened:
@@ -86,8 +86,9 @@ def read_outcomes(
         What error messages call ``y_true`` and ``y_proba``.
     of_labels : bool, default=False
         Whether each column is a label of its own, so that several may hold.
-    counted : bool, default=False
-        Whether to warn of labels without names that seem to be counted from 1.
+    counted : bool or str, default=False
+        Whether to warn of labels without names that seem to be counted from 1; a str is the remedy
+        where there is no ``labels``.
     of_logits : bool or None, default=False
         Whether ``proba`` was computed from logits; None if it holds logits.
     **of_single
@@ -124,7 +125,7 @@ def read_outcomes(
     codes, classes = check_labels(y_true, proba, given, **options, **of_single)
     _warn_if_hard(proba, names[1], of_logits)
     if counted and labels is None and columns is None:
-        _warn_if_counted_from_1(codes, proba, *names)
+        _warn_if_counted_from_1(codes, proba, *names, counted)
     if pos_label is not None:
         _require_one_of_two(pos_label, classes.tolist())
     return Happened(codes, classes)
@@ -491,7 +492,7 @@ def _are_integers(columns) -> bool:
     return all(isinstance(entry, str) and entry.removeprefix("-").isdecimal() for entry in columns)
 
 
-def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
+def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str, remedy: bool | str) -> None:
     """Warn of labels without names that fit the columns far better when counted from 1."""
     if proba.ndim == 1 or proba.shape[1] == 1 or codes.min() == 0:
         return
@@ -499,10 +500,11 @@ def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str) -> None:
     gain = proba[rows, codes - 1].astype(np.float64) - proba[rows, codes]
     if gain.mean() > 4 * gain.std() / np.sqrt(len(codes)) > 0:
         n_classes = proba.shape[1]
+        if not isinstance(remedy, str):
+            remedy = f"If so pass labels=range(1, {n_classes + 1}), else labels=range({n_classes})."
         warnings.warn(
             f"{name} holds integers from {codes.min()}, which are read as column numbers from 0, "
-            f"but {proba_name} fits them better counted from 1. If so pass "
-            f"labels=range(1, {n_classes + 1}), else labels=range({n_classes}).",
+            f"but {proba_name} fits them better counted from 1. {remedy}",
             stacklevel=2,
         )
 

@@ -112,6 +112,8 @@ FOLLOWED = {
     "or pass a notion of single": "test_a_step_is_refused_where_vectors_are_read",
     # tests/test_recalibrated_classifier.py
     "Pass groups to fit, too": "test_a_splitter_of_groups_without_groups_asks_for_them",
+    "Pass another map, or Recalibrator([the": "test_a_map_that_does_harm_is_kept_from_it_as_the",
+    "If so pass y - 1.": "tests/recalibration/test_labels_of_maps.py::test_labels_counted",
     "Pass fewer folds or {}.": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "Pass {}finer groups": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "--outer-cv is for --search": "tests/cli/test_main.py::test_outer_folds_need_the_search",

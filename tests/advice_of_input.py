@@ -152,8 +152,7 @@ LABELS = {
         ],
         [MOST, MOST],
     ),
-    "{} holds integers from {}, which are read as column numbers from 0, but {} fits them better "
-    "counted from 1. If so pass labels=range(1, {}), else labels=range({}).": (
+    "If so pass labels=range(1, {}), else labels=range({}).": (
         lambda: ece(np.where(C == 2, 1, C + 1), sharp(np.where(C == 2, 0, C))),
         lambda: ece(np.where(C == 2, 1, C + 1), sharp(np.where(C == 2, 0, C)), labels=range(1, 4)),
         0.1,

@@ -37,7 +37,7 @@ from skcal import (
     Recalibrator,
     TemperatureScaling,
 )
-from skcal.recalibration import Identity
+from skcal.recalibration import HistogramBinning, Identity
 
 ONE = Recalibrator([TemperatureScaling()], cv=3, random_state=0)
 
@@ -771,3 +771,43 @@ def test_logits_of_0_and_1_are_not_said_to_be_hard_predictions():
     hard = ["are 0 or 1" in str(warning.message) for warning in caught]
     assert sum(hard) == 1
     assert hard[-1]
+
+
+@pytest.mark.parametrize("rows", [np.arange(200), np.arange(0, 400, 3), np.arange(150, 400)])
+@pytest.mark.parametrize("ensemble", [False, True])
+def test_samples_of_weight_0_are_no_samples_wherever_they_stand(rows, ensemble):
+    rng = np.random.default_rng(0)
+    X, groups = rng.normal(size=(400, 3)), np.arange(400) // 8
+    y = np.where(X[:, 0] + rng.normal(size=400) > 0, "yes", "no")
+    weight = np.zeros(400)
+    weight[rows] = 1
+    for cv in (None, 3):
+        model = RecalibratedClassifierCV(GaussianNB(), ONE, cv=cv, ensemble=ensemble)
+        for name in ({}, {"groups": groups}):
+            found = clone(model).fit(X, y, sample_weight=weight, **name).predict_proba(X)
+            alone = {key: values[rows] for key, values in name.items()}
+            expected = clone(model).fit(X[rows], y[rows], **alone).predict_proba(X)
+            assert_allclose(found, expected, rtol=1e-6)
+
+
+def test_a_map_that_does_harm_is_kept_from_it_as_the_warning_says():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.8, 3000)
+    y = (rng.random(3000) < p).astype(int)
+    X = np.log(p / (1 - p))[:, None]
+
+    class Known(ClassifierMixin, BaseEstimator):
+        def fit(self, X, y):
+            self.classes_ = np.unique(y)
+            return self
+
+        def predict_proba(self, X):
+            return np.column_stack([1 / (1 + np.exp(X[:, 0])), 1 / (1 + np.exp(-X[:, 0]))])
+
+    bad = HistogramBinning(n_bins=2)
+    with pytest.warns(UserWarning, match=r"or Recalibrator\(\[the map\], do_no_harm=True\)"):
+        RecalibratedClassifierCV(Known(), bad).fit(X, y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        kept = RecalibratedClassifierCV(Known(), Recalibrator([bad], do_no_harm=True)).fit(X, y)
+    assert_allclose(kept.predict_proba(X), Known().fit(X, y).predict_proba(X), atol=1e-3)

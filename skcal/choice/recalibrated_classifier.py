@@ -310,7 +310,8 @@ class RecalibratedClassifierCV(
 
     def _splits(self, X, y, codes, weight, groups, params, frozen):
         """Training and test rows of the folds; no sample is tested twice."""
-        counts = np.bincount(codes, minlength=len(self.classes_))
+        kept = np.flatnonzero(weight)
+        counts = np.bincount(codes[kept], minlength=len(self.classes_))
         if not frozen and isinstance(self.cv, Integral) and counts.min() < int(self.cv):
             raise ValueError(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "
@@ -322,7 +323,11 @@ class RecalibratedClassifierCV(
         with warnings.catch_warnings():
             if frozen:  # whose folds need not hold every class
                 warnings.filterwarnings("ignore", "The least populated class", UserWarning)
-            splits = read_splits(cv, X, y, groups, **params)
+            if len(kept) < len(codes) and (self.cv is None or isinstance(self.cv, Integral)):
+                splits = read_splits(cv, kept, codes[kept], groups.take(kept), **params)
+                splits = _with_others(splits, kept, np.flatnonzero(weight == 0))
+            else:
+                splits = read_splits(cv, X, y, groups, **params)
         refuse_overlap(splits, len(codes))
         absent = absent_class((train for train, _ in splits), codes, weight)
         if absent and not frozen:
@@ -576,6 +581,13 @@ def _refuse_no_predictions(values, method, n_samples, n_classes):
         check_proba(values, name=method)
     except InputError as error:
         raise error.with_remedy(remedy) from None
+
+
+def _with_others(splits, rows, others) -> list:
+    """Folds of some rows, as rows of all; the others are dealt out to test parts."""
+    tests = [np.r_[rows[test], others[k :: len(splits)]] for k, (_, test) in enumerate(splits)]
+    everyone = np.sort(np.r_[rows, others])
+    return [(np.setdiff1d(everyone, test), np.sort(test)) for test in tests]
 
 
 def _columns_of(labels, classes) -> np.ndarray:

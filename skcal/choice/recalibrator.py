@@ -500,8 +500,8 @@ def _warn_of_harm(loss: str, judged) -> None:
     warnings.warn(
         f"The chosen map makes the predictions worse: the cross-validated {loss.replace('_', ' ')} "
         f"rises by {number(-judged.difference)} ± {number(judged.standard_error)} "
-        f"({pvalue_text(judged.pvalue)}). Pass do_no_harm=True, which then leaves the predictions "
-        "as they are, or other candidates.",
+        f"({pvalue_text(judged.pvalue)}). Pass another map, or Recalibrator([the map], "
+        "do_no_harm=True), which then leaves the predictions as they are.",
         UserWarning,
         stacklevel=2,
     )

@@ -161,7 +161,7 @@ class Outlook:
         ratios = self.share @ np.log1p(self.proba * np.expm1(shift))
         most = shift * float(self.share @ self._drifted(shift)) - float(ratios)
         drift = float(self.share @ self._drifted(shift)) - self.mean
-        scale = min(1.0, most / max(drift**2 / (2 * V), 1e-300))
+        scale = min(1.0, 2 * V * most / max(drift**2, 1e-300))
         gains = scale * (d * learned - V * (learned**2 + variance) / 2) * np.diff(ends)[:, None]
         return gains[::-1].cumsum(axis=0)[::-1]
 

@@ -125,7 +125,7 @@ class LabelledPredictions(NamedTuple):
 def read_for_map(map_, X, y, sample_weight) -> LabelledPredictions:
     """As :func:`read_labelled`; maps have no option ``labels``, which the errors of others name."""
     try:
-        return read_labelled(map_, X, y, sample_weight)
+        return read_labelled(map_, X, y, sample_weight, counted="If so pass y - 1.")
     except InputError as error:
         remedies = {
             "positive class": "Pass y == positive class.",
@@ -137,7 +137,7 @@ def read_for_map(map_, X, y, sample_weight) -> LabelledPredictions:
 
 
 def read_labelled(
-    estimator, X, y, sample_weight, labels=None, groups=None, counted: bool = False
+    estimator, X, y, sample_weight, labels=None, groups=None, counted: bool | str = False
 ) -> LabelledPredictions:
     """Read what ``fit`` of a map was given, and set its ``classes_``.
 

@@ -430,3 +430,17 @@ def test_an_alarm_names_the_mean_where_that_is_off_and_else_the_slope():
     parts = ((y - p).sum(), variance.sum()), (slope @ (y - p), variance @ slope**2)
     expected = [score / np.sqrt(information) for score, information in parts]
     assert_allclose(flat._history.leanings(0), expected)
+
+
+@pytest.mark.parametrize("notion", ["binary", "confidence", "canonical", "classwise"])
+@pytest.mark.parametrize("certain", [0.0, 1.0])
+def test_predictions_without_doubt_can_be_shown(notion, certain):
+    """As a tree gives: all are 0 or 1 and right, so that there is no variance to plan by."""
+    y = np.array([0, 1, 0, 1] if certain else [0, 0, 0, 0])
+    monitor = CalibrationMonitor(notion=notion, labels=[0, 1])
+    monitor.update(np.column_stack([1 - y, y]).astype(float), y)
+    text = str(monitor)
+    assert text.startswith("No alarm after 4 samples")
+    assert "could have been found" in text
+    assert monitor._repr_html_()
+    assert all(found["ratio_high"] is None for found in monitor.to_dict()["found_by_now"])

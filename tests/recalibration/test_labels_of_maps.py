@@ -6,10 +6,18 @@ import numpy as np
 import pandas as pd
 import pytest
 from numpy.testing import assert_allclose
+from sklearn.metrics import log_loss
 
-from skcal import Recalibrator, TemperatureScaling
-from skcal.recalibration import BetaCalibration
+from skcal import Recalibrator, TemperatureScaling, recalibration
+from skcal.recalibration import BetaCalibration, RecalibrationMap
 
+NAMES = {
+    name
+    for name, thing in vars(recalibration).items()
+    if isinstance(thing, type)
+    and issubclass(thing, RecalibrationMap)
+    and thing is not RecalibrationMap
+}
 FEW = [TemperatureScaling()]
 FITS = [TemperatureScaling(), BetaCalibration(), Recalibrator(FEW, random_state=0)]
 
@@ -81,3 +89,23 @@ def test_names_of_columns_say_which_class_each_holds():
     assert found.classes_.tolist() == names[order].tolist()
     expected = TemperatureScaling().fit(proba[some], codes[some])
     assert_allclose(found.temperature_, expected.temperature_, rtol=1e-6)
+
+
+@pytest.mark.parametrize("name", sorted(NAMES))
+def test_labels_counted_from_1_are_told_as_the_message_says(name):
+    rng = np.random.default_rng(0)
+    P = np.column_stack([rng.dirichlet(np.full(4, 0.5), 400), np.full(400, 1e-6)])
+    P /= P.sum(axis=1, keepdims=True)
+    y = (P.cumsum(axis=1) < rng.random((400, 1))).sum(axis=1).clip(0, 3) + 1
+    kind = getattr(recalibration, name)
+    fit = kind(TemperatureScaling()) if name == "Smoothed" else kind()
+    said = []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        fit.fit(P, y)
+        said.append("better counted from 1. If so pass y - 1." in str(caught[0].message))
+        caught.clear()
+        right = fit.fit(P, y - 1).predict_proba(P)
+        said.append(any("counted from 1" in str(warning.message) for warning in caught))
+    assert said == [True, False]
+    assert log_loss(y - 1, right, labels=range(5)) < 1
