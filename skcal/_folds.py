@@ -49,7 +49,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
         if not all(counted[rows].any() for rows in pair):  # as scikit-learn 1.6 leaves some folds
             reason = f"leaves no sample in a part of split {number} of {len(y)} samples."
             finer = "more samples" if groups.independent else "finer groups"
-            raise InputError(name, reason, f"Pass fewer folds or {finer}.")
+            raise InputError(name, reason, f"Pass fewer folds or {finer}.", kind="no sample")
     _refuse_cut_groups(splits, groups.codes, name, counted)
     return splits
 

@@ -114,6 +114,7 @@ FOLLOWED = {
     "Pass groups to fit, too": "test_a_splitter_of_groups_without_groups_asks_for_them",
     "Pass another map, or Recalibrator([the": "test_a_map_that_does_harm_is_kept_from_it_as_the",
     "If so pass y - 1.": "tests/recalibration/test_labels_of_maps.py::test_labels_counted",
+    "or pass a number of folds.": "test_folds_without_weight_are_mended_as_the_message_says",
     "Pass fewer folds or {}.": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "Pass {}finer groups": "test_folds_of_few_groups_are_refused_with_a_number_that_works",
     "--outer-cv is for --search": "tests/cli/test_main.py::test_outer_folds_need_the_search",

@@ -811,3 +811,14 @@ def test_a_map_that_does_harm_is_kept_from_it_as_the_warning_says():
         warnings.simplefilter("error")
         kept = RecalibratedClassifierCV(Known(), Recalibrator([bad], do_no_harm=True)).fit(X, y)
     assert_allclose(kept.predict_proba(X), Known().fit(X, y).predict_proba(X), atol=1e-3)
+
+
+def test_folds_without_weight_are_mended_as_the_message_says():
+    X, y = made(200)
+    weight = np.repeat([1.0, 0.0], 100)
+    model = RecalibratedClassifierCV(GaussianNB(), ONE, cv=StratifiedKFold(5))
+    with pytest.raises(ValueError, match="Leave out the samples of weight 0, or pass a number of"):
+        model.fit(X, y, sample_weight=weight)
+    left_out = model.fit(X[:100], y[:100]).predict_proba(X)
+    by_number = model.set_params(cv=5).fit(X, y, sample_weight=weight).predict_proba(X)
+    assert_allclose(by_number, left_out, rtol=1e-9)

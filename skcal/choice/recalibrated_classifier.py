@@ -327,12 +327,22 @@ class RecalibratedClassifierCV(
                 splits = read_splits(cv, kept, codes[kept], groups.take(kept), **params)
                 splits = _with_others(splits, kept, np.flatnonzero(weight == 0))
             else:
-                splits = read_splits(cv, X, y, groups, **params)
+                splits = self._given_splits(cv, X, y, groups, weight > 0, params)
         refuse_overlap(splits, len(codes))
         absent = absent_class((train for train, _ in splits), codes, weight)
         if absent and not frozen:
             self._refuse_absent(absent, codes, weight, groups)
         return splits
+
+    @staticmethod
+    def _given_splits(cv, X, y, groups, counted, params):
+        try:
+            return read_splits(cv, X, y, groups, counted=counted, **params)
+        except InputError as error:
+            if error.kind != "no sample" or counted.all():
+                raise
+            remedy = "Leave out the samples of weight 0, or pass a number of folds."
+            raise error.with_remedy(remedy) from None
 
     def _refuse_absent(self, absent, codes, weight, groups):
         """Raise for a training part without a class, with folds that help if there are any."""

@@ -23,7 +23,7 @@ from skcal.choice.recalibrator_json import recalibrator_from_text, recalibrator_
 from skcal.choice.summaries import summary_of_recalibrator
 from skcal.hypothesis_tests.error_interval import calibration_error_interval
 from skcal.recalibration.base import RecalibrationMap, warn_of_line
-from skcal.recalibration.bayesian import warn_if_contradicted
+from skcal.recalibration.bayesian import is_contradicted, warn_if_contradicted
 from skcal.recalibration.mixture import (
     default_max_samples,
     fit_map,
@@ -234,7 +234,9 @@ class Recalibrator(
             rows in one fold.
         groups : array-like of shape (n_samples,), default=None
             Samples of one group may depend on each other: folds hold whole groups, and losses are
-            compared by the sums over groups. See :doc:`/guide/dependent_samples`.
+            compared by the sums over groups. Maps themselves are fitted as if samples were
+            independent: repeated rows count as often as they stand. See
+            :doc:`/guide/dependent_samples`.
 
         Returns
         -------
@@ -280,7 +282,12 @@ class Recalibrator(
         self._set_results(trial, choice)
         self.n_samples_, self.n_rows_ = data.n_positive, data.n_rows
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
-        warn_if_contradicted(self.best_estimator_)
+        contradicted = self.best_estimator_
+        if is_contradicted(contradicted) and not data.groups.independent:
+            # Those of one group may say no more than one sample.
+            _, firsts = np.unique(data.groups.units(len(data.X)), return_index=True)
+            contradicted = fit_map(contradicted, data.take(firsts))
+        warn_if_contradicted(contradicted)
         warn_of_line(self.best_estimator_)
         context.call_on_fit_task_end(estimator=self, X=X, y=y)
         return self

@@ -140,9 +140,14 @@ class BayesianCalibration(RecalibrationMap):
         return np.hstack([np.zeros_like(mapped), mapped])
 
 
+def is_contradicted(fitted) -> bool:
+    """Whether the outcomes of a fit clearly contradict every increasing map."""
+    return getattr(fitted, "_lost", 0.0) > _CLEARLY
+
+
 def warn_if_contradicted(fitted) -> None:
     """Warn where the outcomes of a fit clearly contradict every increasing map."""
-    if getattr(fitted, "_lost", 0.0) > _CLEARLY:
+    if is_contradicted(fitted):
         warnings.warn(
             "The frequency of events clearly falls somewhere while the predictions rise, which no "
             "increasing map can follow. Check the labels"

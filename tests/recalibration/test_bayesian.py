@@ -298,3 +298,19 @@ def test_probabilities_are_such_whatever_the_sum_of_the_weights(seed, scale):
         fitted = BayesianCalibration().fit(p, y, sample_weight=weight)
     mapped = fitted.predict_proba(np.linspace(0.001, 0.999, 400))
     assert ((mapped > 0) & (mapped < 1)).all()
+
+
+def test_repeated_rows_of_a_group_are_no_fall_of_the_frequency():
+    rng = np.random.default_rng(0)
+    p = rng.random(150)
+    y = (rng.random(150) < 0.5 + 0.6 * (p - 0.5)).astype(int)
+    rows = np.repeat(np.arange(150), 10)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        Recalibrator(random_state=0).fit(p[rows], y[rows], groups=rows)
+        fell = ["clearly falls" in str(warning.message) for warning in caught]
+        assert not any(fell)
+        caught.clear()
+        other = rng.random(150) > p  # than the predicted event
+        Recalibrator(random_state=0).fit(p[rows], other[rows], groups=rows)
+    assert any("clearly falls" in str(warning.message) for warning in caught)
