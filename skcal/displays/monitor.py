@@ -119,7 +119,8 @@ class MonitorDisplay(Display):
         require_instance("monitor", monitor, CalibrationMonitor, "Pass a CalibrationMonitor.")
         if not monitor.n_samples_seen_:
             raise ValueError("monitor has seen no samples. Call update(X, y) first.")
-        of_detector, drift = monitor.run_length is not None, monitor.periods_.get("drift")
+        of_detector = monitor.run_length is not None
+        drift = None if monitor._evidence_is_gone else monitor.periods_.get("drift")
         display = cls(
             monitor.history(),
             threshold=float(monitor.run_length if of_detector else 1 / monitor.alpha),
@@ -127,7 +128,7 @@ class MonitorDisplay(Display):
             notion=str(monitor.notion_),
             alarm=monitor.alarm_,
             of_detector=of_detector,
-            drift=None if drift is None else (drift.first_sample, drift.last_sample),
+            drift=drift and (drift.first_sample, drift.last_sample),
             direction=monitor.to_dict()["direction"],
             name=name,
         )

@@ -279,6 +279,11 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         """Whether there is an alarm that nobody acknowledged."""
         return self.alarm_ is not None and self.acknowledged_ is None
 
+    @property
+    def _evidence_is_gone(self) -> bool:
+        """Whether an alarm is open though all samples together are no evidence any more."""
+        return self._is_open and self.run_length is None and self.log_e_value_ < 0
+
     def _note(self, what: str, note: str = "") -> None:
         """Add an entry to the journal."""
         if not isinstance(note, str) or len(note) > _LONGEST_NOTE:
@@ -453,14 +458,14 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         """The rows after which the drift of the last alarm began and ended, and of later changes.
 
         It began after what was acknowledged before. Sums over all predictions do not say when a
-        drift of a range ended.
+        drift of a range ended; where the evidence is gone, the time named by the alarm stays.
         """
         history, begun, raised, after = self._history, 0, Entry("alarm", 0), 0
         for entry in self.journal_:
             if entry.what == "alarm":
                 raised, after = entry, begun
             begun = {"acknowledged": entry.n_samples, "reset": 0}.get(entry.what, begun)
-        if raised.since is not None and raised.low is not None:
+        if raised.since is not None and (raised.low is not None or self._evidence_is_gone):
             return [history.row_before(raised.since), len(history.rows)]
         return history.drift_rows(raised.n_samples, after)
 

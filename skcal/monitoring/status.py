@@ -18,6 +18,7 @@ NEXT = (
 CHANCE = 0.8  # of finding what "would have been found" says
 _OFF, _SURELY_OFF = 2.24, 3.5  # standard deviations, beyond: one of two by chance in 5 %, 0.1 %
 _PAST = {" happens": " happened", " is ": " was ", " are ": " were "}
+_GONE = " Later samples speak against a drift: it is over, or the alarm came by chance."
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
 
@@ -132,7 +133,7 @@ def _is_over(monitor) -> str:
     """Whether a drift that ended is over: which of shift and slope are back since then."""
     period = monitor.periods_.get("since_drift")
     if period is None:
-        return ""
+        return _GONE * monitor._evidence_is_gone
     _, *later, start, _ = monitor._drift_rows()
     others = "".join(_other_drift(monitor, *rows) for rows in pairwise([*later, start]))
     if monitor._history.variance_since(start) < RECENT:
@@ -142,7 +143,7 @@ def _is_over(monitor) -> str:
     if is_back.all():
         return f"{others} The drift seems to be over."
     if np.abs(leanings).max() < _SURELY_OFF:
-        return f"{others} It is not clear yet whether the drift is over."
+        return f"{others} The drift changed there, but it is not clear whether it is over."
     back = f"the {'mean' if is_back[0] else 'slope'} is right, but "
     said = back * bool(is_back.any()) + _leaning_words(monitor, *np.where(is_back, 0.0, leanings))
     return f"{others} It is not over: {said} since about sample {period.first_sample:,}."
@@ -164,6 +165,8 @@ def direction(monitor) -> str | None:
     raised, drift = _raised_for(monitor), monitor.periods_.get("drift")
     said = raised.get("note", "")
     lasts = drift is None or drift.last_sample == monitor.n_samples_seen_
+    if lasts and monitor._evidence_is_gone:
+        return _in_the_past(said) or None
     if lasts or raised.get("since") is None:
         return said or None
     return f"{_in_the_past(said)} until about sample {drift.last_sample:,}"

@@ -8,6 +8,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import expit, logit
 
+from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
@@ -518,3 +519,30 @@ def test_a_slope_of_several_classes_is_said_of_all_probabilities():
 def test_one_impossible_outcome_is_one():
     certain = watched([(np.r_[0.0, np.full(300, 0.5)], np.r_[1, np.arange(300) % 2])])
     assert "1 outcome happened whose predicted probability was 0." in str(certain)
+
+
+@pytest.mark.parametrize("direction", [1, -1])
+def test_an_alarm_whose_evidence_is_gone_keeps_its_time_and_says_so(direction):
+    p = np.full(200, 0.3)
+
+    def batch(n_events):
+        return p, (np.arange(200) < n_events).astype(int)
+
+    monitor = watched([batch(60)] * 4 + [batch(60 + 22 * direction)] * 2)
+    assert monitor.alarm_
+    assert "came by chance" not in str(monitor)
+    since = monitor.journal_[-1].since
+    seen = set()
+    for _ in range(12):  # events lean slightly the other way
+        monitor.update(*batch(60 - 4 * direction))
+        gone = monitor.e_value_ < 1
+        seen.add(gone)
+        text = str(monitor)
+        assert ("it is over, or the alarm came by chance." in text) == gone
+        if gone:
+            assert monitor.periods_["drift"].first_sample == since
+            assert "the event happened" in text.split("\n")[0]
+            assert MonitorDisplay.from_monitor(monitor, plot=False).drift is None
+    assert seen == {False, True}
+    monitor.acknowledge("chance")
+    assert "came by chance" not in str(monitor)
