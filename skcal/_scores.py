@@ -80,6 +80,15 @@ def log_losses_of_logits(logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
 _FEW_EVENTS = 10  # below which the spread of losses says little of their variance
 
 
+_SAME = 1e-12  # between losses that differ by rounding
+
+
+def _gain(before: np.ndarray, after: np.ndarray) -> np.ndarray:
+    """Losses before minus after; 0 where they differ by rounding, or both are infinite."""
+    with np.errstate(invalid="ignore"):
+        return np.where(np.isclose(before, after, _SAME, _SAME), 0.0, before - after)
+
+
 @dataclass(frozen=True, eq=False)
 class LossComparison(ShownRounded):
     """Mean loss before and after, on the same samples.
@@ -133,7 +142,7 @@ class LossComparison(ShownRounded):
         if np.isinf(means).any():
             gap = np.nan if np.isinf(means).all() else np.inf if np.isinf(means[0]) else -np.inf
             return cls(*means, gap, np.nan, np.nan)
-        gain = before - after
+        gain = _gain(before, after)
         value = float(share @ gain)
         spread = share**2 @ (gain - value) ** 2
         unbiased = 1 - share @ share
@@ -179,9 +188,7 @@ class LossComparison(ShownRounded):
         if np.array_equal(outcomes[0], outcomes[1]):
             chance, share = (proba[0] + proba[1]) / 2, weight / weight.sum()
             if not groups.independent or _are_rare(outcomes[0], chance, weight):
-                with np.errstate(invalid="ignore"):
-                    gain = tables[0] - tables[1]
-                law = _variance_of_gain(gain, chance, outcomes[0], share, groups)
+                law = _variance_of_gain(_gain(*tables), chance, outcomes[0], share, groups)
         return cls.of(before, after, weight, groups, law)
 
     def __str__(self):

@@ -108,6 +108,7 @@ FOLLOWED = {
     "The command report shows each by --by": "tests/cli/test_forms.py::test_rows_of_several_models",
     "Name the array of predictions by --score": "tests/cli/test_forms.py::test_arrays_of_other",
     "Leave candidates out, or pass TemperatureScaling": "test_a_map_of_classes_in_place_of_options",
+    ", or pass BayesianCalibration(monotone=False)": "test_a_truth_that_falls_is_warned_of_and",
     # tests/hypothesis_tests/test_rounding.py
     "or pass a notion of single": "test_a_step_is_refused_where_vectors_are_read",
     # tests/test_recalibrated_classifier.py

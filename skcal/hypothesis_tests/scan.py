@@ -32,6 +32,7 @@ _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
 _CALIBRATED = 0.15  # the share of a range above which it is printed
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
+_CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 
 
@@ -224,8 +225,9 @@ def scan_test(
     Notes
     -----
     The predictions are divided into √n cells of equally many samples, at least 32 and at most 128,
-    equal predictions together. For every range of cells, with V = Σ p (1 - p) over its samples and
-    over all samples ΣV,
+    equal predictions together. Where a cell holds 0 or 1 alone, one outcome that contradicts it is
+    enough; its limits are binomial by Bonferroni's method. For every other range of cells, with
+    V = Σ p (1 - p) over its samples and over all samples ΣV,
 
     T = abs(Σ y - Σ p) / √V - √(2 log(e ΣV / V)),
 
@@ -312,7 +314,7 @@ def scan_test(
     bound = 0.0
     for k, scan, draw in zip(filled, scans, draws, strict=True):
         critical_value = max(_critical_value(null, level) for null in draw.snapped)
-        of_class, excess = scan.ranges(critical_value, draw.observed.min(), titles[k])
+        of_class, excess = scan.ranges(critical_value, draw.observed.min(), titles[k], level)
         ranges, bound = ranges + of_class, bound + problems[k].share * excess
     by_class, values = sample.notion.by_class, [float(draw.observed[-1]) for draw in draws]
     return ScanTestResult(
@@ -359,7 +361,9 @@ class RangeScan:
         self.weight = None if (weight == 1).all() else weight
         n_cells = int(np.clip(round(np.sqrt(problem.number())), _FEWEST_CELLS, _MOST_CELLS))
         edges = self.problem.quantiles(np.arange(1, n_cells) / n_cells)
-        self.starts = np.unique(np.append(0, np.searchsorted(x, edges, side="right")))
+        certain = np.searchsorted(x, edges[edges == 1])  # as many as a cell are one, as of 0
+        starts = np.searchsorted(x, edges, side="right")
+        self.starts = np.unique(np.concatenate([[0], starts, certain]))
         self.starts = self.starts[self.starts < len(x)]
         self.first, self.end = np.triu_indices(len(self.starts) + 1, 1)
         counts = np.append(0, np.cumsum(self.problem.sizes))
@@ -372,9 +376,10 @@ class RangeScan:
             variance = np.maximum(implied, self._variance_of_groups())
         self.certainty = np.divide(implied, variance, out=np.ones_like(implied), where=variance > 0)
         self.deviation = np.sqrt(variance)
+        self.certain = variance <= 0  # where the predictions leave nothing to chance
         with np.errstate(divide="ignore", invalid="ignore"):
             self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
-        self.penalty[variance <= 0] = np.inf
+        self.penalty[self.certain] = np.inf
 
     def counted(self) -> tuple[np.ndarray, np.ndarray] | None:
         """Predictions in order and the first row of each cell; None if outcomes have weights."""
@@ -412,8 +417,8 @@ class RangeScan:
     def of_sums(self, sums):
         """Return the same of sums (k, n_cells) of outcomes by weight, without weights of counts."""
         gap = np.abs(self._joined(sums) - self.predicted)
-        certain = self.deviation == 0  # where the predictions leave nothing to chance
-        contradicted = (gap[:, certain] > 1e-6).any(axis=1)
+        certain = self.certain
+        contradicted = (gap[:, certain] > _CONTRADICTS).any(axis=1)
         scores = (gap / np.where(certain, 1, self.deviation) - self.penalty).max(axis=1)
         scores = np.where(certain.all(), 0.0, scores)
         return np.where(contradicted, np.finfo(np.float64).max, scores)
@@ -422,7 +427,7 @@ class RangeScan:
         """Outcomes times the weights of their samples."""
         return codes if self.weight is None else codes * self.weight
 
-    def ranges(self, critical_value, value, title) -> tuple[list[ScanRange], float]:
+    def ranges(self, critical_value, value, title, level) -> tuple[list[ScanRange], float]:
         """Disjoint ranges whose limits leave out the most, and how much per sample of all."""
         if not value > critical_value:
             return [], 0.0
@@ -432,10 +437,12 @@ class RangeScan:
         hits = self._over_ranges(self.weighted(observed_draw(self.problem)))[0]
         gaps, frequency, hits = hits - self.predicted, hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
+        tail[self.certain] = level / (2 * max(self.certain.sum(), 1))  # they have no κ
         low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY))
         low, high = np.where(tail > _TINY, low, 0.0), np.where(tail > _TINY, high, 1.0)
         mean = self.predicted / self.mass
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
+        excess[self.certain & (np.abs(gaps) <= _CONTRADICTS)] = 0
         best = excess[_best_disjoint(self.first, self.end, excess)]
         bound = best.sum() / self.problem.number()
         chosen, minimal = self._named(gaps, excess, critical_value)
@@ -458,7 +465,7 @@ class RangeScan:
         other significant range of their side, where wider ones may be significant for what
         they hold of these, and the rest be calibrated. Ranges of one side that touch are one.
         """
-        first, end, varies = self.first, self.end, self.deviation > 0
+        first, end, varies = self.first, self.end, ~self.certain
         signed = np.divide(gaps, self.deviation, out=np.zeros_like(gaps), where=varies)
         scores = np.where(
             excess > 0, np.where(varies, np.abs(signed) - self.penalty, np.inf), -np.inf
@@ -470,7 +477,7 @@ class RangeScan:
         number[first, end] = np.arange(len(first))
         chosen = []
         while scores.max() > critical_value:
-            best = int(scores.argmax())
+            best = int(np.lexsort((excess, scores))[-1])
             inside = (
                 minimal[1 if gaps[best] > 0 else -1] & (first >= first[best]) & (end <= end[best])
             )
@@ -494,6 +501,8 @@ class RangeScan:
         Were the gap of a range the same everywhere, its score squared would be twice a
         log-likelihood, of which the true ends fall short by at most ``_ENDS`` in 95 %.
         """
+        if self.certain[chosen]:  # one prediction of 0 or 1, which cannot be
+            return 0.0
         first, end = self.first, self.end
         overlaps = (first < end[chosen]) & (end > first[chosen]) & (gaps * gaps[chosen] > 0)
         for other in others:

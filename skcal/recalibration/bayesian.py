@@ -151,7 +151,9 @@ def warn_if_contradicted(fitted) -> None:
         warnings.warn(
             "The frequency of events clearly falls somewhere while the predictions rise, which no "
             "increasing map can follow. Check the labels"
-            + worded(", or pass monotone=False if the ranking of samples may change.", "."),
+            + worded(
+                ", or pass BayesianCalibration(monotone=False) if the ranking may change.", "."
+            ),
             UserWarning,
             stacklevel=2,
         )

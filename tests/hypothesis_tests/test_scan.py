@@ -212,3 +212,45 @@ def test_ranges_hold_numbers_of_python():
     ranges = scan_test((p > 0.5).astype(int), p, n_resamples=99, random_state=0).ranges
     assert ranges
     assert "np." not in repr(ranges)
+
+
+HARD = "ignore:All predictions in y_proba are 0 or 1"
+
+
+@pytest.mark.filterwarnings(HARD)
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("wrong", ["all", "a tenth", "one", "none"])
+@pytest.mark.parametrize("others", [0, 800])
+def test_certain_predictions_that_did_not_happen_are_named(rng, weights, wrong, others):
+    p = np.repeat([0.0, 1.0], 200)
+    share = {"all": 1.0, "a tenth": 0.1}.get(wrong, 0.0)
+    y = np.where(rng.random(400) < share, 1 - p, p)
+    if wrong == "one":
+        y[0] = 1
+    between = rng.random(others)
+    p, y = np.append(p, between), np.append(y, rng.random(others) < between).astype(int)
+    weight = rng.lognormal(0, 1, len(p)) if weights else None
+    result = scan_test(y, p, sample_weight=weight, n_resamples=199)
+    named = {(one.low, one.high): one for one in result.ranges}
+    if wrong == "none":
+        assert not {(0.0, 0.0), (1.0, 1.0)} & set(named)
+        assert others or (result.pvalue == 1 and result.lower_bound == 0)
+        return
+    assert result.pvalue == 1 / 200
+    assert result.lower_bound > 0
+    for value in (0.0,) if wrong == "one" else (0.0, 1.0):
+        one, inside = named[value, value], p == value
+        observed = np.average(y[inside], weights=None if weight is None else weight[inside])
+        assert one.n_samples == 200
+        assert (one.predicted, one.observed) == pytest.approx((value, observed))
+        assert one.observed_low <= observed <= one.observed_high
+        assert one.may_be_calibrated == 0
+    assert "no single range" not in str(result)
+
+
+@pytest.mark.filterwarnings(HARD)
+def test_limits_of_certain_predictions_are_those_of_bonferroni():
+    p = np.repeat([0.0, 1.0], 200)  # three ranges: each and both
+    for one in scan_test(1 - p.astype(int), p).ranges:
+        interval = binomtest(200 - int(200 * one.low), 200).proportion_ci(1 - 0.05 / 3)
+        assert_allclose([one.observed_low, one.observed_high], interval, rtol=1e-9, atol=1e-12)

@@ -8,8 +8,9 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.special import betaln, expit, logit
 from scipy.stats import kendalltau
+from sklearn.linear_model import LogisticRegression
 
-from skcal import Recalibrator
+from skcal import RecalibratedClassifierCV, Recalibrator
 from skcal.recalibration import BayesianCalibration, HistogramBinning, PlattScaling, bayesian
 from skcal.recalibration.features import Cells
 from skcal.recalibration.likelihood import TwoClasses
@@ -157,9 +158,12 @@ def falling(p):
     return np.clip(p + 0.25 * np.sin(4 * np.pi * p), 0, 1)
 
 
+FOLLOW = r"pass BayesianCalibration\(monotone=False\)"
+
+
 def test_a_truth_that_falls_is_warned_of_and_followed_if_asked_for():
     p, y = drawn(3000, falling)
-    with pytest.warns(UserWarning, match="pass monotone=False if the ranking"):
+    with pytest.warns(UserWarning, match=FOLLOW):
         kept = BayesianCalibration().fit(p, y)
     free = BayesianCalibration(monotone=False).fit(p, y)
     grid = np.linspace(0.02, 0.98, 97)
@@ -169,8 +173,18 @@ def test_a_truth_that_falls_is_warned_of_and_followed_if_asked_for():
         np.abs(one.predict_proba(grid)[:, 1] - falling(grid)).mean() for one in (kept, free)
     )
     assert free < 0.5 * kept
-    with pytest.warns(UserWarning, match="pass monotone=False if the ranking"):
+    with pytest.warns(UserWarning, match=FOLLOW):
         Recalibrator(random_state=0).fit(p, y)
+    with pytest.warns(UserWarning, match=FOLLOW):
+        Recalibrator([BayesianCalibration()], do_no_harm=False).fit(p, y)
+    classifier = LogisticRegression()
+    with pytest.warns(UserWarning, match=FOLLOW):
+        RecalibratedClassifierCV(classifier, BayesianCalibration()).fit(logit(p)[:, None], y)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        followed = eval(FOLLOW.replace("\\", "").removeprefix("pass "))
+        Recalibrator([followed], do_no_harm=False).fit(p, y)
+        RecalibratedClassifierCV(classifier, followed).fit(logit(p)[:, None], y)
 
 
 WEIGHTS = {

@@ -6,6 +6,7 @@ from numpy.testing import assert_allclose
 from sklearn.metrics import brier_score_loss, log_loss
 
 from skcal._scores import LOSSES, LossComparison, of_outcomes
+from skcal.hypothesis_tests import compare_calibration
 
 
 @pytest.mark.parametrize("n_classes", [2, 4])
@@ -101,3 +102,32 @@ def test_ten_events_show_the_variance_of_losses_by_themselves(n_events, by_law):
     share = 0.075 if by_law else n_events / 1000
     deviation = (gain[1] - gain[0]) * np.sqrt(share * (1 - share) / 1000)
     assert judged.standard_error == pytest.approx(abs(deviation), rel=1e-3)
+
+
+@pytest.mark.parametrize("score", LOSSES)
+@pytest.mark.parametrize("n_classes", [1, 2, 4])
+@pytest.mark.parametrize("n", [5, 500])  # of few surprises the law sets the variance, of more not
+def test_losses_that_differ_by_rounding_are_equal(rng, score, n_classes, n):
+    P = rng.dirichlet(np.ones(max(n_classes, 2)), n)[:, -n_classes:]
+    P = (P + 0.1) / (1 + 0.1 * max(n_classes, 2))
+    y = rng.integers(0, max(n_classes, 2), n)
+    for change, equal in ((3e-16, True), (3e-15, True), (1e-9, False)):
+        proba = [P, P * (1 - change)]
+        judged = LossComparison.of_predictions(LOSSES[score], proba, (y, y), np.ones(n))
+        shown = judged.difference, judged.standard_error, judged.pvalue
+        assert (shown == (0, 0, 1)) == equal
+    judged = LossComparison.of(np.array([np.inf, 1.0]), np.array([0.0, 1.0]), np.ones(2))
+    assert judged.difference == np.inf
+
+
+def test_predictions_that_differ_by_rounding_have_no_difference(rng):
+    p = rng.random(400)
+    y = (rng.random(400) < p).astype(int)
+    for method in ("projection", "skce"):
+        for groups in (None, np.arange(400) // 4) if method == "projection" else (None,):
+            judged = compare_calibration(y, p, p * (1 - 1e-15), method=method, groups=groups)
+            assert (judged.pvalue, judged.estimate, judged.standard_error) == (1, 0, 0)
+            limits = judged.error_difference
+            assert (limits.estimate, limits.low, limits.high) == (0, 0, 0)
+            other = compare_calibration(y, p, p * 0.9, method=method, groups=groups)
+            assert other.standard_error > 0
