@@ -114,9 +114,20 @@ def answer_of_subgroups(report) -> str:
         return f"{text if wrong else f'{of}:'} {each} have too few groups for a test."
     if not wrong:
         text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
-        return f"{text}, but {limit}."
+        return f"{text}, but {limit}.{_off_alone(others)}"
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    return f"{text} There is no evidence of miscalibration in {which}, but {limit}."
+    text += f" There is no evidence of miscalibration in {which}, but {limit}."
+    return text + _off_alone(others)
+
+
+def _off_alone(parts) -> str:
+    """Name the subgroups without a star whose O/E interval leaves out 1."""
+    known = [part for part in parts if part.ratio and not part.overview.has_few_groups]
+    off = [part.name for part in known if not part.ratio.low <= 1 <= part.ratio.high]
+    if not off:
+        return ""
+    named = listed(off, NAMES)
+    return f" Without the correction for all rows, the O/E interval excludes 1 in {named}."
 
 
 def decided_together(report) -> str:
@@ -304,7 +315,8 @@ def answer_of_comparison(report) -> Answer:
         return Answer("Comparison", "unknown", [paired_verdict(report)])
     sentences, better = [stated(difference.sentence(*names))], difference.better
     if better is None:
-        title = "Measures disagree" if difference.is_significant else "No significant difference"
+        none = "No significant difference in calibration"
+        title = "Measures disagree" if difference.is_significant else none
         return Answer(title, "unknown", sentences)
     still = models_of(report)[better].is_significant
     title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
@@ -383,7 +395,7 @@ def other_measures(report) -> str:
     ]
     parts += [f"no significant difference in {listed(alike, len(alike))}"] if alike else []
     level = percent(report.settings["confidence_level"])
-    return f"{stated('; '.join(parts))[:-1]} (each with its {level} interval)."
+    return f"By measure: {'; '.join(parts)} (each with its {level} interval)."
 
 
 def _signed(value: float) -> str:

@@ -37,7 +37,7 @@ from skcal.metrics import (
 )
 from skcal.report import calibration_report
 from skcal.report.rows import comparison_table
-from skcal.report.words import answer_of_comparison, paired_verdict
+from skcal.report.words import answer_of_comparison, other_measures, paired_verdict
 
 RESAMPLING = {"n_resamples": 99, "random_state": 0}
 
@@ -342,6 +342,9 @@ def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
     answer = answer_of_comparison(report)
     assert answer.sentences[0].startswith("The calibration error")
     assert ("is better calibrated" in answer.title) == (found.better is not None)
+    undecided = "Measures disagree", "No significant difference in calibration"
+    assert (answer.title in undecided) == (found.better is None)
+    assert other_measures(report).startswith("By measure: ")  # no name takes a capital
     assert ("smaller than that of" in answer.sentences[0]) == found.is_significant
     assert found.pvalue == report.comparison.tests[0].pvalue
     names = [row[0] for row in comparison_table(report).rows]

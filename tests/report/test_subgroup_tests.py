@@ -1,11 +1,13 @@
 """Many subgroups: what can be shown does not depend on how many there are."""
 
 import numpy as np
+import pytest
 from report_cases import verdict_test
 
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.report import calibration_report, compare
 from skcal.report.measure import Settings
+from skcal.report.words import answer_of_subgroups
 from skcal.sample import read_sample
 
 SETTINGS = Settings(False, 15, "uniform", None, 0.95, 19, None, 2, None, None, None, 0)
@@ -45,3 +47,19 @@ def test_more_subgroups_than_draws_allow_are_a_caution_of_the_report(monkeypatch
     report = calibration_report(y, np.full(6, 0.5), by=by, n_resamples=19)
     text = "2 subgroups are too many for their tests: the smallest adjusted p-value is 0.065"
     assert any(caution.startswith(text) for caution in report.warnings)
+
+
+@pytest.mark.parametrize("events", [(60, 60, 60), (60, 74, 60), (60, 74, 20), (74, 47, 60)])
+def test_the_verdict_names_intervals_without_a_star_that_exclude_1(events):
+    y = np.concatenate([np.arange(200) < n for n in events]).astype(int)
+    by = np.repeat(np.arange(3), 200)
+    report = calibration_report(y, np.full(600, 0.3), by=by, n_resamples=19, random_state=0)
+    off = [
+        part.name
+        for part in report.subgroups
+        if not part.is_significant and not part.ratio.low <= 1 <= part.ratio.high
+    ]
+    assert len(off) == sum(n in (74, 47) for n in events)
+    said = f"Without the correction for all rows, the O/E interval excludes 1 in {', '.join(off)}."
+    assert (said in answer_of_subgroups(report)) == bool(off)
+    assert ("excludes 1" in answer_of_subgroups(report)) == bool(off)
