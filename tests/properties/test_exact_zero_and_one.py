@@ -13,7 +13,7 @@ from test_metric_properties import FACTS, ask_metric
 from skcal import calibration_report
 from skcal._scores import bounded_log_losses
 from skcal.hypothesis_tests import calibration_test
-from skcal.metrics import bins, calibration_slope, decomposition, validation_measures
+from skcal.metrics import bins, calibration_slope, validation_measures
 from skcal.recalibration import features
 
 #: What these tell of a recalibration is true whatever number its fit takes for log 0.
@@ -45,12 +45,11 @@ def with_floor(monkeypatch, floor, call):
         if floor is not None:
             patch.setattr(features, "PROBABILITY_FLOOR", floor)
             patch.setattr(features.log_probabilities, "__defaults__", (floor,))
-            for module in (bins, decomposition):
-                patch.setattr(
-                    module,
-                    "bounded_log_losses",
-                    lambda p, *more: bounded_log_losses(np.clip(p, floor, 1 - floor), *more),
-                )
+            patch.setattr(
+                bins,
+                "bounded_log_losses",
+                lambda p, *more: bounded_log_losses(np.clip(p, floor, 1 - floor), *more),
+            )
         return numbers(call()), any(re.match(SAID, str(one.message)) for one in caught)
 
 
