@@ -122,6 +122,7 @@ FOLLOWED = {
     "in the order of these columns by --labels": "test_columns_of_other_names_are_read_in",
     "is named as percentages": "tests/cli/test_forms.py::test_percentages_below_1_are_two_readings",
     "holds the most probable class in all": "test_two_columns_of_as_many_labels_are_both_named",
+    "may hold sample weights": "tests/cli/test_clusters.py::test_weights_that_no_option_names",
     "limits are too narrow: pass --groups": "tests/cli/test_clusters.py::test_rows_that_may_belong",
     "If these are shares of the classes, pass --soft": "test_shares_in_place_of_labels_name_the",
     # tests/cli/test_codes.py

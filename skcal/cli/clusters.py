@@ -1,4 +1,4 @@
-"""Columns that no option names, and whose values say which rows belong together."""
+"""Columns that no option names, and that say which rows belong together, or how much they count."""
 
 from __future__ import annotations
 
@@ -20,10 +20,19 @@ _OWNERS = re.compile(
     r"borrower|animal|eye|record|case|sample|question|prompt|problem|item|doc|"
     r"document|text|article|image|img|picture|photo|video|clip|recording|speaker|"
     r"author|device|machine|sensor|session|encounter|admission|stay|episode|claim|"
-    r"policy|loan|order|match|game|team|athlete|mother|prof"
+    r"policy|loan|order|match|game|team|athlete|mother|prof|psu|cluster"
 )
 _BESIDE = _IDS | {"number", "num", "no", "key", "name", "code", "index", "idx"}
 _OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
+#: Of sample weights, without signs between the words.
+_WEIGHTS = re.compile(
+    r"(p|f|a|i|fnl|final|sampl(e|ing)|survey|design|analy(sis|tic)|person|household|hh|per|"
+    r"instance|importance|observation|obs|propensity|population|probability|replicate|"
+    r"(post)?strat(ification)?|inverseprobability)(weight|wgt|wt)s?|s?ip[tc]?w|llcpwt|wt(mec|int)\d+yr"
+)
+_PLAIN_WEIGHTS = frozenset(["w", "wt", "wgt", "weight", "weights", "freq", "frequency"])
+_NEAR_1 = 0.1  # by which the mean of weights of a plain name may differ from 1
+_UNEQUAL = 0.5  # of their mean, above which the standard deviation of bodies' weights is rare
 _FIRST = 100  # rows by which a column is known
 _FEWEST = 10  # different values of a column that is named as one of samples
 _FEWEST_OTHERS = 30  # the same of another name, below which the outcome may be made of it
@@ -66,13 +75,51 @@ def refuse_or_tell(frame: Frame, rest, rows, scores, happened, options) -> list[
         f"value belong together, limits are too narrow: pass --groups {name!r}. If all rows are "
         f"independent, pass --ignore {name!r}."
     )
+    return _refused_or_told(frame, text, {"groups": name}, options)
+
+
+def refuse_or_tell_weights(frame: Frame, rest, rows, options) -> list[str]:
+    """The same of the first column that may hold sample weights."""
+    name = next((name for name in rest if _may_weigh(frame, name, rows, options)), None)
+    if name is None:
+        return []
+    text = (
+        f"Column {name!r} may hold sample weights, and every row counts alike here. If it does, "
+        f"pass --weight {name!r}. If not, pass --ignore {name!r}."
+    )
+    return _refused_or_told(frame, text, {"weight": name}, options)
+
+
+def _refused_or_told(frame: Frame, text: str, choice: dict[str, str], options) -> list[str]:
+    """The text, or an error where a verdict would rest on such rows."""
     decides = ("max_error", "fail_if_worse")
     if any(getattr(options, option, None) for option in decides):
         raise FileError(
             f"{frame.path}: {text[0].lower()}{text[1:]}",
-            choices=[{"groups": name}, {"ignore": [name]}],
+            choices=[choice, {"ignore": list(choice.values())}],
         )
     return [text]
+
+
+def _may_weigh(frame: Frame, name: str, rows, options) -> bool:
+    """Whether a name is one of weights, and its values are numbers from 0 that differ.
+
+    Names that features have, too, count where the mean is near 1 or the numbers are very unequal.
+    """
+    words = re.sub(r"[\W_]", "", name.lower())
+    is_plain = words in _PLAIN_WEIGHTS
+    if not (is_plain or _WEIGHTS.fullmatch(words)):
+        return False
+    try:
+        numbers = frame.numbers(name, Dialect(decimal=options.decimal, missing=True))
+    except FileError:  # of texts
+        return False
+    numbers = numbers if rows is None else numbers[rows]
+    numbers = numbers[~np.isnan(numbers)]
+    if not len(numbers) or not 0 <= numbers.min() < numbers.max() < np.inf:
+        return False
+    mean, spread = numbers.mean(), numbers.std()
+    return not is_plain or abs(mean - 1) < _NEAR_1 or bool(spread > _UNEQUAL * mean)
 
 
 def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:

@@ -15,7 +15,7 @@ import numpy as np
 from skcal._show import listed
 from skcal._validation import check_predictions
 from skcal.cli.cells import Dialect, is_missing
-from skcal.cli.clusters import refuse_or_tell
+from skcal.cli.clusters import refuse_or_tell, refuse_or_tell_weights
 from skcal.cli.columns import (
     Columns,
     as_labels,
@@ -351,16 +351,21 @@ def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
 
 
 def _rows_that_belong_together(read, proba, pair, columns, options) -> list[str]:
-    """A note on the rows of a file that may depend on each other, though no option says so."""
+    """Notes on rows of a file that may depend on each other or have weights no option names."""
     table, (labels, classes) = read.table, pair
-    if table.frame is None or not hasattr(options, "groups") or options.groups is not None:
+    if table.frame is None or not hasattr(options, "groups"):
         return []
     used = {*columns, *table.names, table.vector, *options.ignore, options.label}
-    used |= {options.predicted, options.score}
+    used |= {options.predicted, options.score, getattr(options, "weight", None)}
     rest = [name for name in dict.fromkeys(table.frame.header) if name not in used]
+    told = []
+    if getattr(options, "weight", "") is None:
+        told = refuse_or_tell_weights(table.frame, rest, table.rows, options)
+    if options.groups is not None:
+        return told
     order = np.argsort(classes)
     happened = order[np.searchsorted(classes[order], labels)]
-    return refuse_or_tell(table.frame, rest, table.rows, proba, happened, options)
+    return told + refuse_or_tell(table.frame, rest, table.rows, proba, happened, options)
 
 
 def _notes_of(options) -> list[str]:

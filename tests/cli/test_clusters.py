@@ -1,4 +1,4 @@
-"""Columns that no option names, and whose values say which rows belong together."""
+"""Columns that no option names, and that say which rows belong together or how they count."""
 
 import json
 import shlex
@@ -87,6 +87,67 @@ def test_rows_that_may_belong_together_are_said_and_stop_a_verdict(name, frame, 
     assert [command[-2:] for command in commands] == [["--groups", name], ["--ignore", name]]
     for command in commands:
         assert not read(file, *command[6:]).doubts
+
+
+SURVEY = ["pweight", "sampling_weight", "Sample Weight", "finalwgt", "fnlwgt", "survey_weight"]
+SURVEY += ["iptw", "siptw", "WTMEC2YR", "_LLCPWT", "person_weight", "fweight", "perwt"]
+PLAIN = ["w", "wt", "weight", "weights", "_FREQ_"]
+OF_BODIES = ["birth_weight", "weight_kg", "WtLoss", "body_weight", "weight_loss", "lightweight"]
+
+
+def weighed(name, values, path):
+    """A file of which half the rows count, by other weights, more than the rest."""
+    _, p, y = samples()
+    frame = pd.DataFrame({"p": p, "y": y, name: values})
+    frame.to_csv(path, index=False)
+    return path
+
+
+def unequal(seed=0):
+    rng = np.random.default_rng(seed)
+    return (np.tile([300, 2700], 100) * rng.uniform(0.7, 1.3, 200)).round(2)
+
+
+@pytest.mark.parametrize("name", SURVEY + PLAIN)
+def test_weights_that_no_option_names_are_said_and_stop_a_verdict(name, tmp_path):
+    words = f"pass --weight {name!r}"
+    file = weighed(name, unequal(), tmp_path / "a.csv")
+    [doubt] = read(file).doubts
+    assert words in doubt
+    with pytest.raises(Problems, match=words) as caught:
+        read(file, "--max-error", "0.3")
+    commands = [shlex.split(line.split("python -m skcal ")[1]) for line in caught.value.lines[1:]]
+    assert [command[-2:] for command in commands] == [["--weight", name], ["--ignore", name]]
+    given, ignored = (read(file, *command[6:]) for command in commands)
+    assert (given.doubts, ignored.doubts, ignored.weight) == ([], [], None)
+    assert np.array_equal(given.weight, unequal())
+
+
+def test_weights_are_said_where_groups_are_given(tmp_path):
+    file = saved(visits().assign(iptw=unequal()), "psu", tmp_path / "a.csv")
+    assert [("--weight" in doubt, "--groups" in doubt) for doubt in read(file).doubts] == [
+        (True, False),
+        (False, True),
+    ]
+    [doubt] = read(file, "--groups", "psu").doubts
+    assert "--weight 'iptw'" in doubt
+
+
+def test_weights_of_bodies_and_equal_weights_raise_no_alarm(tmp_path):
+    rng = np.random.default_rng(0)
+    adults, babies = rng.normal(75, 15, 200).round(), rng.normal(3300, 700, 200).round()
+    values = [(name, unequal()) for name in OF_BODIES]
+    values += [(name, kilograms) for name in PLAIN for kilograms in (adults, babies)]
+    values += [(name, other) for name in SURVEY for other in (np.ones(200), unequal() - 1000)]
+    values += [("pweight", ["heavy", "light"] * 100)]
+    for name, cells in values:
+        assert not read(weighed(name, cells, tmp_path / "a.csv")).doubts, name
+
+
+@pytest.mark.parametrize(("mean", "is_said"), [(1.09, True), (1.11, False), (0.91, True)])
+def test_plain_weights_are_told_by_a_mean_near_1(mean, is_said, tmp_path):
+    file = weighed("weight", mean * np.tile([0.8, 1.2], 100), tmp_path / "a.csv")
+    assert bool(read(file).doubts) == is_said
 
 
 def test_limits_of_repeated_samples_are_too_narrow_unless_they_are_groups(tmp_path, capsys):

@@ -32,7 +32,7 @@ ROWS = np.column_stack([ROWS[:, :2].round(5), 1 - ROWS[:, :2].round(5).sum(axis=
 CLASSES = np.array(["cat", "cow", "dog"])
 C = CLASSES[(ROWS.cumsum(axis=1) > RNG.uniform(size=(N, 1))).argmax(axis=1)]
 SITE = RNG.choice(["east", "west", ""], N)
-BINARY = {"p": P, "label": Y, "site": SITE, "w": RNG.integers(0, 3, N)}
+BINARY = {"p": P, "label": Y, "site": SITE, "mass": RNG.integers(0, 3, N)}
 BY_LABEL = np.argsort(Y, kind="stable")  # first all of one label
 GATE = ["--max-error", "0.2", "--error", "calibration", "--error", "ece"]
 
@@ -107,9 +107,9 @@ CASES = {
     "parquet": (parquet, BINARY, ["--score", "p"]),
     "folder": (folder, BINARY, ["--score", "p", "--by", "day"]),
     "fields that span lines": (quoted, BINARY, ["--score", "p"]),
-    "weights": (csv, BINARY, ["--score", "p", "--weight", "w"]),
+    "weights": (csv, BINARY, ["--score", "p", "--weight", "mass"]),
     "subgroups": (csv, BINARY, ["--score", "p", "--by", "site"]),
-    "subgroups of parquet": (parquet, BINARY, ["--score", "p", "--by", "site", "--by", "w"]),
+    "subgroups of parquet": (parquet, BINARY, ["--score", "p", "--by", "site", "--by", "mass"]),
     "words": (csv, words(BINARY), ["--pos-label", "yes"]),
     "the other event": (csv, words(BINARY), ["--pos-label", "no"]),
     "classes": (csv, WIDE, ["--notion", "confidence", "--notion", "classwise"]),
@@ -304,11 +304,11 @@ def test_a_label_that_no_row_has_is_not_dropped(tmp_path, capsys, in_blocks):
     assert "no sample has the label 'x'" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("column", ["p", "w"])
+@pytest.mark.parametrize("column", ["p", "mass"])
 def test_samples_that_all_do_not_count_are_refused(column, tmp_path, capsys, in_blocks):
-    none = {"p": np.full(N, ""), "w": np.zeros(N, int)}
+    none = {"p": np.full(N, ""), "mass": np.zeros(N, int)}
     path = csv(tmp_path / "a.csv", {**BINARY, column: none[column]})
-    options = ["--score", "p", "--weight", "w", "--drop-missing"]
+    options = ["--score", "p", "--weight", "mass", "--drop-missing"]
     assert main(["evaluate", str(path), *options]) == 2
     assert capsys.readouterr().err
 
