@@ -26,6 +26,7 @@ from skcal._show.text import (
 )
 
 _NOT_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+_UNIT = re.compile(r"(?<=\d) (?=%)|(?<=[≤≥]) (?=\d)")
 _ROWS = 60  # of a table in a notebook
 _LONG = 15  # rows; longer tables of a report scroll on screens
 _FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would evaluate
@@ -60,8 +61,9 @@ _STYLE = style("skcal-result", _PATH)
 
 
 def html_text(text) -> str:
-    """Text without control characters, escaped."""
-    return _NOT_HTML.sub("\N{REPLACEMENT CHARACTER}", escape(str(text)))
+    """Text without control characters, escaped; no line ends between a number and its sign."""
+    text = _UNIT.sub("\N{NO-BREAK SPACE}", escape(str(text)))
+    return _NOT_HTML.sub("\N{REPLACEMENT CHARACTER}", text)
 
 
 def html_list(texts: Iterable[str]) -> str:

@@ -32,7 +32,8 @@ _SHORT = {**GATED_ERRORS, "cutoff": "cutoff error", "ece": "ECE, 15 bins"}
 _STATUS = {"below": PASSED, "above": FAILED, "unknown": UNKNOWN}
 WORST_FIRST = tuple(VERDICTS)
 _STATUSES = {"below": "PASSED", "above": "FAILED", "unknown": "NOT DECIDED, too few samples"}
-_WIDEST = 24  # characters of a name in a table
+_WIDEST, _NARROW = 60, 24  # characters of a name in a table, and where lines would be too long
+_LINE = 100
 _LARGE_SHARE = 0.2  # of the rate of the rarer outcome; a limit above says little
 
 
@@ -189,10 +190,14 @@ def table_of_gate(results, n_shown: int) -> list[str]:
         for k, column in enumerate(zip(*rows, strict=True))
         if any(column) and (k > 2 or len(set(column)) > 1)
     ]
-    cut = [cut_apart(column, _WIDEST) for column in zip(*rows[:n_shown], strict=True)]
-    cells = list(zip(*(cut[k] for k in shown), strict=True))
-    columns = [names[k] for k in shown]
-    return Table(columns, cells, "".join("lllrrlrr"[k] for k in shown)).lines()
+    columns, sides = [names[k] for k in shown], "".join("lllrrlrr"[k] for k in shown)
+    for width in (_WIDEST, _NARROW):
+        cut = [cut_apart(column, width) for column in zip(*rows[:n_shown], strict=True)]
+        cells = list(zip(*(cut[k] for k in shown), strict=True))
+        lines = Table(columns, cells, sides).lines()
+        if max(map(len, lines)) <= _LINE:
+            break
+    return lines
 
 
 def notes_of_gate(results) -> list[str]:

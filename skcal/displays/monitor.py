@@ -150,8 +150,8 @@ class MonitorDisplay(Display):
         if self._has_bias:
             self._draw_bias(axes[1])
         events = {"confidence": "right predictions"}.get(self.notion, "events")
-        kind = draw.as_label(self.notion, 20)
-        titles = f"evidence of miscalibration ({kind})", f"surplus of {events} per sample"
+        kind = "" if self.notion == "binary" else f" ({draw.as_label(self.notion, 20)})"
+        titles = f"evidence of miscalibration{kind}", f"surplus of {events} per sample"
         for axis, shown in zip(axes, titles, strict=False):
             axis.set_xlabel("samples")
             axis.margins(x=0.02)
@@ -216,4 +216,4 @@ class MonitorDisplay(Display):
         later = slice(len(n) // 4, None)  # the first limits are as wide as the panel
         wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
         most = min(1, 1.1 * max(most, wide))
-        ax.set(ylabel="observed − predicted", ylim=(-most, most))
+        ax.set(ylabel=draw.side_label(ax, "observed − predicted"), ylim=(-most, most))

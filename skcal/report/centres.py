@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from textwrap import wrap
 
 import numpy as np
 from scipy import stats
@@ -225,7 +226,7 @@ def _least(deviance: Callable[[float], float], top: float) -> float:
 
 
 _FEWEST_CENTRES = 5
-_ROW = 0.25  # inches of a row of a forest plot
+_ROW, _LINE = 0.25, 20  # inches of a row of a forest plot, and letters of a line of its name
 _MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
 
 
@@ -316,16 +317,32 @@ def _events(sample: Sample) -> tuple[float, float, float]:
 def height_of_forest(report) -> float:
     """The height of a forest plot in inches."""
     n_rows = len(report.subgroups) + len({one.column for one in report.heterogeneity})
-    return _ROW * (n_rows + 4)
+    _, names = _names_of_rows([part.name for part in report.subgroups])
+    n_lines = max((name.count("\n") + 1 for name in names), default=1)
+    return _ROW * (n_rows * (1 + n_lines) / 2 + 4)
+
+
+def _names_of_rows(names: list[str]) -> tuple[str, list[str]]:
+    """The column that all subgroups share, "" if none, and the names of rows beside it."""
+    columns = {name.partition(" = ")[0] for name in names}
+    column = columns.pop() if len(columns) == 1 and all(" = " in name for name in names) else ""
+    names = [name.removeprefix(f"{column} = ") for name in names]
+    cut = drawing.as_labels(names, 2 * _LINE)
+    return column, ["\n".join(wrap(name, _LINE)) for name in cut]
 
 
 def draw_forest(axis, report, measure: str) -> None:
     """A row for each subgroup with its interval of a measure, and the prediction intervals."""
-    rows = [(part.name, _ends(part, measure), drawing.BLUE, 1.5) for part in report.subgroups]
+    column, names = _names_of_rows([part.name for part in report.subgroups])
+    rows = [
+        (name, _ends(part, measure), drawing.BLUE, 1.5)
+        for name, part in zip(names, report.subgroups, strict=True)
+    ]
     for one in report.heterogeneity:
         if one.measure == measure:
             ends = one.estimate, one.low, one.high
-            rows.append((f"a new {one.column or 'subgroup'}", ends, drawing.GREY, 5))
+            name = drawing.as_label(f"a new {one.column or 'subgroup'}", _LINE)
+            rows.append((name, ends, drawing.GREY, 5))
     rows = [row for row in rows if np.isfinite(row[1]).all()]
     if not rows:
         raise ValueError(f"No subgroup has the measure {measure!r}. Pass by=… and one event.")
@@ -343,9 +360,9 @@ def draw_forest(axis, report, measure: str) -> None:
         axis.axvline(1, color=drawing.GREY, linewidth=1, linestyle="--", zorder=1)
     margin = _MARGIN * (max(shown) - min(shown)) + 1e-3
     axis.set_xlim(min(shown) - margin, max(shown) + margin)
-    axis.locator_params(axis="x", nbins=5)
-    drawing.name_rows(axis, drawing.as_labels([name for name, *_ in rows], 16), fontsize="medium")
-    axis.set_xlabel(measure)
+    axis.locator_params(axis="x", nbins=3, steps=[1, 2, 5, 10])
+    drawing.name_rows(axis, [name for name, *_ in rows], fontsize="medium")
+    axis.set(xlabel=measure, ylabel=drawing.as_label(column, 24))
 
 
 def _ends(part: Measures, measure: str) -> tuple[float, float, float]:

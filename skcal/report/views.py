@@ -13,6 +13,7 @@ from functools import reduce
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
+from textwrap import fill
 from typing import Any
 
 import numpy as np
@@ -197,6 +198,7 @@ def _measures_as_data(measures: Measures) -> dict[str, Any]:
 
 
 _SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
+_TITLE = 24  # letters of a line of its title, which is centred on the axes
 _LINES = 0.6  # of that height are for the error in the title
 _WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
 
@@ -239,6 +241,9 @@ def draw(display: ReliabilityDisplay):
     for unused in axes[n:]:
         figure.delaxes(unused)
     display.plot(ax=axes[:n])
+    for axis in axes[:n]:
+        lines = axis.get_title().split("\n")
+        axis.set_title("\n".join(fill(line, _TITLE) for line in lines), fontsize="medium")
     for legend in display.legends_:
         legend.remove()  # pages explain what is drawn, and legends would hide points
     return display.figure_

@@ -301,6 +301,7 @@ def test_rows_and_first_lines_hold_names_that_differ(tmp_path, capsys):
     rows = [line.split("  ")[0] for line in printed.splitlines() if "Verified  " in line]
     assert len(set(rows)) == len(rows) == 3
     assert max(map(len, printed.splitlines())) <= 100
+    assert all(f"verification_status = {name}  " in printed for name in names)  # there is room
 
 
 @pytest.mark.parametrize(

@@ -39,3 +39,19 @@ def test_infinite_evidence_and_a_single_batch_are_drawn_and_no_line_without_alar
     assert "infinite evidence" in display.alarm_.get_label()
     with pytest.raises(ValueError, match="has seen no samples"):
         MonitorDisplay.from_monitor(CalibrationMonitor())
+
+
+def test_a_binary_monitor_names_no_kind_and_its_labels_are_no_taller_than_the_axes(figures):
+    monitor = CalibrationMonitor(labels=[0, 1])
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        monitor.update(rng.uniform(size=50), rng.integers(0, 2, 50))
+    display = MonitorDisplay.from_monitor(monitor)
+    assert display.ax_[0].get_title() == "evidence of miscalibration"
+    assert display.ax_[1].get_ylabel().replace("\n", " ") == "observed − predicted"
+    figure = display.figure_
+    figure.draw_without_rendering()
+    for ax in display.ax_:
+        label = ax.yaxis.label.get_window_extent()
+        assert label.height <= ax.get_window_extent().height + 1
+        assert figure.bbox.y0 <= label.y0 < label.y1 <= figure.bbox.y1

@@ -128,7 +128,7 @@ def test_what_is_printed_of_a_comparison_has_its_direction_method_and_interval(r
         ]
         page = result._repr_html_()
         assert "standard error" in page
-        assert "95 % interval" in page
+        assert "95\N{NO-BREAK SPACE}% interval" in page
 
 
 @pytest.mark.parametrize("level", [0.5, 0.95, 0.999])

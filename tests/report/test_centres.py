@@ -2,6 +2,7 @@
 
 import functools
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -10,11 +11,13 @@ from report_cases import draw_few
 from scipy.special import expit, logit
 
 from skcal import calibration_error_interval, calibration_report
+from skcal.displays import ReliabilityDisplay
 from skcal.metrics import validation_measures
 from skcal.recalibration import BayesianCalibration
-from skcal.report.centres import draw_forest
+from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.compare import sample_of
 from skcal.report.rows import CENTRES, centres_table
+from skcal.report.views import draw
 from skcal.sample import read_sample
 
 SIZES = [500, 400, 300, 300, 200, 120]
@@ -93,7 +96,8 @@ def test_each_measure_has_a_forest_plot_with_a_row_for_each_centre():
         axis = figure.Figure().subplots()
         draw_forest(axis, report(), name)
         rows = [label.get_text() for label in axis.get_yticklabels()]
-        assert rows == [*(f"site = s{k}" for k in range(len(SIZES))), "a new site"]
+        assert rows == [*(f"s{k}" for k in range(len(SIZES))), "a new site"]
+        assert axis.get_ylabel() == "site"  # which names of rows do not repeat
         assert axis.get_xlabel() == name
         low, high = axis.get_xlim()
         middles = [line.get_xdata()[0] for line in axis.get_lines() if line.get_marker() == "o"]
@@ -150,7 +154,7 @@ def test_forest_plots_have_a_row_for_each_subgroup_and_for_a_new_one(measure):
     ax = report().plot_subgroups(measure)
     names = [part.name for part in report().subgroups]
     shown = [label.get_text() for label in ax.get_yticklabels()]
-    assert shown[: len(names)] == names
+    assert [f"site = {name}" for name in shown[: len(names)]] == names
     assert shown[len(names) :] == ["a new site"]
     assert ax.get_xlabel() == measure
     new = next(one for one in report().heterogeneity if one.measure == measure)
@@ -166,3 +170,58 @@ def test_forest_plots_refuse_what_they_cannot_draw():
     alone = replace(report(), subgroups=[], heterogeneity=[])
     with pytest.raises(ValueError, match=r"Pass by=… and one event."):
         alone.plot_subgroups()
+
+
+NAMES = ["Hôpital de la Croix-Rousse", "Universitätsklinikum Heidelberg Mitte", "St. Mary"]
+
+
+@pytest.mark.parametrize("measure", ["O/E", "calibration slope", "C-statistic"])
+@pytest.mark.parametrize("names", [NAMES, [f"s{k}" for k in range(3)]])
+def test_long_names_of_rows_are_whole_and_no_text_of_a_forest_plot_covers_another(measure, names):
+    figures = pytest.importorskip("matplotlib.figure")
+    parts = [
+        replace(part, name=f"hospital = {names[k % 3]}{'' if k < 3 else f' {k}'}")
+        for k, part in enumerate(report().subgroups)
+    ]
+    shown = replace(report(), subgroups=parts)
+    figure = figures.Figure((3.1, height_of_forest(shown)), layout="constrained")
+    axis = figure.subplots()
+    draw_forest(axis, shown, measure)
+    figure.draw_without_rendering()
+    labels = [
+        label.get_text().replace("-\n", "-").replace("\n", " ") for label in axis.get_yticklabels()
+    ]
+    assert labels[:3] == names
+    assert axis.get_ylabel() == "hospital"
+    low, high = axis.get_xlim()
+    ticks = [tick for tick in axis.xaxis.get_major_ticks() if low <= tick.get_loc() <= high]
+    assert len(ticks) >= 2
+    for texts in ([tick.label1 for tick in ticks], axis.get_yticklabels()):
+        boxes = [text.get_window_extent() for text in texts]
+        assert not any(one.overlaps(other) for one, other in pairwise(boxes))
+        assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in boxes)
+
+
+def test_subgroups_of_two_columns_keep_the_column_in_the_names_of_rows():
+    figures = pytest.importorskip("matplotlib.figure")
+    parts = [
+        replace(part, name=f"{'sex' if k % 2 else 'site'} = {k}")
+        for k, part in enumerate(report().subgroups)
+    ]
+    axis = figures.Figure().subplots()
+    draw_forest(axis, replace(report(), subgroups=parts), "O/E")
+    assert [label.get_text() for label in axis.get_yticklabels()][:2] == ["site = 0", "sex = 1"]
+    assert axis.get_ylabel() == ""
+
+
+def test_titles_of_panels_stay_inside_of_their_figures():
+    pytest.importorskip("matplotlib.figure")
+    part = report().subgroups[0].diagram
+    panel = replace(part, label="hospital = Northgate General Hosp")
+    figure = draw(
+        ReliabilityDisplay([panel], notion="binary", method="bins", confidence_level=0.95)
+    )
+    figure.draw_without_rendering()
+    box = figure.axes[0].title.get_window_extent()
+    assert figure.axes[0].get_title().startswith("hospital = Northgate\nGeneral Hosp")
+    assert 0 <= box.x0 < box.x1 <= figure.bbox.x1

@@ -156,3 +156,20 @@ def test_plot_draws_a_panel_a_model_or_a_group():
         plain_report().plot(by=True)
     plt.close("all")
     assert dict(plt.rcParams) == before
+
+
+def test_no_line_ends_between_a_number_and_its_sign():
+    text = views.html_text("95 % of 3 (≤ 0.5, ≥ .5 %), a %b")
+    assert (
+        text == "95\N{NO-BREAK SPACE}% of 3 (≤\N{NO-BREAK SPACE}0.5, ≥ .5\N{NO-BREAK SPACE}%), a %b"
+    )
+
+
+def test_names_of_rows_break_between_words_alone_on_telephones():
+    """Where they may break anywhere and have no least width, they stand letter below letter."""
+    narrow = re.search(
+        r"@media \(max-width: (?:40rem|640px)\) \{(.*?)\n\}", full_report()._repr_html_(), re.S
+    )[1]
+    rules = [line for line in narrow.splitlines() if "tbody th" in line]
+    assert len(rules) == 1
+    assert re.search(r"min-width: (4\.5rem|72px); overflow-wrap: break-word", rules[0])

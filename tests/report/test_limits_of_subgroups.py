@@ -44,7 +44,7 @@ def test_the_sides_of_all_subgroups_hold_together(sizes, off, sides, each, monke
     said = f"The calibration error is {sides} (joint confidence 95 %)."
     assert said in report.further
     assert said in " ".join(str(report).split())
-    assert said in report._repr_html_()
+    assert said.replace(" %", "\N{NO-BREAK SPACE}%") in report._repr_html_()
     rows = [np.ones(len(y), dtype=bool), *(where == part.name for part in report.subgroups)]
     for result, part in zip(report.decided, rows, strict=True):
         expected = equivalence_test(y[part], p[part], limit=0.1, confidence_level=each)
