@@ -216,4 +216,4 @@ class MonitorDisplay(Display):
         later = slice(len(n) // 4, None)  # the first limits are as wide as the panel
         wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
         most = min(1, 1.1 * max(most, wide))
-        ax.set(ylabel=draw.side_label(ax, "observed − predicted"), ylim=(-most, most))
+        ax.set(ylabel="observed −\npredicted", ylim=(-most, most))

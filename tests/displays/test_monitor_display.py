@@ -44,9 +44,11 @@ def test_infinite_evidence_and_a_single_batch_are_drawn_and_no_line_without_alar
 def test_a_binary_monitor_names_no_kind_and_its_labels_are_no_taller_than_the_axes(figures):
     monitor = CalibrationMonitor(labels=[0, 1])
     rng = np.random.default_rng(0)
-    for _ in range(4):
-        monitor.update(rng.uniform(size=50), rng.integers(0, 2, 50))
+    for k in range(8):
+        p = rng.beta(1, 8, 800)
+        monitor.update(p, (rng.random(800) < np.minimum(1, p * (1 + (k > 3)))).astype(int))
     display = MonitorDisplay.from_monitor(monitor)
+    assert display.alarm_ is not None  # whose legend makes the axes lower
     assert display.ax_[0].get_title() == "evidence of miscalibration"
     assert display.ax_[1].get_ylabel().replace("\n", " ") == "observed − predicted"
     figure = display.figure_
