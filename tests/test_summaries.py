@@ -146,3 +146,22 @@ def test_a_summary_says_how_many_predictions_were_drawn_and_what_a_single_map_av
         largest = max(fitted.best_estimator_.weights_, key=fitted.best_estimator_.weights_.get)
         largest = summaries._IN_WORDS.get(largest, largest)
         assert re.search(rf"how well they fit: \d+ % {largest}[,;]", text)
+
+
+@pytest.mark.parametrize(("power", "seed"), [(1.0, 0), (1.0, 3), (1.2, 0), (2.5, 0)])
+def test_the_choice_of_a_recalibrator_says_where_no_gain_is_certain(power, seed):
+    rng = np.random.default_rng(seed)
+    p = rng.beta(1, 3, 400)
+    y = (rng.random(400) < p**power).astype(int)
+    fitted = Recalibrator(random_state=0).fit(p, y)
+    text = " ".join(fitted.summary().split())
+    kept = fitted.best_name_ == "Identity"
+    assert kept == (seed == 3)
+    assert ("calibration error after" in text) == (not kept)
+    gains = [gap.difference > 0 and gap.pvalue <= 0.05 for gap in fitted.comparison_.values()]
+    smaller = fitted.remaining_error().high < fitted.initial_error().estimate
+    uncertain = not kept and not any(gains) and not smaller
+    said = "No gain over the predictions as they are is certain"
+    assert (f"leave the predictions as they are. {said}" in text) == uncertain
+    assert uncertain == (power < 2 and not kept)
+    assert ("so a reduction is not certain" in text) == (not kept and not smaller)

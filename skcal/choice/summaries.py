@@ -296,10 +296,14 @@ def _facts_of_predictions(recalibrator) -> Iterator[tuple[str, str]]:
     yield "calibration error before", error.sentence().removeprefix("calibration error ")
     limits = limits.removeprefix("not significantly above 0; ")
     error_left = f"{about(left.estimate, left.high)} ({limits}"
-    unsure = "; this limit is above the error before, so a reduction is not shown"
+    unsure = "; this limit is above the error before, so a reduction is not certain"
     unsure *= left.high >= error.estimate
-    yield "calibration error after", f"{error_left}{unsure}"
-    yield "", "A report cross-validates in other folds, so its error after differs within noise."
+    if recalibrator.best_name_ != "Identity":  # else nothing is done
+        yield "calibration error after", f"{error_left}{unsure}"
+        yield (
+            "",
+            "A report cross-validates in other folds, so its error after differs within noise.",
+        )
     before, after = judged.before.argmax(axis=1), judged.after.argmax(axis=1)
     rows = np.arange(len(before))
     of_shares = judged.codes.ndim == 2
@@ -340,7 +344,7 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
             leave = "the only other candidate is to leave the predictions as they are"
             leave = leave if "Identity" in recalibrator.names_ else "there is no other candidate"
             how = f"{_averaged(recalibrator.best_estimator_)}; {leave}"
-        yield f"chosen: {method_name(name)}{how}."
+        yield f"chosen: {method_name(name)}{how}.{_without_gain(recalibrator)}"
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
@@ -352,6 +356,17 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
             yield f"{shown} is simpler, and its loss is lower, but not significantly ({chance})."
         else:
             yield f"{shown} is simpler and has the lower loss ({chance})."
+
+
+def _without_gain(recalibrator: Any) -> str:
+    """Say of a choice that no lower loss and no smaller error are certain, and what to do."""
+    if getattr(recalibrator, "out_of_fold_", None) is None:
+        return ""
+    gaps = recalibrator.comparison_.values()
+    lower = any(gap.difference > 0 and gap.pvalue <= LEVEL for gap in gaps)
+    smaller = recalibrator.remaining_error().high < recalibrator.initial_error().estimate
+    no_gain = " No gain over the predictions as they are is certain; they may stay as they are."
+    return no_gain * (not lower and not smaller)
 
 
 def _averaged(estimator: Any) -> str:

@@ -248,9 +248,10 @@ _COMMANDS = {
         },
         "Choose a recalibration map by its held-out loss on labelled predictions and apply it to "
         "others, whose labels are not used and may be absent; their other columns stay. The "
-        "predictions stay as they are unless a map clearly lowers their cross-validated loss and "
-        "calibration error. With --map the only "
-        "file is APPLY.",
+        "predictions stay as they are if recalibration raises the cross-validated loss, or if the "
+        "gains of loss and calibration error are too small. An average of maps that includes no "
+        "change needs no significant gain; the result says if a gain is not certain. With --map "
+        "the only file is APPLY.",
     ),
     "abstain": _Command(
         "find the confidence from which on few answers are wrong",

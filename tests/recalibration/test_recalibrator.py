@@ -460,7 +460,8 @@ def test_classes_are_kept_if_asked_for():
 def test_the_error_that_is_left_is_that_of_cross_fitted_predictions():
     P, y = tempered(60, n_classes=2)
     groups = np.arange(60) // 2
-    fitted = Recalibrator([TemperatureScaling()], random_state=0).fit(P, y, groups=groups)
+    fitted = Recalibrator([TemperatureScaling()], do_no_harm=False, random_state=0)
+    fitted.fit(P, y, groups=groups)
     proba = fitted.cross_fit_predict_proba(P)
     expected = calibration_error_interval(y, proba, groups=groups)
     assert vars(fitted.remaining_error()) == vars(expected)
