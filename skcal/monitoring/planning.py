@@ -56,7 +56,7 @@ class MonitorPlan:
     def __str__(self):
         drift = f"If O/E is {self.ratio:g} from the first sample on"
         if self.n_before:
-            before = f"the first {self.n_before:,} samples are calibrated"
+            before = f"{self.n_before:,} calibrated samples come first"
             drift = f"If {before} and O/E is {self.ratio:g} from then on"
         if self.n_batches is None:
             return f"{drift}, no alarm comes in {_MOST_BATCHES:,} batches of {self.batch_size:,}."

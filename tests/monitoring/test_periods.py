@@ -203,7 +203,7 @@ def test_plans_know_what_they_are_about():
     plan = monitor.plan(1.4)
     assert (plan.batch_size, plan.n_before) == (200, monitor.n_samples_seen_)
     assert str(plan).startswith(
-        "If the first 9,000 samples are calibrated and O/E is 1.4 from then on, "
+        "If 9,000 calibrated samples come first and O/E is 1.4 from then on, "
     )
     assert monitor.plan(1.2).n_batches > plan.n_batches
     slow = monitor.plan(1.01, 10)
