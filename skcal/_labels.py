@@ -28,6 +28,7 @@ from skcal._validation import (
 )
 
 PASS_LABELS = "Pass labels= with the class of every column."
+_FEWEST_COUNTED = 8  # labels of which it is said that they are counted from 1
 _FEWEST_HARD = 20  # predictions of which it is said that all are 0 or 1
 _IGNORED = (-100, 255)  # what mark ignored samples in PyTorch and in images of labels
 _CLEARLY_LOWER = 3.0  # standard errors of a difference of means
@@ -494,7 +495,7 @@ def _are_integers(columns) -> bool:
 
 def _warn_if_counted_from_1(codes, proba, name: str, proba_name: str, remedy: bool | str) -> None:
     """Warn of labels without names that fit the columns far better when counted from 1."""
-    if proba.ndim == 1 or proba.shape[1] == 1 or codes.min() == 0:
+    if proba.ndim == 1 or proba.shape[1] == 1 or codes.min() == 0 or len(codes) < _FEWEST_COUNTED:
         return
     rows = np.arange(len(codes))
     gain = proba[rows, codes - 1].astype(np.float64) - proba[rows, codes]

@@ -172,8 +172,8 @@ def test_mistakes_are_named_alike(name):
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_logits_are_not_copied(dtype):
     rng = np.random.default_rng(0)
-    z = rng.standard_normal((4000, 500)).astype(dtype)
-    y = rng.integers(0, 500, 4000)
+    z = rng.standard_normal((4000, 1000)).astype(dtype)
+    y = rng.integers(0, 1000, 4000)
     options = {"notion": "confidence", "from_logits": True}
     metrics.expected_calibration_error(y[:99], z[:99], **options)  # what functions remember, once
     for limit, question in [

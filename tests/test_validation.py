@@ -405,7 +405,8 @@ def test_labels_that_are_counted_from_1_are_warned_of(rng):
         Recalibrator([TemperatureScaling()]).fit(proba[few], y[few])
     read_sample(y[few], proba[few], labels=range(3))  # as told
     Recalibrator([TemperatureScaling()], labels=range(3)).fit(proba[few], y[few])
-    TemperatureScaling().fit(proba[few], y[few])  # which has no labels=: column numbers as told
+    with pytest.warns(UserWarning, match=r"y holds integers from 1.*If so pass y - 1\.$"):
+        TemperatureScaling().fit(proba[few], y[few])  # which has no labels=
     codes, classes = check_labels(y[few], proba[few], labels=range(1, 4))
     assert classes.tolist() == [1, 2, 3]
     np.testing.assert_array_equal(codes, y[few] - 1)

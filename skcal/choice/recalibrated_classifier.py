@@ -312,6 +312,11 @@ class RecalibratedClassifierCV(
         """Training and test rows of the folds; no sample is tested twice."""
         kept = np.flatnonzero(weight)
         counts = np.bincount(codes[kept], minlength=len(self.classes_))
+        if not frozen and np.count_nonzero(counts) < 2:
+            raise ValueError(
+                f"All samples of positive weight are of one class, "
+                f"{self.classes_.tolist()[counts.argmax()]!r}. A classifier needs two or more."
+            )
         if not frozen and isinstance(self.cv, Integral) and counts.min() < int(self.cv):
             raise ValueError(
                 f"Class {self.classes_.tolist()[counts.argmin()]!r} has {counts.min()} samples, "

@@ -475,11 +475,12 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         if self.alarm_ is not None or not self.periods_:
             return []
         outlook, would_be_found = self._outlook(self._layout), []
+        share = min(1.0, float(self._evidence[0].totals[1]) / self.n_samples_seen_)  # of a vote
         for name in ("recent", "all"):
             if period := self.periods_.get(name):
-                before = self.n_samples_seen_ - period.n_samples
+                before = share * (self.n_samples_seen_ - period.n_samples)
                 state = before, before * outlook.variance, CHANCE
-                ratios = outlook.least_ratios(period.n_samples, *state)
+                ratios = outlook.least_ratios(share * period.n_samples, *state)
                 would_be_found.append(FoundByNow(period.n_samples, *ratios))
         return would_be_found
 

@@ -385,7 +385,8 @@ def _details(report, full):
             name += f": <bdi>{html_text(part.name)}</bdi>"
         notes = "" if full else html_list(part.warnings)
         table = rows.measures_table(part, report.settings).html("skcal-measures")
-        yield name, f"<p>{html_text(report.read_as)}</p>\n{table}{notes}"
+        read = f"<p>{html_text(report.read_as)}</p>\n" if part is report.overall else ""
+        yield name, f"{read}{table}{notes}"
     if report.subgroups:
         tables = [table.html() for table in rows.side_by_side(report.subgroups, report.settings)]
         notes = "" if full else html_list(words.by_kind(report.subgroups))

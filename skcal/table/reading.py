@@ -47,7 +47,9 @@ class Columns:
         """Read the columns of the first samples, and the labels of all of them."""
         with naming("y_proba"):
             names, shape = column_names(proba), np.shape(proba)[1:]
-        swapped = isinstance(y, np.ndarray) and y.dtype.kind == "f" and bool((y % 1).any())
+        swapped = (
+            isinstance(y, np.ndarray) and y.dtype.kind == "f" and bool((y != np.trunc(y)).any())
+        )
         if isinstance(proba, np.ndarray) and not (is_table(y) or swapped):
             n_classes = shape[0] if shape else 2
             y = _telling_labels(y, n_classes)
