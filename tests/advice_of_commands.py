@@ -85,7 +85,7 @@ def numbers_of(words):
 
 def _numbers(part):
     if isinstance(part, dict):
-        part = [value for name, value in part.items() if name not in ("elapsed", "seconds")]
+        part = [value for name, value in part.items() if name not in ("classes", "seconds")]
     if isinstance(part, list):
         for value in part:
             yield from _numbers(value)

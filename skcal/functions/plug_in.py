@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral
 from typing import Any, Self
 
@@ -303,7 +304,16 @@ def _descending(X):
 
 
 def _fit(estimator, X, y, weight):
-    """Fit with weights unless all are 1; a pipeline hands them to its last step."""
+    """Fit with weights unless all are 1; a pipeline hands them to its last step.
+
+    Labels are column numbers, of which none was counted from 1.
+    """
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", ".*better counted from 1", UserWarning)
+        return _fit_to_columns(estimator, X, y, weight)
+
+
+def _fit_to_columns(estimator, X, y, weight):
     if (weight == 1).all():
         return estimator.fit(X, y)
     name, inner = _weight_keyword(estimator)
