@@ -21,9 +21,14 @@ from skcal.cli.table import FileTable, read_arrays, require_cells
 _LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome", "class", "truth"}
 _LIKELY_LABELS |= {"true_label", "true_class", "actual", "actual_class", "obs", "observed", "gold"}
 _LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
-_MODELS = frozenset(
-    ["model", "model_name", "model_id", "classifier", "system", "algorithm", ".config", "mtry"]
+#: Last words of names of columns that tell models apart, such as model_id, modelVersion, variant.
+_OF_MODELS = re.compile(
+    r"\.config|mtry|system|(.*[\W_])?(model|classifier|algorithm|engine|version|variant)"
+    r"([\W_]*(name|id|key|tag))?"
 )
+_OF_TRAINING = {"train", "training", "learn", "learning", "in-sample", "in_sample"}
+_OF_TESTS = {"test", "testing", "validation", "validate", "valid", "val", "holdout", "hold-out"}
+_OF_TESTS |= {"dev", "oot", "oos", "out-of-sample", "out_of_sample", "out-of-time", "out_of_time"}
 #: Arrays of an archive, in the order in which they are taken.
 _CLASSES = ("classes", "classes_", "class_names", "target_names", "label_names")
 OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
@@ -92,6 +97,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     _check_header(frame, named, options, dialect)
     beside = {name: text_array(path, frame.texts(name), max_bytes) for name in others}
     aside = {*named, *spared, label}
+    _refuse_several_models(frame, aside)
     if soft is not None:
         found, shares, classes = _with_shares(frame, soft, aside, options, dialect)
         require_cells(path, found.table.names, found.table.numbers)
@@ -105,7 +111,6 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
     if not len(labels):
         require_cells(path, [name for name in frame.header if name not in aside], labels)
-    _refuse_several_models(frame, aside)
     _refuse_files_of_the_same_samples(frame, options.id)
     found = Seeker(frame, distinct, labels, aside, options, dialect).find()
     table, classes, notes = found.table, None, [*frame.notes, *found.notes]
@@ -310,17 +315,32 @@ def _are_two_facts(frame: Frame, label: str, other: str, n_labels: int) -> bool:
 
 
 def _refuse_several_models(frame: Frame, aside) -> None:
-    """Raise where a column names several models, whose rows are not those of one."""
+    """Raise where a column names several models, or rows of training beside others."""
     for name in frame.header:
-        if name.lower() not in _MODELS or name in aside:
+        if name in aside:
             continue
-        models = _few_texts(frame, name)
-        if len(models) > 1:
+        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        what, reading = "models", "all rows are of one model"
+        if not _OF_MODELS.fullmatch(words):
+            what, reading = "parts", "the model was fitted to none of these rows"
+            if frame.kind(name) != "text" or not _are_parts(_distinct(frame.texts(name, _SURE))):
+                continue
+        known = _few_texts(frame, name)
+        is_meant = what == "models" or _are_parts(known, both=True)
+        if is_meant and 1 < len(known) <= len(frame) / 2:  # else these may be probabilities
+            beside = " Predictions of training rows look better than those of new ones."
             raise FileError(
-                f"{frame.path}: column {name!r} names {len(models)} models: {listed(models)}. The "
-                f"command report shows each by --by {name!r}. If all rows are of one model, pass "
-                f"--ignore {name!r}."
+                f"{frame.path}: column {name!r} names {len(known)} {what}: {listed(known)}."
+                f"{beside if what == 'parts' else ''} The command report shows each by --by "
+                f"{name!r}. If {reading}, pass --ignore {name!r}."
             )
+
+
+def _are_parts(texts: Sequence[str], both: bool = False) -> bool:
+    """Whether all texts are words for rows of training or of tests, of ``both`` kinds."""
+    words = {text.casefold() for text in texts}
+    has_both = bool(words & _OF_TRAINING) and bool(words & _OF_TESTS)
+    return words <= _OF_TRAINING | _OF_TESTS and (has_both or not both)
 
 
 def _refuse_files_of_the_same_samples(frame: Frame, ids: Sequence[str]) -> None:

@@ -1065,11 +1065,41 @@ def test_predicted_names_that_are_no_labels_are_refused(tmp_path):
     assert_event(read(path, *given))
 
 
+OF_MODELS = [(".config", ["Model1", "Model2"]), ("mtry", [2, 4]), ("model", [1, 2])]
+OF_MODELS += [("model_version", ["v1", "v2"]), ("endpoint_variant", ["champion", "challenger"])]
+OF_MODELS += [("modelVersion", ["1.1", "1.2"]), ("Classifier Name", ["rf", "xgb"])]
+OF_PARTS = [("Validation", ["Training", "Validation"]), ("set", ["TRAIN", "TEST"])]
+OF_PARTS += [("fold", ["learn", "holdout"]), ("x", ["train", "val"]), ("x", ["train", "oot"])]
+
+
+def write_of_each(tmp_path, name, values):
+    rows = ([p, NO_YES[y], value] for value in values for p, y in zip(P, Y, strict=True))
+    return write(tmp_path / "a.csv", f"yes,label,{name}", rows)
+
+
 @pytest.mark.parametrize(
-    ("name", "models"), [(".config", ["Model1", "Model2"]), ("mtry", [2, 4]), ("model", [1, 2])]
+    ("name", "values", "what"),
+    [(*case, "models") for case in OF_MODELS] + [(*case, "parts") for case in OF_PARTS],
 )
-def test_settings_of_a_tuned_model_are_several_models(name, models, tmp_path):
-    rows = ([p, NO_YES[y], models[k]] for k in (0, 1) for p, y in zip(P, Y, strict=True))
-    path = write(tmp_path / "a.csv", f"yes,label,{name}", rows)
-    with pytest.raises(FileError, match=f"column '{name}' names 2 models"):
+def test_rows_of_several_models_or_of_training_are_not_pooled(name, values, what, tmp_path):
+    path = write_of_each(tmp_path, name, values)
+    with pytest.raises(FileError, match=f"column '{name}' names 2 {what}") as caught:
         read(path)
+    assert f"--by '{name}'" in str(caught.value)
+    assert f"--ignore '{name}'" in str(caught.value)
+    for more in ([], ["--score", "yes"]):
+        assert len(read(path, *more, "--ignore", name).labels) == 2 * len(Y)
+    assert main(["report", str(path), "--by", name]) == 0
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        *(("conversion", [0, 1]), ("engine_size", [2, 3]), ("model_year", [1, 2])),
+        *(("exam", ["train"]), ("set", ["test", "val"]), ("vehicle", ["train", "bus"])),
+        ("test", ["valid", "invalid"]),
+    ],
+)
+def test_other_columns_tell_no_models_or_parts_apart(name, values, tmp_path):
+    path = write_of_each(tmp_path, name, values)
+    assert len(read(path, "--score", "yes").labels) == len(values) * len(Y)
