@@ -106,6 +106,7 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
     labels = plain_labels(texts)
     distinct = _distinct(texts)
+    distinct += _classes_like_missing(frame, labels, distinct, aside)
     if len(labels) and not (distinct or options.drop_missing or options.skip_unlabelled):
         raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
@@ -363,6 +364,23 @@ def _few_texts(frame: Frame, name: str, most: int | None = None) -> list[str]:
     if frame.kind(name) not in ("number", "text") or frame.n_distinct(name) > _FEW:
         return []
     return _distinct(frame.texts(name, most))
+
+
+def _classes_like_missing(frame: Frame, labels: np.ndarray, others, aside) -> list[str]:
+    """Labels such as none that a column is named by, with the same words beside as another's."""
+    names = {name.lower() for name in frame.header if name not in aside}
+    return [
+        text
+        for text in dict.fromkeys(labels.tolist())
+        if len(text) > 1 and is_missing(text)
+        for part in [text.lower()]
+        if any(
+            f"{name[: found.start()]}{other.lower()}{name[found.end() :]}" in names
+            for name in names
+            for found in re.finditer(re.escape(part), name)
+            for other in others
+        )
+    ]
 
 
 def _distinct(texts: Texts) -> list[str]:

@@ -478,7 +478,9 @@ def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOu
         texts = outcomes.astype(str)
         known = list(dict.fromkeys(texts.tolist()))
         if drops_missing(options) or options.skip_unlabelled:
-            absent = [text for text in known if is_missing(text) and text not in table.names]
+            classes = [] if columns.classes is None else columns.classes.tolist()
+            named = {*table.names, *map(str, classes)}
+            absent = [text for text in known if is_missing(text) and text not in named]
             leave_out(np.isin(texts, absent), "without a label")
         for label in dict.fromkeys(options.drop_label):
             if label not in known and not of_part:

@@ -1103,3 +1103,17 @@ def test_rows_of_several_models_or_of_training_are_not_pooled(name, values, what
 def test_other_columns_tell_no_models_or_parts_apart(name, values, tmp_path):
     path = write_of_each(tmp_path, name, values)
     assert len(read(path, "--score", "yes").labels) == len(values) * len(Y)
+
+
+@pytest.mark.parametrize("before", ["p_", ".pred_", ""])
+@pytest.mark.parametrize("word", ["none", "None", "NA", "na", "null", "nan"])
+def test_classes_with_names_like_missing_values_are_classes(word, before, tmp_path):
+    names = np.array([word, "relapse"])[Y]
+    header = f"{before}{word},{before}relapse,label"
+    rows = [*zip(Q, P, names, strict=True), (0.5, 0.5, "")]
+    read_in = read(write(tmp_path / "a.csv", header, rows), "--drop-missing")
+    assert len(read_in.labels) == len(Y)
+    assert set(map(str, read_in.labels)) == {word, "relapse"}
+    rows = [*zip(P, Y, strict=True), (0.5, word)]  # no column says that it is a class
+    path = write(tmp_path / "b.csv", f"{before}score,label", rows)
+    assert len(read(path, "--drop-missing").labels) == len(Y)
