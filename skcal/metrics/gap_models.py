@@ -75,7 +75,10 @@ def cells_of(gaps: GapSums) -> Cells:
     A prediction of as much mass as a cell is one by itself. If there are few predictions, each is.
     """
     n = gaps.n_effective
-    mass, implied = gaps.at_points(gaps.weight) * n, gaps.at_points(gaps.implied) * n**2
+    mass, implied = (
+        gaps.at_points(gaps.weight) * n,
+        gaps.at_points(gaps.implied) * n**2 * gaps.repeated,
+    )
     p, total = gaps.x[gaps.starts], implied.sum()
     side = np.sign(p - 0.5).astype(np.intp)
     most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
@@ -388,7 +391,7 @@ def _pooled(parts, shares) -> tuple[GapSums, np.ndarray]:
     pairs = list(zip(parts, shares, strict=True))
     weight = np.concatenate([share * part.weight for part, share in pairs])
     implied, squares, seen = (
-        np.concatenate([share**2 * getattr(part, name) for part, share in pairs])
+        np.concatenate([share**2 * part.repeated * getattr(part, name) for part, share in pairs])
         for name in ("implied", "squares", "seen")
     )
     order = np.lexsort((weight, residuals, x))

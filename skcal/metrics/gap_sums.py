@@ -173,8 +173,19 @@ class GapSums:
 
     @cached_property
     def n_effective(self) -> float:
-        """How many samples of equal weight would be as many, 1 / Σ w²."""
-        return 1 / float(np.sort(self.squares).sum())
+        """How many independent samples of equal weight would tell as much, 1 / Σ w² of such."""
+        n = 1 / float(np.sort(self.squares).sum())
+        return n if self.repeated == 1 else round(n / self.repeated, 6)  # cells ask for whole ones
+
+    @cached_property
+    def repeated(self) -> float:
+        """By how much dependence within groups multiplies variances at equal predictions."""
+        if self.groups.strength == 0:
+            return 1.0
+        points = self.of_rows(np.arange(len(self.starts)))
+        place = self.groups.cells(points, len(self.starts))[1]
+        together = float((np.bincount(place, self.weight) ** 2).sum())
+        return 1 + self.groups.strength * max(together / float(self.squares.sum()) - 1, 0.0)
 
     @cached_property
     def variances(self) -> tuple[float, float]:

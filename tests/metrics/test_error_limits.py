@@ -497,3 +497,26 @@ def test_vectors_are_refused_with_the_name_of_their_error():
     proba = np.full((30, 3), 1 / 3)
     with pytest.raises(ValueError, match=r"notion='canonical'.*RMS calibration error"):
         calibration_error(np.arange(30) % 3, proba, notion="canonical")
+
+
+REPEATED = {  # events of p, and by how much the mean of 12 sets may differ from that of single rows
+    "calibrated": (lambda p: p, 0.008),
+    "slope": (lambda p: 0.5 + 0.6 * (p - 0.5), 0.012),
+    "shift": (lambda p: p + 0.42 * p * (1 - p), 0.008),
+}
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_rows_of_a_group_estimate_what_single_rows_do(name):
+    truth, tolerance = REPEATED[name]
+    singles, repeated = [], []
+    for seed in range(12):
+        rng = np.random.default_rng(seed)
+        p = rng.random(150)
+        y = (rng.random(150) < truth(p)).astype(int)
+        singles.append(calibration_error(y, p))
+        times = [np.repeat(np.arange(150), m) for m in ((2, 5, 10, 20) if seed < 3 else (10,))]
+        errors = [calibration_error(y[rows], p[rows], groups=rows) for rows in times]
+        assert np.ptp(errors) < 1e-4  # however often they are repeated
+        repeated.append(errors[0])
+    assert abs(np.mean(repeated) - np.mean(singles)) < tolerance
