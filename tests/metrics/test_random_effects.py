@@ -186,7 +186,7 @@ def test_a_report_of_five_centres_predicts_a_new_one():
     expected = heterogeneity_of_ratios("centre", observed, np.bincount(centre, p), variance, 0.95)
     assert vars(found) == pytest.approx(vars(expected))
     for k, other in enumerate(report.heterogeneity):
-        assert other.sentence() in report._repr_html_()
+        assert other.sentence() in report._repr_html_().replace("\xa0", " ")
         assert report.to_dict()["heterogeneity"][k]["low"] == other.low
     for other, field in zip(others, ("slope", "c_statistic"), strict=True):
         measures = [getattr(part.validation, field) for part in report.subgroups]

@@ -393,4 +393,4 @@ def test_report_and_json_show_how_samples_were_read():
         for shown in (str(report), report.summary("full")):
             assert report.read_as in " ".join(shown.split())
         assert report.to_dict()["read_as"] == report.read_as
-        assert report.read_as in unescape(report._repr_html_())
+        assert report.read_as in unescape(report._repr_html_()).replace("\xa0", " ")
