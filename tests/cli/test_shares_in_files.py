@@ -5,6 +5,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib import pyplot
 from read_files import write_table
 
 from skcal import Recalibrator
@@ -128,6 +129,7 @@ def test_a_diagram_of_votes(run, table, voted, tmp_path, monkeypatch):
     monkeypatch.setattr(ReliabilityDisplay, "from_predictions", kept)
     options = ["--soft", "votes_", "--ignore", "site", "--resamples", 19]
     run("plot", table, *options, "--out", tmp_path / "votes.png")
+    assert drawn[0].figure_.figure.number not in pyplot.get_fignums()
     expected = whole(*voted, labels=CLASSES, n_resamples=19, random_state=0, plot=False)
     [[found], [panel]] = (display.panels for display in (*drawn, expected))
     np.testing.assert_array_equal(
