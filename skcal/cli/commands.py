@@ -414,9 +414,6 @@ def _plot(options):
         plot=False,
     )
     display.save(options.out)
-    from matplotlib import pyplot  # which the display has found
-
-    pyplot.close(display.figure_.figure)
 
 
 # test

@@ -131,9 +131,12 @@ class Display:
         ValueError
             If the ending is another.
         """
-        if not hasattr(self, "figure_"):
+        drawn = hasattr(self, "figure_")
+        if not drawn:
             self.plot()
         save_figure(self.figure_.figure, path)
+        if not drawn:  # which nobody looks at
+            require_matplotlib().close(self.figure_.figure)
 
     def _facts(self) -> list[str]:
         """The contents of the display in few words each; empty ones are left out."""
