@@ -78,8 +78,6 @@ def log_losses_of_logits(logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 _FEW_EVENTS = 10  # below which the spread of losses says little of their variance
-
-
 _SAME = 1e-12  # between losses that differ by rounding
 
 

@@ -132,13 +132,13 @@ def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
     totals, n, n_empty = list[tuple[int, str]](), len(columns), 0
     for row in columns.iloc[-_AT_END:].astype(str).to_numpy()[::-1].tolist():
         cells = [cell.strip() for cell in row]
-        known = [k for k, cell in enumerate(cells) if _plain(cell) in _TOTALS | _BESIDE_TOTALS]
+        known = [k for k, cell in enumerate(cells) if _folded(cell) in _TOTALS | _BESIDE_TOTALS]
         if any(cells) and not (known and _stands_once(columns.iloc[:, known[0]], cells[known[0]])):
             break
         n -= 1
         n_empty += not totals and not known
         totals += [(n, cells[k]) for k in known[:1]]
-    if not any(_plain(word) in _TOTALS for _, word in totals):
+    if not any(_folded(word) in _TOTALS for _, word in totals):
         return len(columns) - n_empty, []
     return n, totals[::-1]
 
@@ -160,5 +160,5 @@ def _stands_once(column, text: str) -> bool:
     return (column.astype(str).str.strip() == text).sum() == 1
 
 
-def _plain(cell: str) -> str:
+def _folded(cell: str) -> str:
     return cell.rstrip(":").casefold()

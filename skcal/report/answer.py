@@ -123,6 +123,7 @@ def _large_limit(found) -> list[str]:
 
 
 def _size(error: float, tolerance: float) -> tuple[str, str]:
+    error = round(error, 12)  # sums of rows and of cells differ in their last digits
     if error <= _SLIGHT * tolerance:
         return "small", "moderate"
     return ("moderate", "moderate") if error <= SERIOUS * tolerance else ("large", "bad")

@@ -238,3 +238,18 @@ def test_a_table_of_one_cell_or_one_outcome_has_a_report():
         calibration_report(CalibrationTable(labels=[0, 1]).update([1], [0.5]))
     interval = bootstrap_interval(expected_calibration_error, *binary(300), n_resamples=19)
     assert interval.low < interval.high
+
+
+@pytest.mark.filterwarnings("ignore:All predictions in y_proba are 0 or 1")
+@pytest.mark.parametrize("n_wrong", [5, 3])
+def test_an_error_at_a_limit_of_the_size_words_has_one_size(n_wrong):
+    """2.5 % is half of what is tolerated: sums of cells and of rows differ in the last digits."""
+    p = np.repeat([0.0, 1.0], 200)
+    y = p.astype(int)
+    y[:n_wrong], y[200 : 200 + n_wrong] = 1, 0
+    order = np.random.default_rng(3).permutation(400)
+    table = CalibrationTable().update(y[order], p[order])
+    answers = [
+        calibration_report(*each).answer for each in ((table,), (y, p), (y[order], p[order]))
+    ]
+    assert [answer.title for answer in answers] == ["Overconfident: small"] * 3
