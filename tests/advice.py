@@ -96,6 +96,7 @@ FOLLOWED = {
         "tests/table/test_report_of_table.py::test_bins_that_hold_few_samples_are_mended",
     ),
     "Pass a skcal.Sample for these": "tests/table/test_report_of_table.py::test_what_a_report",
+    "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",

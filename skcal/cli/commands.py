@@ -68,6 +68,7 @@ from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.findings import are_reversed
 from skcal.report.views import as_data
+from skcal.report.words import likeness
 from skcal.sample import read_sample
 
 _REVERSED = (
@@ -219,7 +220,7 @@ def _predictions_of(options, known=None) -> Predictions:
 
 def _counts(options) -> bool:
     """Whether a command asks what sums answer."""
-    return options.command == "evaluate"
+    return options.command in ("evaluate", "report", "test", "plot")
 
 
 def _warn_of(predictions: Predictions, options) -> None:
@@ -389,7 +390,10 @@ def _report_on(predictions, options, name, **more):
             verbose=1,
         )
     cautions = [str(predictions.left_out)] * (predictions.left_out is not None)
-    if cautions := [*cautions, *predictions.doubts]:
+    cautions += predictions.doubts
+    if not predictions.read.holds_rows:
+        cautions += likeness(predictions.rows.proba_of_classes, predictions.rows.happened)
+    if cautions:
         cautions += report.overall.cautions
         report = replace(report, overall=replace(report.overall, cautions=cautions))
     if options.html is not None:
@@ -402,8 +406,7 @@ def _plot(options):
     predictions = _predictions_of(options)
     notion = resolve_notion(_only_notion(options), predictions.proba)
     display = ReliabilityDisplay.from_predictions(
-        **predictions.arguments,
-        notion=notion,
+        predictions.sample(notion),
         method=options.method,
         n_bins=options.bins or "auto",
         strategy=options.strategy,
@@ -425,24 +428,20 @@ def _test_calibration(options):
     n_tests = sum(len(predictions.classes) if notion.by_class else 1 for notion in notions)
     level = options.alpha or LEVEL
     needed = resamples_needed(n_tests, level)
-    default = default_resamples(len(predictions.labels))  # as those of a report
+    samples = [predictions.sample(notion) for notion in notions]
+    default = default_resamples(len(samples[0]))  # as those of a report
     n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
     results = [
         calibration_test(
-            **predictions.arguments,
-            notion=notion,
-            n_resamples=n_resamples,
-            random_state=options.seed,
-            resolution=options.resolution,
-            n_jobs=options.n_jobs,
+            sample, n_resamples=n_resamples, random_state=options.seed, n_jobs=options.n_jobs
         )
-        for notion in notions
+        for sample in samples
     ]
     adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
     if options.json:
         options.print(as_json(_facts_of_tests(results, adjusted)))
     else:
-        _print_tests(results, adjusted, predictions, options)
+        _print_tests(results, adjusted, len(samples[0]), options)
     if min(adjusted) > level and n_resamples < needed and options.alpha is not None:
         return _refuse_resamples(n_resamples, needed, n_tests, level)
     gate = gate_of_tests(adjusted, level)
@@ -482,8 +481,7 @@ def _facts_of_tests(results, adjusted) -> list[dict]:
     ]
 
 
-def _print_tests(results, adjusted, predictions, options):
-    n = len(predictions.labels)
+def _print_tests(results, adjusted, n, options):
     options.print(printable(f"H0: calibrated. {n:,} predictions in {_shown_name(options.file)}\n"))
     for result in results:
         options.print(f"{result}\n")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from warnings import warn
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from skcal.cli.predictions import Predictions, dialect_of, read_more, read_predi
 from skcal.cli.problems import STANDARD_INPUT, FileError, errors_that_name
 from skcal.notions import ANSWERS, NOTIONS
 from skcal.report.compare import read_subgroups
-from skcal.sample import Sample
+from skcal.sample import Sample, read_sample
 from skcal.table import CalibrationTable
 
 _MOST_ROWS = 2**20  # that are read at once; more are counted
@@ -46,9 +47,14 @@ class CountedPredictions(Predictions):
     subgroup: str = ""
 
     @property
+    def read(self) -> Sample:  # type: ignore[override]
+        """The sums of all samples."""
+        return self.sample()
+
+    @property
     def rows(self) -> Sample:
         """Samples that hold rows, which stand beside each other in the file."""
-        return super().sample()
+        return read_sample(**self.arguments)
 
     def parts(self, by: Sequence[str]) -> dict[str, Predictions]:
         """All samples, named "", and those of each subgroup that columns name."""
@@ -70,33 +76,53 @@ def read_or_count(options: Namespace) -> Predictions:
 
     Up to ``_MOST_ROWS`` rows are read at once, and so are files of options that need rows.
     """
-    path, n_rows = Path(options.file), 0
-    if not _sums_suffice(options):
-        return read_predictions(options)
+    path, n_rows, needing = Path(options.file), 0, _needing_rows(options)
     files: Sequence[Path] = options.files or [path]
     if not options.files and kind_of(path) == "folder":
         files = tables_of(path)
     for part in files:
         with errors_that_name(part, options.max_bytes):
             if str(part) == STANDARD_INPUT:
+                if needing:
+                    return read_predictions(options)
                 stream = options.frames.get(STANDARD_INPUT) or StandardInput(options.max_bytes)
                 options.frames[STANDARD_INPUT] = stream
                 n_rows = stream.n_rows(_MOST_ROWS)
             elif n_rows <= _MOST_ROWS:
                 n_rows += n_rows_of(part, _MOST_ROWS - n_rows, options.max_bytes)
-    return _counted(options, files) if n_rows > _MOST_ROWS else read_predictions(options)
+    if n_rows <= _MOST_ROWS:
+        return read_predictions(options)
+    if not needing:
+        return _counted(options, files)
+    warn(
+        f"{path}: {needing} needs rows, so all rows are held in memory. Without it more than "
+        f"{_MOST_ROWS:,} rows are counted in blocks.",
+        stacklevel=2,
+    )
+    return read_predictions(options)
 
 
-def _sums_suffice(options) -> bool:
-    """Whether sums answer what is asked of a table."""
-    needs_rows = options.details or options.groups or options.predicted or options.soft
-    needs_rows = needs_rows or options.resolution not in ("auto", None)
+def _needing_rows(options) -> str:
+    """The first option that sums do not answer, or nothing."""
     notions = set(options.notion or []) - {"auto", ANSWERS}
     known = all(name in NOTIONS and NOTIONS[name].scalar for name in notions)
-    is_archive = not options.files and kind_of(Path(options.file)) == "npz"
-    return (
-        not needs_rows and known and {*(options.error or [])} <= {*GATED_ERRORS} and not is_archive
-    )
+    needing = {
+        "--details": options.details,
+        "--groups": options.groups,
+        "--predicted": options.predicted,
+        "--soft": options.soft,
+        "--resolution": options.resolution not in ("auto", None),
+        "--notion": not known,
+        "--error": not {*(options.error or [])} <= {*GATED_ERRORS},
+    }
+    if options.command == "report":
+        needing |= {"TARGET": options.second, "--by": options.by, "--segments": options.segments}
+        needing |= {"--search": options.search, "--outer-cv": options.outer_cv}
+        needing |= {"--bins": options.bins != 15, "--strategy": options.strategy != "uniform"}
+    if options.command == "plot":
+        needing |= {"--method": options.method != "auto", "--bins": options.bins}
+        needing |= {"--strategy": options.strategy != "uniform"}
+    return next((option for option, is_given in needing.items() if is_given), "")
 
 
 def _counted(options, files: Sequence[Path]) -> Predictions:

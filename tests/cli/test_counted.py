@@ -13,6 +13,7 @@ from numpy.testing import assert_allclose
 from pandas.testing import assert_frame_equal
 from read_files import write_table
 
+from skcal import calibration_test
 from skcal.cli import counted, objects, text
 from skcal.cli.commands import main
 from skcal.cli.counted import CountedPredictions, read_or_count
@@ -230,6 +231,7 @@ def test_rows_above_the_most_are_counted(most, kind, tmp_path, monkeypatch):
         ["--resolution", "0.01"],
     ],
 )
+@pytest.mark.filterwarnings("ignore:.*needs rows")
 def test_what_needs_rows_is_read_at_once(options, tmp_path, in_blocks):
     columns = {**BINARY, "site": np.where(P > 0.5, "1", "0")}
     path = csv(tmp_path / "a.csv", columns)
@@ -244,6 +246,71 @@ def test_lists_in_cells_are_read_at_once(tmp_path, in_blocks):
     read = read_or_count(parse(["evaluate", str(path), "--labels", "0,1"]))
     assert not isinstance(read, CountedPredictions)
     assert len(read.labels) == N
+
+
+def data_of(arguments, capsys):
+    assert main([*map(str, arguments), "--json"]) == 0
+    captured = capsys.readouterr()
+    return json.loads(captured.out), captured.err
+
+
+@pytest.mark.parametrize("name", ["csv", "classes", "answers"])
+def test_tests_in_blocks_are_those_of_a_table(name, tmp_path, capsys, in_blocks):
+    write, columns, more = CASES[name]
+    arguments = ["test", write(tmp_path / "a.csv", columns), *more, "--resamples", "99"]
+    results, _ = data_of(arguments, capsys)
+    options = parse([*map(str, arguments)])
+    tables = tables_of(read_predictions(options), options)[""]
+    assert len(results) == len(tables)
+    for result, table in zip(results, tables.values(), strict=True):
+        expected = calibration_test(table, n_resamples=99)
+        assert result["notion"] == str(expected.notion)
+        assert result["statistic_pvalues"] == expected.statistic_pvalues
+
+
+def test_a_report_in_blocks_is_that_of_all_rows(tmp_path, capsys, in_blocks, monkeypatch):
+    arguments = ["report", csv(tmp_path / "a.csv", BINARY), "--score", "p", "--weight", "mass"]
+    arguments += ["--resamples", "99"]
+    found, _ = data_of(arguments, capsys)
+    monkeypatch.setattr(counted, "_MOST_ROWS", 10**9)
+    expected, _ = data_of(arguments, capsys)
+    here, there = (each["overall"] for each in (found, expected))
+    [said] = (text for text in here["cautions"] if "holds no rows" in text)
+    assert said.endswith("Pass --strategy quantile to hold all rows.")
+    assert here["overview"]["n_samples"] == there["overview"]["n_samples"]
+    assert_allclose(here["ece"]["estimate"], there["ece"]["estimate"], atol=1e-12)
+    assert_allclose(here["error"]["high"], there["error"]["high"], rtol=0.03)
+    (head, told), (_, told_of_rows) = (
+        each["read_as"].split("The event") for each in (found, expected)
+    )
+    assert told == told_of_rows
+    assert "counted in a CalibrationTable" in head
+
+
+def test_a_diagram_in_blocks_is_drawn(tmp_path, in_blocks):
+    pytest.importorskip("matplotlib")
+    path, out = csv(tmp_path / "a.csv", BINARY), tmp_path / "a.svg"
+    assert main(["plot", str(path), "--score", "p", "--out", str(out)]) == 0
+    assert b"<svg" in out.read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("command", "option", "value"),
+    [
+        ("report", "--by", "site"),
+        ("report", "--bins", "9"),
+        ("report", "--strategy", "quantile"),
+        ("plot", "--method", "bins"),
+        ("test", "--resolution", "0.1"),
+        ("evaluate", "--groups", "mass"),
+    ],
+)
+def test_an_option_that_needs_rows_says_so(command, option, value, tmp_path, in_blocks):
+    path = csv(tmp_path / "a.csv", BINARY)
+    out = ["--out", "a.svg"] if command == "plot" else []
+    options = parse([command, str(path), "--score", "p", option, value, *out])
+    with pytest.warns(UserWarning, match=f"{option} needs rows, so all rows are held"):
+        assert not isinstance(read_or_count(options), CountedPredictions)
 
 
 def replaced(path, row, line):
@@ -362,7 +429,8 @@ def test_rows_that_settle_the_columns_are_not_taken_for_all(tmp_path, capsys, in
     with pytest.raises(FileError):
         read_or_count(options)
     options.predicted = "predicted_class"
-    assert len(read_or_count(options).labels) == N
+    with pytest.warns(UserWarning, match="--predicted needs rows"):
+        assert len(read_or_count(options).labels) == N
 
 
 #: Messages of blocks that name a remedy: what is run, and what follows the advice.
