@@ -190,6 +190,7 @@ class Sample:
     sizes: ClassVar[Any] = 1  # how many samples a row is
     effective_sizes: ClassVar[Any] = 1.0  # and as how many of equal weight it counts
     joint_square: ClassVar[float] = np.inf  # of sums: of the residuals of all classes together
+    products: ClassVar[Any] = None  # and those of two classes
     _memory: ClassVar[_Memory]  # of each sample
 
     def __init__(

@@ -113,6 +113,12 @@ def of_a_long_file():
     return [len(sample), skcal.metrics.expected_calibration_error(sample), sample.accuracy]
 
 
+def of_a_table_of_classes():
+    y, P = draw(400, 3)
+    interval = skcal.calibration_error_interval(skcal.CalibrationTable("classwise").update(y, P))
+    return [interval.estimate, interval.high]
+
+
 # Module and constant: the call, and how far both sides may be apart.
 PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
@@ -125,6 +131,7 @@ PATHS = {
     "hypothesis_tests.skce._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
     "metrics.kernel._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
     "model_selection.comparison._FEW_PAIRS": (of_compared_risks, 1e-10),
+    "table.reading._MOST_TOGETHER": (of_a_table_of_classes, 0.15),
     "recalibration.likelihood._WHITENED_CLASSES": (
         lambda: of_map(DirichletCalibration(C=0.1, tol=1e-10, max_iter=10_000)),
         1e-6,

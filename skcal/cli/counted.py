@@ -47,7 +47,7 @@ class CountedPredictions(Predictions):
     subgroup: str = ""
 
     @property
-    def read(self) -> Sample:  # type: ignore[override]
+    def read(self) -> Sample:
         """The sums of all samples."""
         return self.sample()
 

@@ -313,7 +313,11 @@ class ErrorLimits:
             errors = over_jobs([(_estimate, part) for part in self.parts], prefer="threads")
             error = float(np.dot(self.shares, errors))
         else:
-            error = pooled_error(self.parts, self.shares, self.groups)
+            between = 0.0
+            if self.sample.products is not None:
+                ones = [np.ones(len(part.x)) for part in self.parts]
+                between = self._between(ones, np.zeros(len(ones)))
+            error = pooled_error(self.parts, self.shares, self.groups, between)
         if len(self.parts) == 1:
             return error
         bias, spread = self.bias  # of all, which may be significant where that of no part is
@@ -443,8 +447,8 @@ class ErrorLimits:
     def _variance_of_sums(self, signs, sums) -> float:
         """The same of rows that stand for several samples each.
 
-        What a sample adds in several parts together is not known: at most the sum of its absolute
-        residuals, and the deviations of the parts at most add up.
+        If products of residuals of two parts are not known, a sample adds at most the sum of its
+        absolute residuals, and the deviations of the parts at most add up.
         """
         deviations = []
         for part, share, sign, total in zip(self.parts, self.shares, signs, sums, strict=True):
@@ -452,10 +456,23 @@ class ErrorLimits:
             squares += total**2 * part.squares
             beside = max(float(sign**2 @ (part.implied - part.seen)), 0.0)
             deviations.append(share * np.sqrt(max(float(squares.sum()), 0.0) + beside))
+        alone = float(np.dot(deviations, deviations))
         if self.divided or len(deviations) == 1:
-            return float(np.dot(deviations, deviations))
-        together = max(self.sample.joint_square, np.dot(deviations, deviations))
-        return float(min(sum(deviations) ** 2, together))
+            return alone
+        if self.sample.products is not None:
+            return max(alone + self._between(signs, np.array(sums)), 0.0)
+        return float(min(sum(deviations) ** 2, max(self.sample.joint_square, alone)))
+
+    def _between(self, signs, sums) -> float:
+        """What pairs of parts add to the variance of the mean of residuals times signs, less sums.
+
+        The signs of a coarse cell have their mean.
+        """
+        given = list(zip(self.parts, signs, strict=True))
+        between = 2 * self.sample.products.between([(part.x, s, part.seen) for part, s in given])
+        means = np.array([part.squares @ (part.residuals * sign) for part, sign in given])
+        pairs = np.outer(sums, self.parts[0].squares.sum() * sums - 2 * means)
+        return self.shares[0] ** 2 * float(between + pairs.sum() - np.trace(pairs))
 
 
 def _sharpest(signals: np.ndarray, variances: np.ndarray) -> np.ndarray:

@@ -294,7 +294,9 @@ _OFFSETS = np.append(0, 0.04 * 2.0 ** np.arange(6))  # deviations of log-odds, 0
 _SHARED = np.array([0.5, 0.9, 0.99])[:, None]  # probabilities that a class is like the others
 
 
-def pooled_error(parts: Sequence[GapSums], shares: Sequence[float], groups: Groups) -> float:
+def pooled_error(
+    parts: Sequence[GapSums], shares: Sequence[float], groups: Groups, between: float = 0.0
+) -> float:
     """Posterior mean of the mean absolute gap of several classes.
 
     Parameters
@@ -305,10 +307,12 @@ def pooled_error(parts: Sequence[GapSums], shares: Sequence[float], groups: Grou
         The share of each in the error.
     groups : Groups
         Of the samples.
+    between : float, default=0
+        Of sums, what pairs of classes add to the variance of the sum of all residuals.
     """
     pooled, member = _pooled(parts, shares)
     n, cells = pooled.n_effective, cells_of(pooled)
-    together = _together(pooled, parts, shares, groups) * n**2 / cells.noise.sum()
+    together = _together(pooled, parts, shares, groups, between) * n**2 / cells.noise.sum()
     cells = cells._replace(noise=cells.noise * max(1.0, together))
     n_cells, everybody = len(cells.mass), np.ones(len(parts), dtype=bool)
     places = member * n_cells + pooled.of_rows(cells.cell)
@@ -405,10 +409,10 @@ def _pooled(parts, shares) -> tuple[GapSums, np.ndarray]:
     return gaps, member[order]
 
 
-def _together(pooled: GapSums, parts, shares, groups: Groups) -> float:
+def _together(pooled: GapSums, parts, shares, groups: Groups, between: float) -> float:
     """Variance of the sum of all residuals, of samples and groups that err together."""
-    if pooled.given_folds is not None:  # which classes of a table err together is not known
-        return float(pooled.seen.sum())
+    if pooled.given_folds is not None:
+        return float(pooled.seen.sum()) + between
     n = int(pooled.rows.max()) + 1
     sums = np.bincount(groups.units(n)[pooled.rows], pooled.weight * pooled.residuals)
     together = float(np.sort(sums**2).sum())

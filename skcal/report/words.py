@@ -464,8 +464,8 @@ def without_rows(left_out: list[str]) -> list[str]:
     parts.append("whether neighbouring rows err alike")
     what = listed(parts, len(parts))
     text = f"A CalibrationTable holds no rows. So this report leaves out: {what}."
-    of_rows = "Pass a skcal.Sample for these.", "Pass --strategy quantile to hold all rows."
-    return [f"{text} {worded(*of_rows)}"] if left_out else []
+    remedy = worded("Pass a skcal.Sample for these.", "Pass --strategy quantile to hold all rows.")
+    return [f"{text} {remedy}"] if left_out else []
 
 
 def cautions(sample: Sample, found) -> list[str]:

@@ -13,7 +13,7 @@ from skcal._validation import InputError
 from skcal.notions import Counted, Problem, resolve_notion
 from skcal.sample import Sample, Source, refused_sums
 from skcal.table.reading import Columns
-from skcal.table.sums import NAMES, Sums
+from skcal.table.sums import NAMES, Products, Sums
 
 _MOST_ROWS = 2**25  # of samples with groups
 _SAME = 1e-11  # relative squared differences of predictions that rounding of sums makes
@@ -35,6 +35,8 @@ class CountedSample(Sample):
     joint_square : float
         The variance of the mean over the classes of the absolute residuals at most, infinity where
         it is not known.
+    products : Products or None
+        Of weighted residuals of two classes each, where they are known.
     """
 
     parts: list[Problem]
@@ -42,6 +44,7 @@ class CountedSample(Sample):
     n_samples: int
     squares: float
     joint_square: float  # type: ignore[misc]
+    products: Products | None  # type: ignore[misc]
 
     holds_rows = False
 
@@ -158,7 +161,7 @@ def counted_sample(
     columns: Columns,
     intervals: Intervals,
     resolution: Any,
-    joint: float,
+    together: tuple[float, np.ndarray | None],
     grouped: bool,
     of_shares: bool,
 ) -> CountedSample:
@@ -181,15 +184,16 @@ def counted_sample(
     notion, n_problems = columns.notion, columns.n_problems
     of_sample = problem == 0 if notion.shares_samples else np.ones(len(problem), dtype=bool)
     n, mass, squares = (total[name][of_sample].sum() for name in ("n", "w", "w2"))
+    joint, products = together
     parts: list[Problem] = []
-    together: Any = INDEPENDENT
+    belonging: Any = INDEPENDENT
     if grouped:
         numbers = total["n"].astype(np.intp)
         if numbers.sum() > _MOST_ROWS:
             reason = f"hold {numbers.sum():,} samples, and {_MOST_ROWS:,} can be asked about."
             raise InputError("groups", reason, "Count fewer samples in a table.")
         ones = np.ones(int(n))
-        together = read_groups(np.repeat(group[of_sample], numbers[of_sample]), ones, few=None)
+        belonging = read_groups(np.repeat(group[of_sample], numbers[of_sample]), ones, few=None)
     counted = Counted(total["n"], uneven, means, spread, scatter, bin_, intervals, of_shares)
     start, weights, codes = 0, [], []
     for k in range(n_problems):
@@ -197,7 +201,7 @@ def counted_sample(
         weight = total["w"][rows]
         share = 1.0 if notion.shares_samples else float(weight.sum() / mass)
         part = Problem(x[rows, None], (y - x)[rows, None], weight, share)
-        if together.independent:
+        if belonging.independent:
             part = part._replace(counted=counted.take(rows))
         else:
             part, row = _samples(part, rows, total, bin_, intervals)
@@ -206,11 +210,11 @@ def counted_sample(
         parts.append(part._replace(rows=np.arange(start, stop)))
         weights.append(part.weight)
         start = stop
-    if not together.independent:
+    if not belonging.independent:
         sizes = np.bincount(np.repeat(group[of_sample], numbers[of_sample]))
-        together = Groups(np.concatenate(codes), (sizes <= 1)[np.concatenate(codes)], len(sizes))
+        belonging = Groups(np.concatenate(codes), (sizes <= 1)[np.concatenate(codes)], len(sizes))
         parts = [
-            part._replace(groups=together.take(part.rows).about(part.features, part.residuals))
+            part._replace(groups=belonging.take(part.rows).about(part.features, part.residuals))
             for part in parts
         ]
     weight = np.concatenate(weights)
@@ -225,16 +229,17 @@ def counted_sample(
         "notion": notion,
         "logits": None,
         "positive_first": columns.pos_label is not None,
-        "groups": together,
+        "groups": belonging,
         "outcomes": outcomes,
         "votes": None,
         "resolution": _step(resolution, bool(varies.any())),
-        "source": Source(str(notion), columns.pos_label, not together.independent),
+        "source": Source(str(notion), columns.pos_label, not belonging.independent),
         "parts": parts,
         "intervals": intervals,
         "n_samples": int(n),
         "squares": float(squares / mass**2),
         "joint_square": float(joint / (mass * n_problems) ** 2),
+        "products": None if products is None else Products(products / mass**2, n_problems),
     }
     sample: Any = CountedSample._of(**parts_of_sample)
     return sample

@@ -12,7 +12,7 @@ from skcal._labels import sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError
-from skcal.table.sums import N_CELLS, NAMES, OUTCOMES, Places, Sums, ends_of
+from skcal.table.sums import N_CELLS, NAMES, OUTCOMES, Places, Products, Sums, ends_of
 
 _FORMAT, _VERSION = "skcal table", 1
 _REMEDY = "Pass what to_json() of a CalibrationTable returned."
@@ -143,6 +143,8 @@ def dump(table: Any) -> str:
     document |= {"edges": table.edges.tolist(), "resolution": table.resolution}
     joint = None if np.isinf(table._joint) else table._joint
     document |= {"joint": joint, "of_shares": table._of_shares}
+    if table._products is not None:
+        document["products"] = table._products.ravel().tolist()
     if sums is not None:
         group, problem, *places = (part.tolist() for part in sums.parts())
         document |= dict(zip(KEYS, (problem, group, *places), strict=True))
@@ -180,6 +182,14 @@ def load(table: Any, text: str, columns_of: Any, intervals_of: Any) -> None:
     table._sums = Sums(n_problems, table._intervals.n_bins)
     key = table._sums.key(group, problem, *keys.values())
     table._sums.append(key, np.stack([given[name] for name in NAMES]))
+    if table._columns.pairs_known and "products" in document.parts:
+        products, empty = document.array("products"), Products.empty(n_problems).values
+        most = given["w2"].sum() / n_problems * (1 + _ROUNDING)
+        if products.size != empty.size:
+            raise document.wrong("products", "is of another length than pairs of cells")
+        table._products = products.reshape(empty.shape).astype(np.float64)
+        if np.abs(table._products).sum(axis=(1, 2)).max() > most:
+            raise document.wrong("products", "is not of the residuals of these samples")
     if groups is not None:
         labels, codes = sorted_labels(groups, "groups")
         if not np.array_equal(codes, np.arange(len(labels))):

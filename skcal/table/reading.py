@@ -17,6 +17,7 @@ from skcal.notions import ANSWERS, NOTIONS, resolve_notion
 from skcal.sample import Sample, read_sample
 
 _LABELS = 2**17  # that are looked at at a time
+_MOST_TOGETHER = 32  # classes of which products of the residuals of two are summed up
 
 
 @dataclass(frozen=True)
@@ -85,6 +86,11 @@ class Columns:
     def n_problems(self) -> int:
         """One, or one for each class."""
         return len(self.labels) if self.notion.by_class else 1
+
+    @property
+    def pairs_known(self) -> bool:
+        """Whether products of the residuals of two classes are summed up."""
+        return 1 < self.n_problems <= _MOST_TOGETHER and self.notion.shares_samples
 
     @property
     def plain(self) -> bool:

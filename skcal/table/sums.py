@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -216,6 +217,61 @@ class Sums:
             raise InputError("y_proba", reason, remedy)
         values = np.concatenate([values for _, values in self._known], axis=1)[:, order]
         self._known = [(keys[starts], np.add.reduceat(values, starts, axis=1))]
+
+
+_INNER = np.concatenate([2.0 ** np.arange(-10, -4), np.arange(1, 8) / 16])  # edges below 1/2
+_N_COARSE = 2 * (len(_INNER) + 1)
+
+
+class Products(NamedTuple):
+    """Sums of w² δ δ' over the samples, δ and δ' residuals of two classes, in coarse cells of both.
+
+    So the variance of a mean over several classes is known, for any signs that change at the edges.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_pairs, n_cells, n_cells)
+        Of the classes k < l, in the order of ``np.triu_indices``.
+    n_classes : int
+    """
+
+    values: np.ndarray
+    n_classes: int
+
+    @classmethod
+    def empty(cls, n_classes: int) -> Products:
+        """Sums of no samples."""
+        return cls(np.zeros((n_classes * (n_classes - 1) // 2, _N_COARSE, _N_COARSE)), n_classes)
+
+    def add(self, x: np.ndarray, residuals: np.ndarray) -> None:
+        """Add samples by their predictions and weighted residuals (n_classes, n)."""
+        cells = _coarse(x)
+        above = cells * _N_COARSE
+        for pair, (k, other) in enumerate(np.transpose(np.triu_indices(self.n_classes, 1))):
+            both, products = above[k] + cells[other], residuals[k] * residuals[other]
+            self.values[pair] += np.bincount(both, products, _N_COARSE**2).reshape(_N_COARSE, -1)
+
+    def between(self, factors: Sequence[tuple[np.ndarray, ...]]) -> float:
+        """The sum over pairs of classes of the products, each residual times a factor.
+
+        Parameters
+        ----------
+        factors : sequence of tuple of ndarray of shape (n_rows,)
+            Of each class predictions, factors and shares in the mean factor of a cell.
+        """
+        means = np.zeros((self.n_classes, _N_COARSE))
+        for mean, (x, factor, share) in zip(means, factors, strict=True):
+            cells = _coarse(x)
+            mass = np.bincount(cells, share, _N_COARSE)
+            mean += np.bincount(cells, share * factor, _N_COARSE) / np.maximum(mass, 1e-300)
+        first, second = np.triu_indices(self.n_classes, 1)
+        return float(np.einsum("pk,pkl,pl->", means[first], self.values, means[second]))
+
+
+def _coarse(x: np.ndarray) -> np.ndarray:
+    """The coarse cells of predictions; those of p and 1 - p mirror each other."""
+    cell = np.searchsorted(_INNER, np.minimum(x, 1 - x), side="right")
+    return np.where(x > 0.5, _N_COARSE - 1 - cell, cell)
 
 
 def count(
