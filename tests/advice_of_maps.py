@@ -122,6 +122,43 @@ CASES = {
         lambda: CalibrationMonitor().update(P, Y, sample_weight=np.full(N, 1.5) / 1.5).e_value_,
         lambda: MONITOR.e_value_,
     ),
+    "Pass a table of one vote of each sample, drawn at random.": (
+        lambda: CalibrationMonitor().update(
+            skcal.CalibrationTable().update(np.column_stack([3 - Y, Y]), P)
+        ),
+        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).n_samples_seen_,
+        N,
+    ),
+    "Pass the table alone.": (
+        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P), Y),
+        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).n_samples_seen_,
+        N,
+    ),
+    "Pass labels, or a CalibrationTable alone.": (
+        lambda: CalibrationMonitor().update(P),
+        lambda: CalibrationMonitor().update(P, Y).n_samples_seen_,
+        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).n_samples_seen_,
+    ),
+    "Pass the same labels= to each CalibrationTable.": (
+        lambda: CalibrationMonitor(labels=[1, 0]).update(skcal.CalibrationTable().update(Y, P)),
+        lambda: (
+            CalibrationMonitor(labels=[1, 0])
+            .update(skcal.CalibrationTable(labels=[1, 0]).update(Y, P))
+            .n_samples_seen_
+        ),
+        N,
+    ),
+    "Pass one that update() counted, of counts or of weights up to 1.": (
+        lambda: CalibrationMonitor().update(
+            skcal.CalibrationTable().update(Y, P, sample_weight=np.full(N, 1.5))
+        ),
+        lambda: (
+            CalibrationMonitor()
+            .update(skcal.CalibrationTable().update(Y, P, sample_weight=np.full(N, 0.5)))
+            .n_samples_seen_
+        ),
+        N,
+    ),
     "Pass a short sentence.": (
         lambda: CalibrationMonitor().update(P, Y).reset(note="x" * 10**6),
         lambda: CalibrationMonitor().update(P, Y).reset(note="a new model").n_samples_seen_,

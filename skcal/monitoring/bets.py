@@ -25,6 +25,18 @@ family          ψ_k                                       learned from
 `share` says how much of the wealth is bet by a family: a fifth on `Ranges`. Of the rest half, or
 nearly so, is bet on shifts, since a drift of the mean is the most frequent one.
 
+The sums of a table are enough. Let ψ be that of the mean prediction p̄ of a cell, for all samples
+of the cell: p and earlier batches determine it. The logarithm of Σ_k p_k exp(ψ_k) is concave in p,
+so that with weights w of the samples i of a cell, and their sum W,
+
+    Σ_i w_i log Σ_k p_ik exp(ψ_k) ≤ W log Σ_k p̄_k exp(ψ_k)                              (Jensen).
+
+The bet on the cell, its outcomes at p̄, thus wins at most what the tilt wins sample by sample, which
+has the mean 1: every family here is fair, those of slopes and ranges, too. It wins less by at most
+W c² v / 2, with the variance v ≤ (p̄ / 1024)² of the predictions in the cell and c = exp(ψ_1 - ψ_0)
+- 1 below 1/2. A slope differs by up to a / 512 within a cell, which changes the bet and not its
+mean. Σ δ and Σ δ² of the residuals are known from sums, so that evidence of a bias is the same.
+
 t is the *target*: the positive class of a scalar problem, else the most probable class. 1 + a is
 the inverse of a temperature. log p is floored at log 1e-12. Learned tilts forget: their sums decay
 by exp(-m / memory) over a batch of m samples, for each of `MEMORIES`. All state is sums, so that
@@ -33,14 +45,15 @@ its size is constant and that it can be merged.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
 
 import numpy as np
 from scipy.special import expit, logit
 
 from skcal._validation import row_blocks
+from skcal.notions import Problem
 
 MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
 SHIFTS = np.array([-1.2, -0.6, -0.3, 0.3, 0.6, 1.2])  # of log-odds
@@ -77,12 +90,35 @@ class Batch:
     target : ndarray of shape (n_rows,)
         The column t.
     weight : ndarray of shape (n_rows,)
+    excess : ndarray of shape (n_rows,)
+        Of a row that is several samples, the mean square of their residuals less that of the row.
     """
 
     proba: np.ndarray
     code: np.ndarray
     target: np.ndarray
     weight: np.ndarray
+    excess: Any = None
+
+    def __post_init__(self) -> None:
+        if self.excess is None:
+            object.__setattr__(self, "excess", np.zeros(len(self.code)))
+
+    @classmethod
+    def of_problem(cls, problem: Problem) -> Batch:
+        """Read a problem, of which a row may be the samples of a cell that have one outcome."""
+        counted = problem.counted
+        if counted is None:
+            return cls.of(problem.features, problem.outcomes, problem.weight)
+        y = np.rint(problem.outcomes)
+        batch = cls.of(np.clip(problem.features, 0, 1), y, problem.weight)
+        squares = (y[:, 0] - counted.means) ** 2 + counted.spread
+        return replace(batch, excess=squares - (batch.hit - batch.expected) ** 2)
+
+    @classmethod
+    def together(cls, parts: Sequence[Batch]) -> Batch:
+        """Return all rows of several batches."""
+        return cls(*map(np.concatenate, zip(*(part._arrays for part in parts), strict=True)))
 
     @classmethod
     def of(cls, features: np.ndarray, outcomes: np.ndarray, weight: np.ndarray) -> Batch:
@@ -99,7 +135,11 @@ class Batch:
     def blocks(self) -> Iterator[Batch]:
         """Cut into batches whose temporary arrays stay small."""
         for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BLOCK_BYTES):
-            yield Batch(self.proba[rows], self.code[rows], self.target[rows], self.weight[rows])
+            yield Batch(*(array[rows] for array in self._arrays))
+
+    @property
+    def _arrays(self) -> tuple[np.ndarray, ...]:
+        return self.proba, self.code, self.target, self.weight, self.excess
 
     def of_column(self, array: np.ndarray, column: np.ndarray) -> np.ndarray:
         """Entries of an array (n, C) at one column a row."""

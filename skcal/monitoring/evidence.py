@@ -187,7 +187,7 @@ class Evidence:
         """Sums of the estimates, ĝ being that of the ``best`` tilt before the batch."""
         weight = batch.weight
         residual = batch.hit - batch.expected
-        bias_sums = np.array([weight @ residual, weight @ residual**2])
+        bias_sums = np.array([weight @ residual, weight @ (residual**2 + batch.excess)])
         if not np.isfinite(self.log_wealth[best]):
             return bias_sums, np.zeros_like(self.error_sums)
         family = int(np.searchsorted(self.ends, best, side="right"))
@@ -200,7 +200,8 @@ class Evidence:
         product = batch.of_column(gap, batch.code) - np.einsum("ij,ij->i", batch.proba, gap)
         shrunk = np.minimum(1, SCALES / np.maximum(span + square, 1e-300)[:, None])
         terms = 2 * part * shrunk * product[:, None] - shrunk**2 * square[:, None]
-        return bias_sums, np.stack([weight @ terms, weight @ terms**2])
+        squares = terms**2 + (2 * shrunk * gap[:, 1:2]) ** 2 * batch.excess[:, None]
+        return bias_sums, np.stack([weight @ terms, weight @ squares])
 
     @property
     def log_e_value(self) -> float:

@@ -11,7 +11,7 @@ import numpy as np
 
 from skcal._files import Document
 from skcal._labels import column_names, plain_labels, refuse_other_columns
-from skcal._show import worded
+from skcal._show import listed, worded
 from skcal._validation import InputError, check_proba, check_weight, naming, row_blocks
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
@@ -19,6 +19,7 @@ from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.status import Entry
 from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
 from skcal.sample import HoldsNotion, Sample, read_sample, refuse_groups
+from skcal.table import CalibrationTable
 
 _PART_BYTES = 2**25
 
@@ -45,12 +46,15 @@ class Layout(HoldsNotion):
 
     def batches(self, sample: Sample) -> Iterator[list[Batch]]:
         """Cut into parts of bounded memory, each a batch for every problem."""
+        if not sample.holds_rows:
+            yield self._parts(sample)
+            return
         for rows in row_blocks(len(sample.codes), 64 * len(self.classes), most=_PART_BYTES):
-            problems = sample.take(rows).problems()
-            parts: list[tuple] = [(part.features, part.outcomes, part.weight) for part in problems]
-            if self.pooled:
-                parts = [tuple(map(np.concatenate, zip(*parts, strict=True))), *parts]
-            yield [Batch.of(*part) for part in parts]
+            yield self._parts(sample.take(rows))
+
+    def _parts(self, sample: Sample) -> list[Batch]:
+        parts = [Batch.of_problem(problem) for problem in sample.problems()]
+        return [Batch.together(parts), *parts] if self.pooled else parts
 
     @property
     def pooled(self) -> bool:
@@ -147,10 +151,45 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     remedy = "Pass one vote of each sample, drawn at random."
     refuse_groups(sample.groups, "a monitor", remedy, "y")
     weight = sample.weight * check_weight(sample_weight, len(sample.codes))
-    _check_counts(weight)
+    wrong = (weight > 1) & (weight % 1 != 0)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise InputError(
+            "sample_weight",
+            f"is {weight[row]:.6g}: neither a count nor at most 1.",
+            "Pass whole numbers, which repeat rows, or divide by the largest weight: a power above "
+            "1 of a bet on one outcome would not be a fair bet.",
+            row=row,
+        )
     rows = slice(None) if weight.all() else np.flatnonzero(weight)
     sample = sample.take(rows, weight[rows])
     return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
+
+
+def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout | None) -> tuple:
+    """Read a table as :func:`read_batch` reads rows; of two classes it has one column or two."""
+    for name, value in beside.items():
+        if value is not None:
+            reason = "is given beside a CalibrationTable, which holds its own."
+            raise InputError(name, reason, "Pass the table alone.")
+    sample, shape, names = table._for_bets()
+    sample = sample.asked(notion if layout is None else layout.notion)
+    classes = labels if layout is None else layout.classes
+    here, there = (
+        sample.classes.tolist(),
+        classes if classes is None else np.asarray(classes).tolist(),
+    )
+    if there not in (None, here):
+        reason = f"counts the classes {listed(here)}, not {listed(there)}."
+        raise InputError("X", reason, "Pass the same labels= to each CalibrationTable.")
+    if sample.positive_first:
+        shape, names = (), None  # whose second column is the event
+    of_events = sample.notion.of_positive_class and len(sample.classes) == 2
+    if layout is None:
+        layout = Layout(shape[0] if shape else None, names, sample.classes, sample.notion)
+    elif not of_events:
+        layout.refuse_other_columns((len(sample), *shape), names)
+    return layout, sample
 
 
 def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, Batch]:
@@ -165,20 +204,6 @@ def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, B
     features = [part.features for part in make_problems(proba, None, layout.notion)]
     joined = np.concatenate(features) if layout.pooled else features[0]
     return layout, Batch.of(joined, np.zeros_like(joined), np.ones(len(joined)))
-
-
-def _check_counts(weight: np.ndarray) -> None:
-    """Raise unless weights are counts, or at most 1."""
-    wrong = (weight > 1) & (weight % 1 != 0)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise InputError(
-            "sample_weight",
-            f"is {weight[row]:.6g}: neither a count nor at most 1.",
-            "Pass whole numbers, which repeat rows, or divide by the largest weight: a power above "
-            "1 of a bet on one outcome would not be a fair bet.",
-            row=row,
-        )
 
 
 _FORMAT, _VERSION = "skcal monitor", 4

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from copy import deepcopy
 from itertools import pairwise
 from numbers import Real
@@ -19,7 +18,7 @@ from skcal._validation import InputError, naming
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
-from skcal.monitoring.layout import Layout, dump, load, read_batch, read_unlabelled
+from skcal.monitoring.layout import Layout, dump, load, read_batch, read_table, read_unlabelled
 from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_prior_of
 from skcal.monitoring.status import (
     CHANCE,
@@ -30,7 +29,8 @@ from skcal.monitoring.status import (
     summary,
     threshold,
 )
-from skcal.sample import HoldsNotion
+from skcal.sample import HoldsNotion, Sample
+from skcal.table import CalibrationTable
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
 _MOST_ENTRIES, _LONGEST_NOTE = 200, 500  # of the journal
@@ -119,6 +119,10 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
     depend on outcomes, so that the monitor learns from the first parts before the later ones. The
     predictions of a batch must not depend on its outcomes: pass smaller batches if they do.
 
+    A :class:`~skcal.CalibrationTable` of a day, or of an engine, is bet on cell by cell at the mean
+    of the predictions of each. These bets win no more than the same bets on its samples, so that
+    false alarms are as rare. "canonical", "top-K" and lenses need rows, as do shares of classes.
+
     A predicted 0 that happens is infinite evidence. If zeros are rounded, mix the predictions with
     a small share of the base rates first.
 
@@ -193,15 +197,17 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
 
     # Watching
 
-    def update(self, X, y, sample_weight=None, groups=None) -> Self:
+    def update(self, X, y=None, sample_weight=None, groups=None) -> Self:
         """Add a batch of outcomes to the evidence, and learn from it.
 
         Parameters
         ----------
-        X : array-like of shape (n_samples,) or (n_samples, n_classes)
-            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
-        y : array-like of shape (n_samples,)
-            Labels.
+        X : array-like of shape (n_samples,) or (n_samples, n_classes), or CalibrationTable
+            Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class). A table is
+            a batch of any size, bet on as a whole: what the monitor learns from it helps from the
+            next one on.
+        y : array-like of shape (n_samples,), default=None
+            Labels; None beside a table, which holds them, its weights and groups.
         sample_weight : array-like of shape (n_samples,), default=None
             Counts, or weights of at most 1.
         groups : array-like of shape (n_samples,), default=None
@@ -220,23 +226,36 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             earlier batches; then nothing changes.
         """
         self._validate_params()
+        question = self.notion, self.labels, self._layout
+        if isinstance(X, CalibrationTable):
+            if not X.n_samples_seen_:
+                return self
+            beside = {"y": y, "sample_weight": sample_weight, "groups": groups}
+            layout, sample = read_table(X, beside, *question)
+            return self._bet(layout, sample, [None])
+        if y is None:
+            raise InputError("y", "is missing.", "Pass labels, or a CalibrationTable alone.")
         with naming("y"):
             if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
                 return self
         refuse_another_order({"X": X, "sample_weight": sample_weight, "groups": groups})
-        layout, sample = read_batch(X, y, sample_weight, self.notion, self.labels, self._layout)
-        stages = _stages(len(sample.codes), self.n_samples_seen_)
+        layout, sample = read_batch(X, y, sample_weight, *question)
+        stages = _stages(len(sample), self.n_samples_seen_)
         if groups is not None:
             counted = np.ones(_num_samples(X)) if sample_weight is None else sample_weight
             weight = weights_within_groups(groups, np.asarray(counted, dtype=np.float64))
             if (weight != counted).any():
                 sample = sample._replace(weight=weight[weight > 0])
-                stages = iter([slice(None)])  # which do not cut a group
+                stages = [None]  # which do not cut a group
+        return self._bet(layout, sample, stages)
+
+    def _bet(self, layout: Layout, sample: Sample, stages: list) -> Self:
+        """Bet on the stages of a sample one after the other, and learn from each."""
         # What raises in the middle, such as a lens, leaves the evidence as it was.
         watched = deepcopy(self._evidence) or layout.evidence()
         for rows in stages:
             bets: list[list] = [[]] * len(watched)
-            for parts in layout.batches(sample.take(rows)):
+            for parts in layout.batches(sample if rows is None else sample.take(rows)):
                 triples = zip(bets, watched, parts, strict=True)
                 bets = [
                     add_bets(earlier, evidence.bet(part)) for earlier, evidence, part in triples
@@ -246,7 +265,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         if self._layout is None:
             self._begin(layout, watched)
         self._evidence = watched
-        self.n_samples_seen_ += len(sample.codes)
+        self.n_samples_seen_ += len(sample)
         return self._look()
 
     @property
@@ -634,7 +653,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         return load(cls, text)
 
 
-def _stages(n_samples: int, n_seen: int) -> Iterator[slice | np.ndarray]:
+def _stages(n_samples: int, n_seen: int) -> list:
     """Rows of a batch that are bet on together, by what all before them taught.
 
     A large batch is taken in a random order, which does not depend on outcomes, and in parts of at
@@ -647,7 +666,6 @@ def _stages(n_samples: int, n_seen: int) -> Iterator[slice | np.ndarray]:
         )
         left -= sizes[-1]
     if len(sizes) < 2:
-        yield slice(None)
-        return
+        return [None]  # all of them
     order = np.random.default_rng(n_seen).permutation(n_samples)
-    yield from np.split(order, np.cumsum(sizes)[:-1])
+    return np.split(order, np.cumsum(sizes)[:-1])

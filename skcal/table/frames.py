@@ -17,6 +17,7 @@ from skcal.table.sums import N_CELLS, NAMES, OUTCOMES, Places, Products, Sums, e
 _FORMAT, _VERSION = "skcal table", 1
 _REMEDY = "Pass what to_json() of a CalibrationTable returned."
 _ROUNDING = 1e-6  # relative, of sums of another engine, which may be of 32 bits
+_ALIKE = 1e-9  # of weights
 _MOST = 2.0**53
 #: What each column of a frame is, and the columns that may be left out.
 KEYS = ("problem", "group", "cell", "bin", "outcome")
@@ -71,6 +72,19 @@ def from_frame(frame: Any, intervals: Any, titles: list[str]) -> tuple[Sums, Any
     values = np.stack([given[name] for name in NAMES])
     sums.append(sums.key(group, problem, *keys.values()), values)
     return sums, groups
+
+
+def are_counts(weight: np.ndarray) -> bool:
+    """Whether each weight is a count or at most 1, so that powers of fair bets are fair."""
+    return bool(((weight <= 1) | (weight % 1 == 0)).all())
+
+
+def repeats(sums: Sums) -> bool:
+    """Whether sums show that each weight is a count or at most 1: those of a row are alike."""
+    n, w, w2 = sums.values[:3]
+    alike = np.abs(w2 * n - w**2) <= _ALIKE * w**2
+    near = np.abs(w / n - np.rint(w / n)) < _ALIKE
+    return bool(alike.all()) and are_counts(np.where(near, np.rint(w / n), w / n))
 
 
 def _most(intervals) -> dict[str, int]:
@@ -142,7 +156,7 @@ def dump(table: Any) -> str:
     document: dict[str, Any] = {"format": _FORMAT, "version": _VERSION, **columns.to_dict()}
     document |= {"edges": table.edges.tolist(), "resolution": table.resolution}
     joint = None if np.isinf(table._joint) else table._joint
-    document |= {"joint": joint, "of_shares": table._of_shares}
+    document |= {"joint": joint, "of_shares": table._of_shares, "repeats": table._repeats}
     if table._products is not None:
         document["products"] = table._products.ravel().tolist()
     if sums is not None:
@@ -190,6 +204,8 @@ def load(table: Any, text: str, columns_of: Any, intervals_of: Any) -> None:
         table._products = products.reshape(empty.shape).astype(np.float64)
         if np.abs(table._products).sum(axis=(1, 2)).max() > most:
             raise document.wrong("products", "is not of the residuals of these samples")
+    known = "repeats" in document.parts  # of a table that this version or a later one wrote
+    table._repeats = document.value("repeats", bool) if known else repeats(table._sums)
     if groups is not None:
         labels, codes = sorted_labels(groups, "groups")
         if not np.array_equal(codes, np.arange(len(labels))):

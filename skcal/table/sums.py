@@ -188,6 +188,23 @@ class Sums:
         keys, values = self.keys, self.values
         self._known = [(keys + (numbers[keys // base] - keys // base) * base, values)]
 
+    def within_groups(self, of_all: bool) -> Sums:
+        """Return sums without groups; weights of a group are divided by their sum if above 1.
+
+        Parameters
+        ----------
+        of_all : bool
+            Whether each problem has all samples of a group.
+        """
+        group, problem, *places = self.parts()
+        counted = self.values[:2] * ((problem == 0) | (not of_all))
+        n, mass = (np.bincount(group, values) for values in counted)
+        scale = 1 / np.maximum(np.where(n > 1, mass, 1.0), 1.0)[group]
+        powers = np.array([[0], [1], [2], [1], [1], [1], [1]])  # of weights in NAMES
+        joined = Sums(self.n_problems, self.n_bins)
+        joined.append(self.key(0, problem, *places), self.values * scale**powers)
+        return joined
+
     def append(self, keys: np.ndarray, values: np.ndarray) -> None:
         """Add rows whose keys may be those of others."""
         self._known.append((keys, values))

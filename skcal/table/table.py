@@ -12,7 +12,7 @@ from skcal._labels import columns_of_labels, refuse_another_order, sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, naming, row_blocks
-from skcal.sample import Sample, Summed, is_of_labels, refuse_lazy
+from skcal.sample import Sample, Summed, error_of_shares, is_of_labels, refuse_lazy
 from skcal.table import frames
 from skcal.table.counted import counted_sample
 from skcal.table.reading import Columns, as_rows, is_tensor, read_weights, reduced
@@ -124,7 +124,7 @@ default="auto"
         self._columns: Columns | None = self._given_columns
         self._sums: Any = None
         self._group_labels: Any = None
-        self._joint, self._of_shares = 0.0, False
+        self._joint, self._of_shares, self._repeats = 0.0, False, True
         self._products: Any = None  # of two classes, where they are known
         self._asked: dict[Any, Sample] = {}
         return self
@@ -287,6 +287,7 @@ default="auto"
         if self._columns.pairs_known and groups is None:
             self._products = Products.empty(self._columns.n_problems).values
         weight, codes = read_weights(sample_weight, n), None
+        self._repeats = weight is None or frames.are_counts(weight)
         if groups is not None:
             self._group_labels, codes = sorted_labels(groups, "groups")
             if len(codes) != n:
@@ -372,6 +373,7 @@ default="auto"
             self._sums.merge(sums)
         self._given_columns = self._columns
         self._joint += other._joint
+        self._repeats = self._repeats and other._repeats
         self._of_shares = self._of_shares or other._of_shares
         self._asked = {}
         return self
@@ -473,6 +475,7 @@ default="auto"
         read = frames.from_frame(frame, table._intervals, table._columns.titles)
         table._sums, table._group_labels = read
         table._of_shares = bool((table._sums.parts()[4] == 2).any())
+        table._repeats = frames.repeats(table._sums)
         table._joint = np.inf  # what classes have in common is not known
         return table
 
@@ -525,6 +528,22 @@ default="auto"
             given = columns, self._intervals, step, together, grouped, self._of_shares
             self._asked[step] = counted_sample(self._sums, *given)
         return self._asked[step].asked(notion)
+
+    def _for_bets(self) -> tuple[Sample, tuple, list | None]:
+        """Return labels with counts, or with weights of at most 1, in a group of all together."""
+        columns, sums = self._known, self._sums
+        votes = self._of_shares and (sums.values[0] != sums.values[1]).any()
+        if votes or (sums.parts()[4] == 2).any():
+            remedy = "Pass a table of one vote of each sample, drawn at random."
+            raise error_of_shares("a monitor", remedy, "X")
+        if not self._repeats:
+            reason = "of the CalibrationTable may be neither counts nor at most 1."
+            remedy = "Pass one that update() counted, of counts or of weights up to 1."
+            raise InputError("sample_weight", reason, remedy)
+        if self._group_labels is not None:
+            sums = sums.within_groups(columns.notion.shares_samples)
+        given = columns, self._intervals, None, (np.inf, None), False, False
+        return counted_sample(sums, *given), columns.shape, columns.names
 
 
 def _plain_outcomes(y, p) -> Any:
