@@ -6,10 +6,12 @@ scikit-learn itself.
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import count
 from threading import Lock
 from typing import Any
@@ -19,6 +21,7 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from skcal._sklearn_compat import _get_threadpool_controller
 
+_carried: list[ContextVar] = []
 _LOSSES = 4  # of workers, before what is left to do is given up
 
 
@@ -55,8 +58,12 @@ def one_by_one(
     for losses in count(1):
         parallel = Parallel(n_jobs=n_jobs, prefer=prefer, return_as=return_as)
         try:
-            for result in parallel(delayed(function)(*rest) for function, *rest in made[done:]):
+            here = os.getpid(), [variable.get() for variable in _carried]
+            jobs = (delayed(_job)(*here, *call) for call in made[done:])
+            for result, warned in parallel(jobs):
                 done += 1
+                for text, category in warned:
+                    warnings.warn(text, category, stacklevel=2)
                 yield result
             return
         except BrokenProcessPool as error:
@@ -74,6 +81,26 @@ def one_by_one(
                     "Nothing that was passed is lost: call again when the workers stay alive, such "
                     "as with more memory each or fewer threads."
                 ) from error
+
+
+def _job(caller: int, values: list, function, *arguments) -> tuple[Any, list]:
+    """What a call returns, with the variables of its caller, and its warnings in other processes.
+
+    These would be written to the standard error of the process, where nobody can record them.
+    """
+    for variable, value in zip(_carried, values, strict=True):
+        variable.set(value)
+    if os.getpid() == caller:
+        return function(*arguments), []
+    with recorded_warnings() as caught:
+        result = function(*arguments)
+    return result, [(str(one.message), one.category) for one in caught]
+
+
+def carried(variable: ContextVar) -> ContextVar:
+    """Return a variable that has the same value in jobs as where they are begun."""
+    _carried.append(variable)
+    return variable
 
 
 def _lost_with_its_worker(error) -> bool:

@@ -99,7 +99,7 @@ FOLLOWED = {
     "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py
-    "--all-rows shows": "test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details",
+    "--all-rows shows": "test_many_subgroups_are_a_table_the_worst_first_and_all_with_details",
     "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",
     "events of {}": "tests/cli/test_forms.py::test_two_labels_are_named_with_their_numbers",

@@ -10,6 +10,7 @@ from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from skcal._running import one_blas_thread, over_jobs, recorded_warnings
+from skcal._show import on_command_line, worded
 
 
 class FutureCancelledError(Exception):
@@ -24,6 +25,11 @@ def warned(k):
     return k, get_config()["working_memory"]
 
 
+def warned_of(k):
+    warnings.warn(f"pass {worded('max_error', '--max-error')} {k}", stacklevel=2)
+    return k
+
+
 @pytest.mark.parametrize("n_jobs", [1, 2])
 def test_jobs_warn_and_have_the_configuration(n_jobs):
     with (
@@ -34,6 +40,16 @@ def test_jobs_warn_and_have_the_configuration(n_jobs):
         found = over_jobs([(warned, k) for k in range(5)], n_jobs)
     assert found == [(k, 7) for k in range(5)]
     assert sorted(str(one.message) for one in caught) == [f"warning {k}" for k in range(5)]
+
+
+def test_what_processes_warn_of_is_recorded_and_names_what_the_caller_does():
+    calls = [(warned_of, k) for k in range(3)]
+    for backend in ("loky", "threading"):
+        with recorded_warnings() as caught, parallel_config(backend=backend), on_command_line():
+            assert over_jobs(calls, 2) == [0, 1, 2]
+        said = sorted(str(one.message) for one in caught)
+        assert said == [f"pass --max-error {k}" for k in range(3)]
+        assert {one.category for one in caught} == {UserWarning}
 
 
 def test_warnings_before_an_error_are_recorded():

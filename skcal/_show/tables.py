@@ -28,7 +28,7 @@ from skcal._show.text import (
 _NOT_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNIT = re.compile(r"(?<=\d) (?=%)|(?<=[≤≥]) (?=\d)")
 _ROWS = 60  # of a table in a notebook
-_LONG = 15  # rows; longer tables of a report scroll on screens
+_LONG = 40  # rows; longer tables of a report scroll on screens, and say so
 _FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would evaluate
 
 
@@ -143,11 +143,15 @@ class Table:
         head = "".join(f'<th scope="col"{side}>{_isolated(name)}</th>' for side, name in names)
         head = f"<thead><tr>{head}</tr></thead>\n" if any(self.columns) else ""
         body = "".join(self._html_row(k, row, sides) for k, row in enumerate(self.rows[:most]))
-        if kind == "skcal-scroll":
-            kind += " skcal-long" * (len(self.rows) > _LONG) + '" tabindex="0'
-        title = f"<p>{html_text(self.title)}</p>\n" if self.title else ""
         more = 0 if most is None else len(self.rows) - most
-        notes = [f"… and {more:,} more rows", *self.notes] if more > 0 else self.notes
+        notes = [f"… and {more:,} more rows"] * (more > 0)
+        if kind == "skcal-scroll":
+            if most is None and len(self.rows) > _LONG:
+                kind += " skcal-long"
+                notes = [f"{len(self.rows):,} rows: scroll in the table to see all."]
+            kind += '" tabindex="0'
+        title = f"<p>{html_text(self.title)}</p>\n" if self.title else ""
+        notes += self.notes
         table = f"<table>\n{head}<tbody>\n{body}</tbody>\n</table>"
         return f'{title}<div class="{kind}">{table}</div>\n{html_list(notes)}'
 
@@ -156,8 +160,10 @@ class Table:
         name, *cells = map(rounded, row)
         part = name.startswith("  ")
         kind = ' class="skcal-chosen"' if k == self.chosen else ' class="skcal-part"' * part
+        beside = zip(sides[1:], self.columns[1:], cells, strict=True)
         others = "".join(
-            f"<td{side}>{html_text(cell)}</td>" for side, cell in zip(sides[1:], cells, strict=True)
+            f'<td{side} data-name="{html_text(column)}">{html_text(cell)}</td>'
+            for side, column, cell in beside
         )
         first = f'<th scope="row"{sides[0]}>{_isolated(name.strip())}</th>'
         return f"<tr{kind}>{first}{others}</tr>\n"
@@ -410,11 +416,14 @@ class Summarized:
         return bundle
 
 
+_IN_WORDS = {"n_bins": "bins", "alpha": "penalty", "C": "inverse penalty"}
+
+
 def format_setting(setting: dict) -> str:
     """Short text of a parameter setting."""
     parts = []
     for name, value in setting.items():
         short = name.rsplit("__", 1)[-1]
         shown = f"{value:.3g}" if isinstance(value, float) else value
-        parts.append(worded(f"{short}={shown}", f"{short} {shown}"))
+        parts.append(worded(f"{short}={shown}", f"{_IN_WORDS.get(short, short)} {shown}"))
     return ", ".join(parts) or "-"

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from skcal._running import carried
+
 _WIDTH = 100  # of text
 _NARROW = 40  # what a wrapped column has at least
 # What moves a terminal's cursor, writes from right to left, is not seen, or is no character.
@@ -28,7 +30,7 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-_ON_COMMAND_LINE = ContextVar("on_command_line", default=False)
+_ON_COMMAND_LINE = carried(ContextVar("on_command_line", default=False))
 
 
 @contextmanager
@@ -46,10 +48,13 @@ def worded(python: str, command: str) -> str:
     return command if _ON_COMMAND_LINE.get() else python
 
 
+_NAMES = {"Zero": "No error", "Identity": "No change"}
+
+
 def method_name(name: str) -> str:
     """The name of a class, on the command line in words: ``Temperature scaling``."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return worded(name, words[:1] + words[1:].lower())
+    return worded(name, _NAMES.get(name, words[:1] + words[1:].lower()))
 
 
 def as_json(data: Any, indent: int | None = 2) -> str:
@@ -116,16 +121,18 @@ _SMALLEST = 1e-300  # p-value of a limit law that floating point can tell from 0
 
 def pvalue_text(value: float, smallest: float = 1e-4) -> str:
     """``p = 0.012``; ``p ≤ 0.001`` where no smaller p-value is possible or told."""
+    shown = pvalue_number(value, smallest)
+    return f"p {'' if shown.startswith('≤') else '= '}{shown}"
+
+
+def pvalue_number(value: float, smallest: float = 0.0) -> str:
+    """Two digits, or more where these would move it to the other side of 5 %; never 0.
+
+    What is at most the smallest p-value that is possible is ``≤ 0.001``.
+    """
     smallest = max(smallest, _SMALLEST)
-    sign, shown = ("≤", smallest) if value <= smallest * (1 + 1e-9) else ("=", value)
-    return f"p {sign} {pvalue_number(shown)}"
-
-
-def pvalue_number(value: float) -> str:
-    """Two digits, or more where these would move it to the other side of 5 %; never 0."""
-    if value < _SMALLEST:
-        return f"≤ {_SMALLEST:g}"
-    return beside_limit(value, 0.05 + 1e-12, "{:.2g}".format)
+    sign, shown = ("≤ ", smallest) if value <= smallest * (1 + 1e-9) else ("", value)
+    return sign + beside_limit(shown, 0.05 + 1e-12, "{:.2g}".format)
 
 
 def share(value: float) -> str:

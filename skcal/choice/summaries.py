@@ -22,6 +22,7 @@ from skcal._show import (
     printable,
     pvalue_text,
     share,
+    worded,
 )
 from skcal.metrics.cox import cox_recalibration
 from skcal.model_selection.candidates import family_name
@@ -209,7 +210,7 @@ def summary_of_recalibrator(recalibrator: Any) -> Summary:
     classes = recalibrator.classes_.tolist()
     what = f", {len(classes)} classes"
     if recalibrator.n_features_in_ == 1:
-        what = f" of P({printable(str(classes[1]))})"
+        what = f" of the probability of {printable(str(classes[1]))}"
     out_of_fold = getattr(recalibrator, "out_of_fold_", None)
     n_judged = 0 if out_of_fold is None else len(out_of_fold.rows)
     if isinstance(recalibrator.cv, Integral) and 0 < n_judged < recalibrator.n_samples_:
@@ -348,7 +349,9 @@ def _chosen_map(recalibrator: Any) -> Iterator[str]:
     simplest = recalibrator.simplest_name_
     if name not in ("Identity", simplest):
         gap = recalibrator.comparisons_[recalibrator.names_.index(simplest)]
-        shown = "The identity" if simplest == "Identity" else method_name(simplest)
+        shown = method_name(simplest)
+        if simplest == "Identity":
+            shown = worded("The identity", shown)
         chance = pvalue_text(gap.pvalue, 0)
         if gap.difference > 0:
             yield f"{shown} is simpler, and its loss is not significantly higher ({chance})."

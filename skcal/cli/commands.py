@@ -16,7 +16,7 @@ import numpy as np
 
 from skcal._running import recorded_warnings
 from skcal._selection import LEVEL
-from skcal._show import Table, as_json, on_command_line, printable, pvalue_number
+from skcal._show import Table, as_json, on_command_line, printable, pvalue_number, wrapped
 from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.counted import read_or_count
 from skcal.cli.evaluate import (
@@ -307,7 +307,23 @@ def _abstain(options):
         groups=predictions.groups,
     )
     _print_facts(result, options)
+    if predictions.proba.ndim == 1 and options.correct is None and not options.json:
+        options.print(wrapped(_as_probability(result, predictions, options)))
     return UNKNOWN if result.risk is None else PASSED
+
+
+def _as_probability(result, predictions, options) -> str:
+    """What the confidence of a single probability is, and which probabilities are kept."""
+    other, event = (printable(str(label)) for label in predictions.classes)
+    half, high = options.scale / 2, result.threshold
+    text = (
+        f"Confidence is max(p, {options.scale:g} − p), where p is the predicted probability of "
+        f"{event}: the answer is {event} if p is above {half:g}, else {other}."
+    )
+    if result.risk is None or high <= half:
+        return text
+    low = round(options.scale - high, 12)
+    return f"{text} So keep a row if p is at most {low:.12g} or at least {high:.12g}."
 
 
 # shift and sample-size
@@ -438,13 +454,15 @@ def _test_calibration(options):
         for sample in samples
     ]
     adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
+    pairs = list(zip(results, adjusted, strict=True))
+    at_most = max((p for one, p in pairs if one.pvalue <= one.smallest_pvalue), default=0.0)
     if options.json:
         options.print(as_json(_facts_of_tests(results, adjusted)))
     else:
-        _print_tests(results, adjusted, len(samples[0]), options)
+        _print_tests(pairs, at_most, len(samples[0]), options)
     if min(adjusted) > level and n_resamples < needed and options.alpha is not None:
         return _refuse_resamples(n_resamples, needed, n_tests, level)
-    gate = gate_of_tests(adjusted, level)
+    gate = gate_of_tests(adjusted, at_most, level)
     if options.alpha is not None:
         return _status_of(gate["status"], [gate["reading"]], options)
     if not options.json:
@@ -481,14 +499,12 @@ def _facts_of_tests(results, adjusted) -> list[dict]:
     ]
 
 
-def _print_tests(results, adjusted, n, options):
+def _print_tests(pairs, at_most, n, options):
     options.print(printable(f"H0: calibrated. {n:,} predictions in {_shown_name(options.file)}\n"))
-    for result in results:
+    for result, _ in pairs:
         options.print(f"{result}\n")
-    if len(results) > 1:
-        rows = [
-            (result.notion, pvalue_number(p)) for result, p in zip(results, adjusted, strict=True)
-        ]
+    if len(pairs) > 1:
+        rows = [(result.notion, pvalue_number(p, at_most)) for result, p in pairs]
         options.print(Table(("notion", "p, adjusted for all"), rows, "lr").text() + "\n")
 
 

@@ -36,7 +36,7 @@ from skcal.report.words import heading, likeness
 
 _PATIENCE = 2.0  # seconds before progress is shown
 _MINUTES = 120.0  # seconds from which on minutes are shown
-_LINES = 10  # of a brief answer with a gate, before how the file was read
+_ROWS = 25  # of a table of a gate, of which the worst stand first
 _NO_LIMIT = "Pass or fail needs a limit: --max-error."
 
 
@@ -94,8 +94,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
                 texts.append(f"{verdict.upper()} ({p}.")
             texts.append("\n".join([search.summary(), *lines, ""]))
     if gate is not None:
-        n_lines = "\n".join(texts).count("\n") + 1
-        most = sys.maxsize if options.all_rows else _LINES - n_lines
+        most = sys.maxsize if options.all_rows else _ROWS
         texts += _lines_of_gate(gate["results"], options.details, most)
     if not options.json:
         options.print("\n".join([*texts, told]))
@@ -103,14 +102,12 @@ def evaluate(name, predictions, options, gate=None) -> dict:
 
 
 def _lines_of_gate(results, full, most) -> list[str]:
-    """The sentences of one result or of all, or a table of the worst in at most ``most`` lines."""
+    """The sentences of one result or of all, or a table of at most ``most``, the worst first."""
     results = sorted(results, key=lambda facts: WORST_FIRST.index(facts["verdict"]))
     if full or len(results) == 1:
         return [wrapped(facts["reading"]) for facts in results]
-    notes = notes_of_gate(results)
-    n_rows = max(most - 1 - len(notes), 2)
-    n_shown = len(results) if len(results) <= n_rows else n_rows - 1
-    lines = table_of_gate(results, n_shown) + notes
+    n_shown = len(results) if len(results) <= most else most - 1
+    lines = table_of_gate(results, n_shown) + notes_of_gate(results)
     if n_shown < len(results):
         lines.append(f"… and {len(results) - n_shown:,} more rows: --all-rows shows them")
     return lines

@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 from skcal._selection import LEVEL
-from skcal._show import Table, beside_limit, cut_apart, number, percent, stated
+from skcal._show import Table, beside_limit, cut_apart, number, percent, pvalue_number, stated
 from skcal.cli.problems import FileError
 from skcal.hypothesis_tests import compare_calibration
 from skcal.hypothesis_tests.equivalence import (
@@ -266,9 +266,10 @@ def resamples_needed(n_tests: int, alpha: float) -> int:
     return enough + (n_tests * (1 / (1 + enough)) > alpha)  # as rounding has it
 
 
-def gate_of_tests(adjusted, alpha) -> dict:
-    """Whether calibration is rejected, by the adjusted p-values."""
-    at_level = f"at level {alpha:g}: the smallest adjusted p-value is {min(adjusted):.2g}."
+def gate_of_tests(adjusted, at_most, alpha) -> dict:
+    """Whether calibration is rejected, by adjusted p-values, which up to ``at_most`` are limits."""
+    smallest = pvalue_number(min(adjusted), at_most)
+    at_level = f"at level {alpha:g}: the smallest adjusted p-value is {smallest}."
     if min(adjusted) <= alpha:
         return {"status": FAILED, "reading": f"Calibration is rejected {at_level}"}
     more = "This does not show that the error is small; evaluate --max-error asks for that."

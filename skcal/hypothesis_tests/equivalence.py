@@ -430,6 +430,8 @@ def _calibration_bounds(sample, pvalue, limit, tail) -> Bounds:
 def _pvalue_at(sample, tail: float) -> float:
     """The p-value of the verdict, of more draws where these allow none as small as ``tail``."""
     test = calibration_test(sample, n_resamples=None)
-    if test.pvalue > _NEAR * test.smallest_pvalue or test.smallest_pvalue <= tail:
+    drawn: Any = test.null_distribution
+    smallest = 1 / (1 + drawn.shape[-1])  # of a class
+    if test.pvalue > _NEAR * smallest or smallest <= tail:
         return test.pvalue
     return calibration_test(sample, n_resamples=ceil(2 / tail)).pvalue

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -66,6 +66,8 @@ class JointTestResult(CalibrationTestResult):
         The step in which predictions are rounded, as it was given or found; None if they are not.
     n_rounded : int
         Samples with an outcome against a prediction of 0 or 1 that rounding may explain.
+    at_most : float
+        The p-value if it was adjusted for other tests and more redraws could lower it, else 0.
     """
 
     statistic_pvalues: dict[str, float]
@@ -74,6 +76,7 @@ class JointTestResult(CalibrationTestResult):
     n_impossible: int
     resolution: float | None
     n_rounded: int
+    at_most: float = field(default=0.0, repr=False)
 
     def _how(self) -> str:
         confidence = {"too extreme": "overconfident", "not extreme enough": "underconfident"}
@@ -89,30 +92,30 @@ class JointTestResult(CalibrationTestResult):
                 f"or 1: these may be rounded, in steps of {self.resolution:g}"
             )
         lines.append("p-values of its statistics, adjusted for all of them:")
-        lines += [
-            f"  {name:9} {pvalue_number(p):<7}{what}" for name, p, what in self._read_statistics()
-        ]
+        lines += [f"  {name:9} {p:<7} {what}" for name, p, what in self._read_statistics()]
         return "\n".join(lines)
 
     def _shown(self):
         return [
             ("method", self.method),
             ("kind of calibration", str(self.notion)),
-            *(
-                (f"p-value of {name}", f"{pvalue_number(p)}: {what}")
-                for name, p, what in self._read_statistics()
-            ),
+            *((f"p-value of {name}", f"{p}: {what}") for name, p, what in self._read_statistics()),
         ]
 
-    def _read_statistics(self) -> list[tuple[str, float, str]]:
+    def _read_statistics(self) -> list[tuple[str, str, str]]:
         """Name and p-value of each statistic, and what it says or would have found."""
         said = {"bias": self.direction, "slope": self.spread}
         return [
-            (name, p, f"predictions {said[name]}")
+            (name, pvalue_number(p, self.smallest_pvalue), f"predictions {said[name]}")
             if said.get(name) and p <= _LEVEL
-            else (name, p, STATISTICS_SEE[name])
+            else (name, pvalue_number(p, self.smallest_pvalue), STATISTICS_SEE[name])
             for name, p in self.statistic_pvalues.items()
         ]
+
+    @property
+    def smallest_pvalue(self) -> float:
+        """The smallest p-value that the number of redraws allows, also after adjustment."""
+        return max(super().smallest_pvalue, self.at_most)
 
 
 @validate_params({**RESOLUTION, **RESAMPLING, "n_resamples": [*RESAMPLING["n_resamples"], None]})

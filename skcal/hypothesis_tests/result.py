@@ -77,9 +77,13 @@ class CalibrationTestResult(ShownRounded):
 
     @property
     def smallest_pvalue(self) -> float:
-        """The smallest p-value that the number of redraws allows; 0 where nothing is redrawn."""
-        null = self.null_distribution
-        return 0.0 if null is None else 1 / (1 + np.shape(null)[-1])
+        """The smallest p-value that the number of redraws allows; 0 where nothing is redrawn.
+
+        Where each class is tested, it is the smallest adjusted one.
+        """
+        null, adjusted = self.null_distribution, self.class_pvalues
+        n_tests = 1 if adjusted is None else int(np.count_nonzero(~np.isnan(adjusted)))
+        return 0.0 if null is None else min(n_tests / (1 + np.shape(null)[-1]), 1.0)
 
     @property
     def null_mean(self) -> float:

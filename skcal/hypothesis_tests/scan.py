@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -29,11 +30,16 @@ from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_CALIBRATED = 0.15  # the share of a range above which it is printed
+_CALIBRATED, _ALL = 0.15, 0.95  # shares of a range above which it is printed, and taken for all
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
+
+
+def _surely(may_be_calibrated: float) -> str:
+    """The share that is miscalibrated for sure, in whole percent."""
+    return f"{math.floor(100 * (1 - may_be_calibrated) + 1e-9)} %"
 
 
 class ScanRange(NamedTuple):
@@ -67,7 +73,7 @@ class ScanRange(NamedTuple):
     may_be_calibrated: float = 0.0
 
     def size_in_words(self, samples: str = "samples") -> str:
-        """Say how many samples the range has and, above 15 %, how many of them may be calibrated.
+        """Say how many samples the range has and, below 85 %, how many are surely miscalibrated.
 
         Parameters
         ----------
@@ -81,9 +87,9 @@ class ScanRange(NamedTuple):
         size = f"{self.n_samples:,} {samples}"
         if self.may_be_calibrated <= _CALIBRATED:
             return size
-        if self.may_be_calibrated >= 0.95:
+        if self.may_be_calibrated >= _ALL:
             return f"{size}; which of them are miscalibrated is not known"
-        return f"{size}, of which up to {100 * self.may_be_calibrated:.0f} % may be calibrated"
+        return f"{size}; at least {_surely(self.may_be_calibrated)} of them are miscalibrated"
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +150,9 @@ class ScanTestResult(CalibrationTestResult):
             for part in self.ranges
         ]
         share = max(part.may_be_calibrated for part in self.ranges)
-        some = f"up to {100 * share:.0f} % of the samples of a range may be calibrated"
+        some = f"at least {_surely(share)} of the samples of each range are miscalibrated"
+        if share >= _ALL:
+            some = "which samples of a range are miscalibrated is not known"
         notes = [some] if share > _CALIBRATED else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 

@@ -194,7 +194,7 @@ class SegmentTestResult(CalibrationTestResult):
                 number(segment.expected),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
                 f"{segment.difference:+.4f}",
-                pvalue_number(segment.pvalue),
+                pvalue_number(segment.pvalue, self.smallest_pvalue),
             ]
             for segment in self.segments[:n_worst]
         ]

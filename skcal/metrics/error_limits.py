@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from typing import Any
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, percent, plain_number
+from skcal._show import ShownRounded, beside_limit, percent, plain_number
 from skcal._validation import InputError
 from skcal.metrics.gap_models import FEWEST_POOLED, GapModels, cells_of, held_out_gaps, pooled_error
 from skcal.metrics.gap_sums import (
@@ -198,13 +199,20 @@ class CalibrationErrorInterval(ShownRounded):
         rows += [(f"at most, {level}", self.high), ("kind of calibration", str(self.notion))]
         return [*rows, ("assumed for the upper limit", changes_of_side(self.max_crossings))]
 
-    def sentence(self) -> str:
-        """Return the error with its limits in words."""
-        high, level = plain_number(self.high), percent(self.confidence_level)
+    def sentence(self, limit: float | None = None) -> str:
+        """Return the error with its limits in words.
+
+        Parameters
+        ----------
+        limit : float, default=None
+            A number that stands nearby, such as a tolerance: what rounding would move to its other
+            side has more digits.
+        """
+        beside = math.inf if limit is None else limit
+        low, high = (beside_limit(end, beside) for end in (self.low, self.high))
+        level = percent(self.confidence_level)
         if self.low > 0:
-            limits = (
-                f"at least {plain_number(self.low)}, at most {high}, each with {level} confidence"
-            )
+            limits = f"at least {low}, at most {high}, each with {level} confidence"
         elif self.is_significant:
             limits = f"above 0, p ≤ {self.pvalue:.2g}; at most {high} with {level} confidence"
         else:

@@ -14,7 +14,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
 from skcal._selection import shown_name
-from skcal._show import worded
+from skcal._show import method_name, worded
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
     InputError,
@@ -449,8 +449,9 @@ def warn_of_line(fitted) -> None:
     lost = getattr(fitted, "_lost_by_line", 0.0)
     if lost > _LOST:
         warnings.warn(
-            f"{type(fitted).__name__} lacks the slope or the offset that the scores in X need: its "
-            f"log loss is {lost:.2g} above that of a line on them. Use a map that has both"
+            f"{method_name(type(fitted).__name__)} lacks the slope or the offset that the scores "
+            f"in X need: its log loss is {lost:.2g} above that of a line on them. "
+            "Use a map that has both"
             + worded(", such as BayesianCalibration or VectorScaling.", "."),
             UserWarning,
             stacklevel=2,

@@ -123,10 +123,18 @@ def _large_limit(found) -> list[str]:
 
 
 def _size(error: float, tolerance: float) -> tuple[str, str]:
-    error = round(error, 12)  # sums of rows and of cells differ in their last digits
-    if error <= _SLIGHT * tolerance:
+    shown, small, moderate = (
+        float(plain_number(x)) for x in (error, _SLIGHT * tolerance, SERIOUS * tolerance)
+    )
+    if shown <= small:
         return "small", "moderate"
-    return ("moderate", "moderate") if error <= SERIOUS * tolerance else ("large", "bad")
+    return ("moderate", "moderate") if shown <= moderate else ("large", "bad")
+
+
+def sizes(tolerance: float) -> str:
+    """The errors that are called small, moderate and large."""
+    small, moderate = (plain_number(times * tolerance) for times in (_SLIGHT, SERIOUS))
+    return f"small is up to {small}, moderate up to {moderate}"
 
 
 def side_of(found) -> str:
@@ -227,8 +235,8 @@ def how_sure(found) -> str:
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
         this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
-        return f"{this} is significant ({p}): {error.sentence()}."
-    estimate, high = plain_number(error.estimate), plain_number(error.high)
+        return f"{this} is significant ({p}): {error.sentence(found.tolerance)}."
+    estimate, high = plain_number(error.estimate), beside_limit(error.high, found.tolerance)
     return (
         f"The calibration error is not significantly above 0 ({p}): {estimate}, at most {high} "
         f"with {percent(error.confidence_level)} confidence."
@@ -236,7 +244,7 @@ def how_sure(found) -> str:
 
 
 def _by_subgroup(differ: str) -> str:
-    fit = worded("Fit a SegmentRecalibrator", "Recalibrate the rows of each one by themselves")
+    fit = worded("Fit a SegmentRecalibrator", "Recalibrate each of them separately")
     return _BY_SUBGROUP.format(differ, fit)
 
 

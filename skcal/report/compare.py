@@ -177,16 +177,23 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
 
 
 def measure_subgroups(
-    parts: list[tuple], sample: Sample, by_label: Sample | None, settings: Settings
+    parts: list[tuple],
+    sample: Sample,
+    by_label: Sample | None,
+    settings: Settings,
+    tolerance: float,
 ) -> tuple[list[Measures], list[str]]:
-    """Measure each subgroup, given its name and rows; return the measures and the warnings."""
+    """Measure each subgroup, given its name and rows; return the measures and the warnings.
+
+    Sizes of errors are beside the ``tolerance``, that of all samples, so that they compare.
+    """
     names = [name for name, _ in parts]
     samples = [sample_of(sample, rows) for _, rows in parts]
     wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
     tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
     tests, cautions, warnings = subgroup_tests(names, tested, settings)
     measures = [
-        measure(name, part, settings, test, of_part=True, by_label=whole)
+        measure(name, part, settings, test, tolerance=tolerance, of_part=True, by_label=whole)
         for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
     ]
     few = []
@@ -231,7 +238,8 @@ def subgroup_tests(
 
     def by_stages(sample):
         test = calibration_test(sample, n_resamples=None, n_jobs=settings.n_jobs)
-        if test.pvalue > 2 * level or test.smallest_pvalue <= 1 / (1 + enough):
+        drawn: Any = test.null_distribution
+        if test.pvalue > 2 * level or drawn.shape[-1] >= enough:
             return test
         return calibration_test(sample, n_resamples=enough, n_jobs=settings.n_jobs)
 
@@ -241,8 +249,7 @@ def subgroup_tests(
         for attempt, sample in zip(attempts, samples, strict=True)
     ]
     pvalues = [test.pvalue for test in tests if test is not None]
-    adjusted = iter(adjust_pvalues(pvalues) if pvalues else [])
-    tests = [None if test is None else _adjusted(test, float(next(adjusted))) for test in tests]
+    tests = _adjusted(tests)
     warnings = []
     if len(pvalues) > level * (1 + _MOST_DRAWS):
         smallest = len(pvalues) / (1 + _MOST_DRAWS)
@@ -253,9 +260,20 @@ def subgroup_tests(
     return tests, [attempt.messages for attempt in attempts], warnings
 
 
-def _adjusted(test: JointTestResult, pvalue: float) -> JointTestResult:
+def _adjusted(tests: list[JointTestResult | None]) -> list[JointTestResult | None]:
+    """Tests whose p-values are adjusted for all of them by Holm's method, where there are some."""
+    done = [test for test in tests if test is not None]
+    pvalues = adjust_pvalues([test.pvalue for test in done]) if done else np.array([])
+    lowest = [test.pvalue <= test.smallest_pvalue * (1 + 1e-9) for test in done]
+    at_most = max(pvalues[lowest], default=0.0)  # what more redraws could lower
+    adjusted = iter(zip(done, pvalues.tolist(), strict=True))
+    return [None if test is None else _with_pvalue(*next(adjusted), at_most) for test in tests]
+
+
+def _with_pvalue(test: JointTestResult, pvalue: float, at_most: float) -> JointTestResult:
     parts = {name: max(own, pvalue) for name, own in test.statistic_pvalues.items()}
-    return replace(test, pvalue=pvalue, statistic_pvalues=parts)
+    at_most = pvalue if pvalue <= at_most else 0.0
+    return replace(test, pvalue=pvalue, statistic_pvalues=parts, at_most=at_most)
 
 
 # Two models
@@ -328,7 +346,7 @@ def compare_models(
 
     Of pairs of a sample and a label, errors are those of the samples ``by_label``.
     """
-    others = measure(name, second, settings, by_label=by_label[1])
+    others = measure(name, second, settings, tolerance=measures.tolerance, by_label=by_label[1])
     attempt, pairs = Attempts("both models", settings.verbose), (first, second)
     first, second = by_label[0] or first, by_label[1] or second
     tests = []

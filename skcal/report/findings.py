@@ -203,18 +203,21 @@ def find(
     max_error: float | None = None,
     test: JointTestResult | None = None,
     *,
+    tolerance: float | None = None,
     of_part: bool = False,
     n_jobs: int | None = None,
     by_label: Sample | None = None,
 ) -> Findings:
     """Compute the numbers behind the answer; the test and the error may be known already.
 
-    Of pairs of a sample and a label, test and error are those of the samples ``by_label``.
+    Without a ``tolerance``, such as that of all samples, it is that of the sample. Of pairs of a
+    sample and a label, test and error are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
     verdict = partial(calibration_test, n_resamples=None, n_jobs=n_jobs)
     test = test or attempt("test", verdict, whole)
-    tolerance = _tolerance(sample, max_error)
+    if tolerance is None:
+        tolerance = _tolerance(sample, max_error)
     scan = other_side = error = gate = gain = None
     if sample.notion.single:
         scan = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)

@@ -168,20 +168,22 @@ def measure(
     settings: Settings,
     test: JointTestResult | None = None,
     *,
+    tolerance: float | None = None,
     of_part: bool = False,
     by_label: Sample | None = None,
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
     Errors of a part of the samples are tuned only if the settings ask for more searches, and the
-    distances of its curve have no intervals. Of pairs of a sample and a label, errors and verdict
+    distances of its curve have no intervals. Sizes of errors are beside ``tolerance``, by default
+    that of the samples. Of pairs of a sample and a label, errors and verdict
     are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
     level = settings.confidence_level
     attempt = Attempts(name, settings.verbose, sample.holds_rows)
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
-    options["by_label"] = by_label
+    options |= {"by_label": by_label, "tolerance": tolerance}
     findings = find(attempt, sample, level, settings.max_error, test, **options)
     refuted, inner = findings.is_significant, inside(sample, findings.test)
     diagram = None

@@ -620,7 +620,7 @@ Sample or CalibrationTable
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = notion
     overall = measure(name, sample, settings, by_label=by_label[0])
-    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings)
+    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall.tolerance)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []

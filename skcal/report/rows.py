@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from skcal._show import (
     Table,
+    beside_limit,
     format_setting,
+    method_name,
     number,
     percent,
     plain_number,
@@ -18,7 +20,7 @@ from skcal._show import (
 from skcal.metrics.error_limits import changes_of_side
 from skcal.metrics.validation import MEASURE_NAMES
 from skcal.report import words
-from skcal.report.answer import worst_range
+from skcal.report.answer import sizes, worst_range
 from skcal.report.measure import Measures
 
 N_WORST = 10  # segments that are shown
@@ -69,10 +71,14 @@ class Row:
     indented: bool = False
     above_0: bool = False
     one_sided: bool = False
+    smallest_pvalue: float = 0.0
+    tolerance: float = math.inf  # to whose sides limits are rounded
 
     @property
     def shown(self) -> str:
         """The value as text."""
+        if self.pvalue is not None:
+            return pvalue_number(self.pvalue, self.smallest_pvalue)
         if isinstance(self.value, int):
             return f"{self.value:,}"
         return "–" if self.value is None else plain_number(self.value)
@@ -80,15 +86,24 @@ class Row:
     @property
     def limits(self) -> str:
         """The limits as text."""
-        if self.high is None:
-            return "" if self.low is None else f"≥ {plain_number(self.low)}"
-        if self.low is None:
-            return f"≤ {plain_number(self.high)}"
-        if self.low == 0 < self.high:
-            return f"{'above 0, ' * self.above_0}≤ {plain_number(self.high)}"
-        if self.one_sided:
-            return f"≥ {plain_number(self.low)}, ≤ {plain_number(self.high)}"
-        return f"{plain_number(self.low)} to {plain_number(self.high)}"
+        low, high = (
+            None if end is None else beside_limit(end, self.tolerance)
+            for end in (self.low, self.high)
+        )
+        if high is None:
+            return "" if low is None else f"≥ {low}"
+        outside = self.value is not None and not self._lies_within(low, high)
+        without = "without noise " * outside  # which is in the estimate alone
+        if low is None:
+            return f"{without}≤ {high}"
+        if self.low == 0 < float(high):
+            return f"{'above 0, ' * self.above_0}{without}≤ {high}"
+        return f"≥ {low}, ≤ {high}" if self.one_sided else f"{without}{low} to {high}"
+
+    def _lies_within(self, low: str | None, high: str) -> bool:
+        """Whether the value, as it is shown, is between the limits that are shown."""
+        value = float(plain_number(float(self.value or 0)))
+        return float(low or "-inf") <= value <= float(high)
 
     @property
     def with_limits(self) -> str:
@@ -110,10 +125,10 @@ def measures_table(measures: Measures, settings: dict, full: bool = True) -> Tab
     return Table(_HEAD, cells, "lrlp", notes=assumption_of(measures))
 
 
-def assumption_of(*parts: Measures) -> list[str]:
+def assumption_of(*parts: Measures, where: str = "") -> list[str]:
     """What upper limits of calibration errors assume."""
     allowed = [part.error.max_crossings for part in parts if part.error is not None]
-    start = "The upper error limit assumes "
+    start = f"The upper error limit{f' {where}' * bool(where)} assumes "
     return [f"{start}{changes_of_side(max(allowed))}."] if allowed else []
 
 
@@ -176,7 +191,7 @@ def _own_rows(measures, settings) -> list[Row]:
 def _first_rows(measures, settings):
     """The error, the worst range, and two numbers about the average."""
     if measures.error is not None:
-        yield _error_row(measures.error)
+        yield _error_row(measures.error, measures)
     test, notion = measures.cutoff, settings["notion"]
     if test is not None:
         detail = worst_range(test, notion) + f"; {_NOISE}" * _cutoff_is_larger(measures)
@@ -203,14 +218,16 @@ def _why_no_slope(measures) -> str:
     return why.removeprefix(start).rstrip(".")
 
 
-def _error_row(error) -> Row:
+def _error_row(error, measures) -> Row:
     level = percent(error.confidence_level)
     mean = "mean over the labels of the mean" if error.notion == "multi-label" else "mean"
     detail = f"{mean} difference of probability and frequency; each limit {level}"
     if not error.is_significant:
         detail += "; within noise, so it is shrunk towards 0"
+    elif measures.max_error is None or error.high >= measures.tolerance:
+        detail += f"; {sizes(measures.tolerance)}"
     about = detail, error.notion, error.low, error.high
-    kind = {"above_0": error.is_significant, "one_sided": True}
+    kind = {"above_0": error.is_significant, "one_sided": True, "tolerance": measures.tolerance}
     return Row("calibration error", error.estimate, *about, **kind)
 
 
@@ -229,9 +246,11 @@ def _is_larger(value: float, other: float) -> bool:
 def _test_rows(test):
     if test is None:
         return []
-    parts = ", ".join(f"{name} {pvalue_number(p)}" for name, p in test.statistic_pvalues.items())
-    detail = f"p-value; of its parts, adjusted for all: {parts}"
-    return [Row("test", test.pvalue, detail, test.notion, pvalue=test.pvalue)]
+    least = test.smallest_pvalue
+    parts = (f"{name} {pvalue_number(p, least)}" for name, p in test.statistic_pvalues.items())
+    detail = f"p-value; of its parts, adjusted for all: {', '.join(parts)}"
+    about = detail, test.notion, None, None, test.pvalue
+    return [Row("test", test.pvalue, *about, smallest_pvalue=least)]
 
 
 def tuned_rows(facts: dict) -> Iterator[Row]:
@@ -239,7 +258,7 @@ def tuned_rows(facts: dict) -> Iterator[Row]:
     notion, squared = facts["notion"], facts["squared_error"]
     [chosen] = [fact for fact in facts["candidates"] if fact["chosen"]]
     setting = format_setting(chosen["parameters"])
-    how = chosen["candidate"] + (f" ({setting})" if setting != "-" else "")
+    how = method_name(chosen["candidate"]) + (f" ({setting})" if setting != "-" else "")
     if len(facts["candidates"]) > 1:
         how += f", the lowest risk of {len(facts['candidates'])} candidates"
     estimate = f"root mean square; its square is {significant(squared)}"
@@ -284,7 +303,7 @@ def _ece_rows(ece, settings) -> list[Row]:
     mean = "mean over the labels of the mean" if str(ece.notion) == "multi-label" else "mean"
     interval = f"{mean} gap of {ece.strategy} bins; {level} bootstrap interval"
     if ece.estimate > ece.high:
-        interval += " of what is left without the noise in ECE, which is above it"
+        interval += " of what is left without the noise in the estimate"
     limit = f"on average; the limit holds in {level} of draws"
     return [
         Row(name, ece.estimate, interval, ece.notion, ece.low, ece.high),
@@ -386,12 +405,12 @@ def subgroups_table(report) -> Table:
     rows, parts = [], sorted(report.subgroups, key=lambda part: not part.is_significant)
     for part in parts:
         view = part.overview
-        error = "–" if part.error is None else _error_row(part.error).with_limits
+        error = "–" if part.error is None else _error_row(part.error, part).with_limits
         cells = [plain_number(view.accuracy)]
         if of_events:
             cells = [f"{view.counts[-1]:,.0f}", _ratio(part)]
         no_test = part.test is None or view.has_few_groups
-        pvalue = "–" if no_test else pvalue_number(part.test.pvalue)
+        pvalue = "–" if no_test else pvalue_number(part.test.pvalue, part.test.smallest_pvalue)
         pvalue += " *" * part.is_significant
         rows.append((part.name, f"{view.n_samples:,}", *cells, error, pvalue))
     level = percent(report.settings["confidence_level"])
@@ -403,7 +422,8 @@ def subgroups_table(report) -> Table:
     name = words.name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
     notes = [note]
-    notes += [text for text in assumption_of(*parts) if text not in assumption_of(report.overall)]
+    if assumption_of(*parts) != assumption_of(report.overall):
+        notes += assumption_of(*parts, where="in subgroups")
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
 
 

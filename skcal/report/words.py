@@ -9,7 +9,16 @@ import numpy as np
 
 from skcal._rounding import likely_steps
 from skcal._scores import of_outcomes
-from skcal._show import listed, percent, plain_number, pvalue_text, share, stated, worded
+from skcal._show import (
+    beside_limit,
+    listed,
+    percent,
+    plain_number,
+    pvalue_text,
+    share,
+    stated,
+    worded,
+)
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.hypothesis_tests.equivalence import sides_of_limit
 from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
@@ -108,7 +117,8 @@ def answer_of_subgroups(report) -> str:
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
-    limit = f"the error may be up to {plain_number(worst.error.high)} ({worst.name})"
+    high = beside_limit(worst.error.high, worst.tolerance)
+    limit = f"the error may be up to {high} ({worst.name})"
     if all(part.overview.has_few_groups for part in others):
         each = f"{len(others):,} of {len(report.subgroups):,}"
         return f"{text if wrong else f'{of}:'} {each} have too few groups for a test."
@@ -244,7 +254,10 @@ def with_worst_segment(answer: Answer, report) -> Answer:
         title = _OF_ALL + _not_none(title[0].lower() + title[1:].replace(": ", ", "))
     large = worst.surely > SERIOUS * overall.tolerance or answer.grade == "bad"
     happened = "happened" if overall.notion.of_positive_class else "right"
-    rates = f"{share(worst.observed)} {happened}, {share(worst.expected)} expected"
+    beside = f"{share(worst.predicted)} predicted"
+    if not worst.is_worse:
+        beside = f"{share(worst.expected)} elsewhere"
+    rates = f"{share(worst.observed)} {happened}, {beside}"
     title = f"{worst.name}: {_side_of_segment(worst, overall)}, {rates}; {title}"
     first, *others = answer.sentences
     if not first.startswith("All samples: "):
@@ -270,7 +283,7 @@ def answer_of_segments(report) -> str:
         return ""
     worse, worst = sum(one.is_worse for one in different), different[0]
     others, level = len(different) - worse, percent(test.confidence_level)
-    verb, p = "is" if worse == 1 else "are", pvalue_text(test.pvalue, test.smallest_pvalue)
+    verb, p = "is" if worse == 1 else "are", pvalue_text(worst.pvalue, test.smallest_pvalue)
     what = f"{worse:,} of {len(test.segments):,} segments {verb} wrong by more than elsewhere"
     if others:
         what += f", and {others:,} {'is' if others == 1 else 'are'} wrong by less, or right"
@@ -279,11 +292,20 @@ def answer_of_segments(report) -> str:
     if not report.overall.notion.of_positive_class:
         means, event = "confidences", "the share of right answers is"
     return (
-        f"{what} ({p}, adjusted for all). The {which} is {worst.name}, with {worst.n_samples:,} "
-        f"samples: {means} average {share(worst.predicted)}, {event} {share(worst.observed)} "
-        f"({share(worst.low)} to {share(worst.high)}, {level} interval for all segments together), "
-        f"and {share(worst.expected)} is expected from such predictions in all samples."
+        f"{what} (significant after adjustment for all). The {which} is {worst.name}, with "
+        f"{worst.n_samples:,} samples ({p}): {means} average {share(worst.predicted)}, {event} "
+        f"{share(worst.observed)} ({share(worst.low)} to {share(worst.high)}, {level} interval for "
+        f"all segments together).{_such_predictions(worst, report.overall.notion)}"
     )
+
+
+def _such_predictions(segment, notion) -> str:
+    """How often all samples with such predictions had the event, if not as often as predicted."""
+    expected, predicted = share(segment.expected), share(segment.predicted)
+    if expected == predicted:
+        return ""
+    happened = "the event happened in" if notion.of_positive_class else "the share of right is"
+    return f" Among all samples with such predictions, {happened} {expected}."
 
 
 def subgroups_differ(parts) -> bool:
@@ -419,7 +441,8 @@ def segment_verdict(test, n_shown: int, level: float) -> str:
     return (
         f"{different or 'None'} of {len(test.segments):,} overlapping segments "
         f"{'differ' if different > 1 else 'differs'} significantly from all samples in "
-        f"calibration ({pvalue_text(test.pvalue)}, adjusted for all of them{small}).{shown}"
+        f"calibration ({pvalue_text(test.pvalue, test.smallest_pvalue)}, adjusted for all of "
+        f"them{small}).{shown}"
     )
 
 

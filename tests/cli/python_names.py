@@ -25,6 +25,7 @@ CALLABLES = [one for one in PUBLIC if callable(one)]
 #: Classes whose names are no words of English, arguments and functions with an underscore.
 NAMES = {one.__name__ for one in CALLABLES if re.match("[A-Z][a-z]+[A-Z]", one.__name__)}
 NAMES |= {one.__name__ for one in CALLABLES if "_" in one.__name__}
+NAMES |= {"Zero", "Identity"}
 NAMES |= {
     name
     for one in CALLABLES

@@ -1,6 +1,7 @@
 """The command that finds the threshold above which few answers are wrong."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -65,6 +66,24 @@ def test_of_a_classifier_it_asks_whether_the_most_probable_class_is_right(tmp_pa
         right = columns.argmax(axis=1) == labels
         expected = coverage_at_risk(right, columns.max(axis=1), 0.6)
         assert run("abstain", tmp_path / name, "--max-risk", 0.6).strip() == str(expected)
+
+
+def test_of_risks_of_one_event_it_says_what_confidence_is_and_which_risks_are_kept(tmp_path, run):
+    rng = np.random.default_rng(2)
+    p = rng.beta(0.5, 1, N)
+    y = (rng.random(N) < p).astype(int)
+    write_table(tmp_path / "risk.csv", {"risk": 100 * p, "died": y})
+    asked = "abstain", tmp_path / "risk.csv", "--label", "died", "--score", "risk", "--percent"
+    text = " ".join(run(*asked, "--max-risk", 0.2).split())
+    means = "Confidence is max(p, 100 − p), where p is the predicted probability of 1: the answer "
+    assert f"{means}is 1 if p is above 50, else 0." in text
+    kept = re.search(r"So keep a row if p is at most ([\d.]+) or at least ([\d.]+)\.", text)
+    low, high = map(float, kept.groups())
+    share = float(re.search(r"keeps ([\d.]+) % of the answers", text)[1])
+    assert round(100 * np.mean((100 * p <= low) | (100 * p >= high)), 1) == share < 100
+    unproven = " ".join(run(*asked, "--max-risk", 0.001, status=3).split())
+    assert means in unproven
+    assert "keep a row" not in unproven
 
 
 @pytest.mark.parametrize("risk", ["0", "1", "x"])

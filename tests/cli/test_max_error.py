@@ -210,10 +210,13 @@ def test_an_error_above_the_limit_passes_in_at_most_5_percent(name, tmp_path, no
     assert passed <= binom.ppf(0.999, n_files, 0.05)
 
 
+LETTERS = "abcdefghijklmnopqrstuvwxyz"
+
+
 def with_subgroups(path, sizes, off):
     """Samples of subgroups a, b, …, of which only the last has an error, ``off``."""
     rng = np.random.default_rng(4)
-    where = np.repeat(list("abcdefgh")[: len(sizes)], sizes)
+    where = np.repeat(list(LETTERS)[: len(sizes)], sizes)
     p = rng.uniform(off, 1, len(where))
     truth = p - off * (where == where[-1])
     np.savez(path, proba=p, labels=(rng.random(len(p)) < truth).astype(int), where=where)
@@ -248,41 +251,42 @@ def test_every_subgroup_decides(tmp_path, capsys, no_searches, sizes, off, statu
         assert result["confidence_level"] == level
 
 
-def test_many_subgroups_are_ten_lines_the_worst_first_and_all_with_details(
+def test_many_subgroups_are_a_table_the_worst_first_and_all_with_details(
     tmp_path, capsys, monkeypatch
 ):
     gates, decide = [], commands.gate_of_errors
     monkeypatch.setattr(
         commands, "gate_of_errors", lambda *given: gates.append(decide(*given)) or gates[0]
     )
-    path = with_subgroups(tmp_path / "p.npz", [100] * 7 + [1000], 0.15)
+    path = with_subgroups(tmp_path / "p.npz", [100] * 25 + [1500], 0.25)
     options = ["--max-error", "0.05", "--error", "cutoff", "--by", "where"]
     assert main(["evaluate", path, *options]) == 1
     printed = capsys.readouterr()
-    shown, more, told = printed.out.partition("… and 7 more rows: --all-rows shows them\n")
+    shown, more, told = printed.out.partition("… and 3 more rows: --all-rows shows them\n")
     lines = (shown + more).splitlines()
-    assert len(lines) == 10
+    head = next(k for k, line in enumerate(lines) if line.split()[:1] == ["error"])
+    assert len(lines) == head + 1 + 24 + 2  # of 25 rows 24, then the level and this line
     assert "calibration may change along the rows" in printed.err  # sorted by subgroup, as they are
-    assert told.startswith("1,700 samples of two classes.")
-    assert " ".join(lines[5].split()) == "error O/E verdict at least at most"
+    assert told.startswith("4,000 samples of two classes.")
+    assert " ".join(lines[head].split()) == "error O/E verdict at least at most"
     assert max(map(len, lines)) <= 100
     above = [line for line in lines if "  above 0.05 " in line]
-    assert above == lines[6 : 6 + len(above)] != []
+    assert above == lines[head + 1 : head + 1 + len(above)] != []
     names = ", ".join(line.split("  ")[0] for line in above)
-    told = " ".join(lines[2:4])
+    told = " ".join(lines[2 : head - 1])
     assert told.startswith(f"FAILED: above 0.05 in {names}; undecided in where = ")
     assert told.endswith(" (joint confidence 95 %).")
-    each = "Each limit has 99.4 % confidence, so that all 9 rows hold together with 95 %."
+    each = "Each limit has 99.8 % confidence, so that all 27 rows hold together with 95 %."
     assert each in lines
     data = np.load(path)
-    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[6]
+    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[head + 1]
     assert main(["evaluate", path, *options, "--all-rows"]) == 1
     every = capsys.readouterr().out
     assert "more row" not in every
-    assert all(f"\nwhere = {name}  " in every for name in "abcdefgh")
+    assert all(f"\nwhere = {name}  " in every for name in LETTERS)
     lines = _lines_of_gate(gates[0]["results"], full=True, most=10)  # with --details
     text = " ".join(" ".join(lines).split())
-    assert all(f"where = {name}: The cutoff calibration error is" in text for name in "abcdefgh")
+    assert all(f"where = {name}: The cutoff calibration error is" in text for name in LETTERS)
 
 
 def test_rows_and_first_lines_hold_names_that_differ(tmp_path, capsys):

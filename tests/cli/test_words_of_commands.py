@@ -53,6 +53,7 @@ RECALIBRATE = ["recalibrate", "--save", "map.json"]
 OTHERS = (["evaluate", "--max-error", "0.1"], ["test", *FEW], ["abstain", "--max-risk", "0.3"])
 CALLS = [
     *((REPORT, case) for case in CASES),
+    (["evaluate", "--details", "--cv", "3"], "calibrated"),
     *((RECALIBRATE, case) for case in ("falling", "heavy", "of three", "calibrated")),
     *((other, case) for other in OTHERS for case in ("calibrated", "swapped", "of three")),
 ]

@@ -243,7 +243,7 @@ def test_of_many_classes_the_largest_errors_are_shown():
     y, proba = tempered(300, n_classes=14)
     display = numbers_of(y, proba, notion="classwise", labels=range(14), **BINS)
     assert display.panels[0].number is None  # of some classes alone there is no test
-    assert display._repr_html_().count("<td>–</td>") >= 12
+    assert display._repr_html_().count(">–</td>") >= 12
     errors = expected_calibration_error(
         y, proba, notion="classwise", labels=range(14), average=None
     )

@@ -63,7 +63,9 @@ def test_labels_of_the_recalibrator_settle_it(sick):
     p, y = sick
     fitted = Recalibrator(FEW, labels=["well", "ill"], random_state=0).fit(p, y)
     assert fitted.classes_.tolist() == ["well", "ill"]
-    assert fitted.summary().startswith("300 predictions of P(ill); cross-validated losses")
+    assert fitted.summary().startswith(
+        "300 predictions of the probability of ill; cross-validated losses"
+    )
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         other = Recalibrator(FEW, random_state=0).fit(1 - p, y)

@@ -80,9 +80,9 @@ def test_the_row_of_a_binned_ece_says_where_it_is_above_its_interval(high):
     ece = BinnedEce(
         resolve_notion("binary", np.zeros((1, 2))), 0.03, 0, high, 0.03, 0.05, 15, "uniform", 0, 0
     )
-    assert ("ECE, which is above it" in repr(_ece_rows(ece, {"confidence_level": 0.95})[0])) == (
-        high == 0.02
-    )
+    row = _ece_rows(ece, {"confidence_level": 0.95})[0]
+    assert ("without the noise" in row.detail) == (high == 0.02)
+    assert row.with_limits == f"0.030 ({'without noise ' * (high == 0.02)}≤ {high:.3f})"
 
 
 def test_a_sample_with_most_of_the_weight_is_named_and_no_number_is_long():

@@ -44,7 +44,7 @@ def test_the_headline_and_the_advice_know_the_worst_segment(kind):
     sides = ("too low", "too high") if kind == "binary" else ("underconfident", "overconfident")
     side = sides["sex = M" in worst.name]
     happened = "happened" if kind == "binary" else "right"
-    rates = f"{share(worst.observed)} {happened}, {share(worst.expected)} expected"
+    rates = f"{share(worst.observed)} {happened}, {share(worst.predicted)} predicted"
     assert answer.title.startswith(f"{worst.name}: {side}, {rates}; all samples: ")
     assert answer.grade in ("moderate", "bad")
     assert "Segments differ, so one recalibration" in str(answer)

@@ -1,0 +1,65 @@
+"""Numbers and words that stand together on a page do not contradict each other."""
+
+import numpy as np
+import pytest
+
+from skcal import calibration_report
+from skcal._show import plain_number
+from skcal.report.answer import answer_of, sizes
+from skcal.report.rows import measure_rows
+
+
+def sample(seed):
+    """Predictions of one event, some of them wrong, rare or in steps of 0.1, and two subgroups."""
+    rng = np.random.default_rng(seed)
+    p = 1 / (1 + np.exp(-rng.normal((-2, 0)[seed % 2], (0.3, 1.5)[seed // 2 % 2], 150)))
+    y = rng.random(150) < p ** (1, 1.8)[seed // 4 % 2]
+    return y.astype(int), p.round(1) if seed % 3 == 0 else p, rng.choice(["a", "b"], 150)
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2, 7])
+def test_every_estimate_lies_within_the_limits_beside_it_or_they_say_why_not(seed):
+    y, p, side = sample(seed)
+    report = calibration_report(y, p, by=side, n_resamples=19)
+    n_outside = 0
+    for part in (report.overall, *report.subgroups):
+        for row in measure_rows(part, report.settings):
+            if row.value is None or (row.low is None and row.high is None):
+                continue
+            low = -np.inf if row.low is None else float(plain_number(row.low))
+            high = np.inf if row.high is None else float(plain_number(row.high))
+            outside = not low <= float(row.shown.replace(",", "")) <= high
+            assert outside == ("without noise" in row.with_limits), (row.quantity, row.with_limits)
+            n_outside += outside
+    assert n_outside or seed != 7  # the test sees such rows
+
+
+def test_words_of_size_are_beside_one_tolerance_on_a_page_which_tells_it():
+    rng = np.random.default_rng(1)
+    rare = rng.random(6000) < 0.5
+    p = np.where(rare, 0.02, 0.4) + rng.uniform(0, 0.02, 6000)
+    y = rng.random(6000) < np.where(rare, 2.2 * p, p + 0.06)
+    report = calibration_report(y.astype(int), p, by=np.where(rare, "rare", "usual"))
+    parts = [report.overall, *report.subgroups]
+    assert all(part.is_significant for part in parts)
+    assert {part.tolerance for part in parts} == {report.overall.tolerance}
+    order = ["small", "moderate", "large"]
+    by_error = sorted(parts, key=lambda part: part.error.estimate)
+    ranks = [order.index(answer_of(part).title.rpartition(": ")[2]) for part in by_error]
+    assert ranks == sorted(ranks)
+    assert sizes(report.overall.tolerance) in " ".join(str(report).split())
+
+
+def test_adjusted_p_values_that_more_draws_could_lower_are_limits():
+    rng = np.random.default_rng(0)
+    p, side = rng.random(900), np.repeat(["a", "b", "c"], 300)
+    truth = np.where(side == "c", p, p**2)
+    report = calibration_report((rng.random(900) < truth).astype(int), p, by=side, segments=side)
+    a, b, c = report.subgroups
+    assert a.test.pvalue == b.test.pvalue == a.test.smallest_pvalue < 0.05
+    assert c.test.pvalue > c.test.smallest_pvalue > 0
+    lowest = f"≤ {a.test.pvalue:.2g}"
+    lines = {line.split()[0]: line for line in str(report).splitlines() if line[:2] in ("a ", "b ")}
+    assert all(f"{lowest} *" in line for line in lines.values())
+    [shown] = [r.shown for r in measure_rows(a, report.settings) if r.quantity == "test"]
+    assert shown == lowest
