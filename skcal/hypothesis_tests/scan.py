@@ -380,11 +380,14 @@ class RangeScan:
         self.mass, self.squares = self._over_ranges(weight), self._over_ranges(squares)
         self.predicted = self._over_ranges(weight * x)
         implied = variance = self._over_ranges(squares * x * (1 - x))
+        self.certain = implied <= 0  # where the predictions leave nothing to chance
+        self.certainty = np.ones_like(implied)  # independent samples, as a share of all
         if not self.problem.groups.independent:
-            variance = np.maximum(implied, self._variance_of_groups())
-        self.certainty = np.divide(implied, variance, out=np.ones_like(implied), where=variance > 0)
+            seen, together = self._variances_of_groups()
+            variance = np.where(self.certain, 0.0, np.maximum(implied, seen))
+            independent = np.where(self.certain, self.squares, implied)
+            self.certainty = independent / np.where(self.certain, together, variance)
         self.deviation = np.sqrt(variance)
-        self.certain = variance <= 0  # where the predictions leave nothing to chance
         with np.errstate(divide="ignore", invalid="ignore"):
             self.penalty = np.sqrt(2 * (1 + np.log(variance.max() / variance)))
         self.penalty[self.certain] = np.inf
@@ -404,19 +407,25 @@ class RangeScan:
         np.cumsum(cells, axis=-1, out=total[..., 1:])
         return total[..., self.end] - total[..., self.first]
 
-    def _variance_of_groups(self) -> np.ndarray:
-        """The larger one of what is seen in each range and what the dependence within groups says.
+    def _variances_of_groups(self) -> np.ndarray:
+        """Variances over the ranges, and Σ_g (Σ w)² over the samples of each group in each.
 
-        Seen is Σ_g (Σ w δ)² over the samples of group g in the range, which flips do not change;
-        it is tiny where no group has an event.
+        A variance is the larger one of what is seen and what the dependence within groups says.
+        Seen is Σ_g (Σ w δ)², which flips do not change; it is tiny where no group has an event.
         """
         problem, groups, n_cells = self.problem, self.problem.groups, len(self.starts)
         x, weight = problem.features[:, 0].astype(np.float64), problem.weight
         cell = np.repeat(np.arange(n_cells), np.diff([*self.starts, len(x)]))
-        sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cell, n_cells)
+        residuals, weights = (
+            groups.sums_in_cells(values, cell, n_cells)
+            for values in (weight * problem.residuals[:, 0], weight)
+        )
         law = groups.covariance_of_cells(weight, x, cell, n_cells)
-        larger = np.maximum(*map(variances_of_ranges, (sums.T @ sums, law)))
-        return larger[self.first, self.end]
+        products = residuals.T @ residuals, law, weights.T @ weights
+        seen, by_law, together = (
+            variances_of_ranges(each)[self.first, self.end] for each in products
+        )
+        return np.stack([np.maximum(seen, by_law), together])
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""

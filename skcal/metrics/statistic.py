@@ -236,7 +236,8 @@ def flip_groups(problem: Problem, signs: np.ndarray, seeds) -> np.ndarray:
 
     If calibrated, the residuals of a group have mean 0 given the features, whatever their law, and
     flipping them changes neither their covariances nor what is independent of what. Outcomes of
-    samples that are alone are redrawn, since their law is known.
+    samples that are alone are redrawn, since their law is known. So is that of predictions of 0 and
+    1: their residuals are 0.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ def flip_groups(problem: Problem, signs: np.ndarray, seeds) -> np.ndarray:
     if problem.counted is not None:
         return _flip_means(problem, seeds)
     x = problem.features.astype(np.float64)
-    residuals = problem.outcomes - x
+    residuals = np.where((x > 0) & (x < 1), problem.outcomes - x, 0.0)
     if x.shape[1] == 1:
         x, residuals = x[:, 0], residuals[:, 0]
     block = np.empty((len(signs), *x.shape))
@@ -308,6 +309,7 @@ def _flip_means(problem: Problem, seeds) -> np.ndarray:
     """Mean outcomes (k, n_rows) if each sample of a row keeps its residual or flips it."""
     x, delta = problem.features[:, 0].astype(np.float64), problem.residuals[:, 0]
     deviation = np.sqrt(problem.counted.uneven * (delta**2 + problem.counted.scatter))
+    deviation[(x == 0) | (x == 1)] = 0
     draws = [np.random.default_rng(seed).standard_normal(len(x)) for seed in seeds]
     return x + deviation * np.stack(draws)
 

@@ -7,7 +7,7 @@ import pytest
 from numpy.testing import assert_allclose
 from scipy.stats import binomtest, norm
 
-from skcal.hypothesis_tests import scan_test
+from skcal.hypothesis_tests import monte_carlo_test, scan_test
 from skcal.hypothesis_tests.scan import RangeScan, _best_disjoint, _critical_value
 from skcal.sample import read_sample
 
@@ -134,7 +134,9 @@ def test_an_impossible_outcome_does_not_hide_ranges_from_a_scan_of_groups():
     groups = rng.permutation(np.repeat(np.arange(400), 10))
     result = scan_test(y, p, groups=groups, n_resamples=99, random_state=0)
     assert result.pvalue == 0.01
-    assert all(one.low > 0.3 for one in result.ranges)
+    impossible, other = result.ranges  # as without groups
+    assert (impossible.low, impossible.high) == (0, 0)
+    assert other.low > 0.3
 
 
 def test_minimal_ranges_hold_no_other():
@@ -255,3 +257,36 @@ def test_limits_of_certain_predictions_are_those_of_bonferroni():
     for one in scan_test(1 - p.astype(int), p).ranges:
         interval = binomtest(200 - int(200 * one.low), 200).proportion_ci(1 - 0.05 / 3)
         assert_allclose([one.observed_low, one.observed_high], interval, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings(HARD)
+@pytest.mark.parametrize("kind", ["groups", "some alone", "votes"])
+def test_impossible_outcomes_of_groups_and_votes_name_their_range(kind):
+    rng = np.random.default_rng(5)
+    p = (rng.random(300) < 0.4).astype(float)
+    wrong = np.flatnonzero(p == 0)[:4]
+    y = p.copy()
+    y[wrong] = 1
+    options = {"n_resamples": 199, "labels": [0, 1]}
+    if kind == "votes":
+        y[wrong] = 0.2
+        y, p = np.rint(5 * np.column_stack([1 - y, y])), np.column_stack([1 - p, p])
+    else:
+        options["groups"] = np.arange(300) // 5
+        if kind == "some alone":
+            options["groups"][150:] = np.arange(1000, 1150)
+    test = scan_test(y, p, **options)
+    assert test.pvalue == monte_carlo_test(y, p, **options).pvalue == 1 / 200
+    [one] = test.ranges
+    assert (one.low, one.high, one.observed_low > 0) == (0, 0, True)
+    share = (0.2 if kind == "votes" else 1) * 4 / np.count_nonzero(p.reshape(300, -1)[:, -1] == 0)
+    assert one.observed == pytest.approx(share)
+
+
+@pytest.mark.filterwarnings(HARD)
+def test_limits_of_certain_predictions_of_alike_groups_are_those_of_groups():
+    p, y = np.repeat([0.0, 1.0], 200), np.append(np.ones(40), np.ones(360)).astype(int)
+    single = scan_test(np.where(np.arange(80) < 8, 1, p[::5]), p[::5], labels=[0, 1]).ranges[0]
+    y[40:200] = 0
+    [groups] = scan_test(y, p, groups=np.arange(400) // 5).ranges
+    assert_allclose(groups[4:7], single[4:7], rtol=1e-12)
