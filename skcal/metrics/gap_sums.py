@@ -28,6 +28,7 @@ from skcal.notions import Problem
 _CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
 _MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
 _SMALLEST = 1e-9  # variance beside another
+_NEAR = 8  # cells in which predictions of a group are nearly equal
 _ROUNDING = 1e-9
 FOLDS = 10
 
@@ -179,13 +180,25 @@ class GapSums:
 
     @cached_property
     def repeated(self) -> float:
-        """By how much dependence within groups multiplies variances at equal predictions."""
+        """By how much dependence within groups multiplies variances of nearly equal predictions.
+
+        It is the effect of pairs of a group that share one of eight cells of equal mass, beyond
+        those of groups that are spread over all predictions.
+        """
         if self.groups.strength == 0:
             return 1.0
-        points = self.of_rows(np.arange(len(self.starts)))
-        place = self.groups.cells(points, len(self.starts))[1]
-        together = float((np.bincount(place, self.weight) ** 2).sum())
-        return 1 + self.groups.strength * max(together / float(self.squares.sum()) - 1, 0.0)
+        mass, own = self.at_points(self.weight), float(self.squares.sum())
+        middle = np.cumsum(mass) - mass / 2 - 0.5
+        near, by_chance = [], []
+        for shift in (0, 1):
+            steps = steps_from_middle(_NEAR * middle, _NEAR + shift)
+            cells = self.of_rows(np.unique(steps, return_inverse=True)[1])
+            place = self.groups.cells(cells, cells.max() + 1)[1]
+            near.append((np.bincount(place, self.weight) ** 2).sum())
+            by_chance.append((np.bincount(cells, self.weight) ** 2).sum())
+        pairs, chance = (self.groups.sums(self.weight) ** 2).sum() - own, np.mean(by_chance)
+        excess = (np.mean(near) - own - chance * pairs) / max(1 - chance, _ROUNDING)
+        return 1 + self.groups.strength * max(float(excess) / own, 0.0)
 
     @cached_property
     def variances(self) -> tuple[float, float]:

@@ -520,3 +520,27 @@ def test_repeated_rows_of_a_group_estimate_what_single_rows_do(name):
         assert np.ptp(errors) < 1e-4  # however often they are repeated
         repeated.append(errors[0])
     assert abs(np.mean(repeated) - np.mean(singles)) < tolerance
+
+
+def test_estimates_of_groups_change_little_with_small_changes_of_their_predictions():
+    truth, errors = REPEATED["slope"][0], []
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        rows, p, shared = np.repeat(np.arange(150), 10), rng.random(150), rng.random(150)
+        aside = rng.uniform(-1, 1, 1500)
+        each = [np.clip(p[rows] + far * aside, 0.001, 0.999) for far in (0, 0.0003, 0.003, 0.01)]
+        errors.append([calibration_error(shared[rows] < truth(q), q, groups=rows) for q in each])
+    same, *nearly = np.mean(errors, axis=0)
+    assert np.max(np.abs(nearly - same)) < 0.012  # it was 0.07 less if only equal ones counted
+
+
+def test_groups_that_are_spread_over_all_predictions_do_not_repeat_them():
+    rng = np.random.default_rng(0)
+    rows, p, shared = np.repeat(np.arange(60), 20), rng.random(1200), rng.random(60)
+    for q in (p, np.round(p, 1)):
+        [problem] = read_sample(shared[rows] < q, q, groups=rows).problems()
+        gaps = GapSums.of(problem)
+        assert gaps.groups.strength > 0.5
+        assert 1 <= gaps.repeated < 1.5
+    [problem] = read_sample(shared[rows] < p[rows], p[rows], groups=rows).problems()
+    assert GapSums.of(problem).repeated > 15
