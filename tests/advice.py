@@ -96,6 +96,7 @@ FOLLOWED = {
         "tests/table/test_report_of_table.py::test_bins_that_hold_few_samples_are_mended",
     ),
     "Pass a skcal.Sample for these": "tests/table/test_report_of_table.py::test_what_a_report",
+    "and all rows before it are {}": "tests/cli/test_counted.py::test_another_model_in_a_late",
     "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     # tests/cli/test_max_error.py

@@ -203,6 +203,7 @@ OTHERS = {
         "_rounding._MOST_STEPS",  # below
         "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
         "cli.counted._MOST_TABLES",  # tests/cli/test_counted.py
+        "cli.later._MOST_KEPT",  # tests/cli/test_counted.py
         "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
         "report.centres._SMALL",
         "monitoring.bets._MOST",

@@ -50,6 +50,12 @@ class Cluster(NamedTuple):
     n_values: int
     why: str
 
+    @staticmethod
+    def repeats(sizes: np.ndarray, n_rows: int, n_values: int, is_named: bool) -> bool:
+        """Whether so many rows are of values that have several, by the number of rows of each."""
+        fewest = _FEWEST if is_named else _FEWEST_OTHERS
+        return bool(sizes[sizes > 1].sum() > _OFTEN * n_rows and n_values >= fewest)
+
 
 def refuse_or_tell(frame: Frame, rest, rows, scores, happened, options) -> list[str]:
     """A sentence on the rows that may belong together; refuse a verdict on such rows.
@@ -67,15 +73,20 @@ def refuse_or_tell(frame: Frame, rest, rows, scores, happened, options) -> list[
     options : argparse.Namespace
     """
     found = clusters(frame, rest, rows, scores, happened)
+    return told_of_clusters(frame.path, found, len(happened), options)
+
+
+def told_of_clusters(path, found: list[Cluster], n_rows: int, options) -> list[str]:
+    """A sentence on the column of the fewest clusters, if any; refuse a verdict on such rows."""
     if not found:
         return []
     name, n_values, why = min(found, key=lambda cluster: cluster.n_values)
     text = (
-        f"Column {name!r} has {n_values:,} values in {len(happened):,} rows{why}. If the rows of a "
+        f"Column {name!r} has {n_values:,} values in {n_rows:,} rows{why}. If the rows of a "
         f"value belong together, limits are too narrow: pass --groups {name!r}. If all rows are "
         f"independent, pass --ignore {name!r}."
     )
-    return _refused_or_told(frame, text, {"groups": name}, options)
+    return _refused_or_told(path, text, {"groups": name}, options)
 
 
 def refuse_or_tell_weights(frame: Frame, rest, rows, options) -> list[str]:
@@ -87,15 +98,15 @@ def refuse_or_tell_weights(frame: Frame, rest, rows, options) -> list[str]:
         f"Column {name!r} may hold sample weights, and every row counts alike here. If it does, "
         f"pass --weight {name!r}. If not, pass --ignore {name!r}."
     )
-    return _refused_or_told(frame, text, {"weight": name}, options)
+    return _refused_or_told(frame.path, text, {"weight": name}, options)
 
 
-def _refused_or_told(frame: Frame, text: str, choice: dict[str, str], options) -> list[str]:
+def _refused_or_told(path, text: str, choice: dict[str, str], options) -> list[str]:
     """The text, or an error where a verdict would rest on such rows."""
     decides = ("max_error", "fail_if_worse")
     if any(getattr(options, option, None) for option in decides):
         raise FileError(
-            f"{frame.path}: {text[0].lower()}{text[1:]}",
+            f"{path}: {text[0].lower()}{text[1:]}",
             choices=[choice, {"ignore": list(choice.values())}],
         )
     return [text]
@@ -134,8 +145,7 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         codes = codes if rows is None else codes[rows]
         known = codes >= 0
         values, codes, sizes = np.unique(codes[known], return_inverse=True, return_counts=True)
-        repeated = sizes[sizes > 1].sum() > _OFTEN * n
-        if not repeated or len(values) < (_FEWEST if kind else _FEWEST_OTHERS):
+        if not Cluster.repeats(sizes, n, len(values), kind > 0):
             continue
         if kind == 2:
             found.append(Cluster(name, len(values), ", as names of what has several samples do"))
@@ -145,6 +155,11 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
             why = ", and the rows of a value have one outcome, as repeated samples have"
             found.append(Cluster(name, len(values), why))
     return found
+
+
+def may_name_owners(frame: Frame, name: str) -> bool:
+    """Whether a column is named as one of what has several samples, and may hold names."""
+    return _kind_of_name(name) == 2 and _may_name(frame, name)
 
 
 def _kind_of_name(name: str) -> int:

@@ -318,23 +318,38 @@ def _are_two_facts(frame: Frame, label: str, other: str, n_labels: int) -> bool:
 def _refuse_several_models(frame: Frame, aside) -> None:
     """Raise where a column names several models, or rows of training beside others."""
     for name in frame.header:
-        if name in aside:
-            continue
-        words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+        known = [] if name in aside else models_in(frame, name)
         what, reading = "models", "all rows are of one model"
-        if not _OF_MODELS.fullmatch(words):
+        if not _names_models(name):
             what, reading = "parts", "the model was fitted to none of these rows"
-            if frame.kind(name) != "text" or not _are_parts(_distinct(frame.texts(name, _SURE))):
+            if not _are_parts(known, both=True):
                 continue
-        known = _few_texts(frame, name)
-        is_meant = what == "models" or _are_parts(known, both=True)
-        if is_meant and 1 < len(known) <= len(frame) / 2:  # else these may be probabilities
+        if 1 < len(known) <= len(frame) / 2:  # else these may be probabilities
             beside = " Predictions of training rows look better than those of new ones."
             raise FileError(
                 f"{frame.path}: column {name!r} names {len(known)} {what}: {listed(known)}."
                 f"{beside if what == 'parts' else ''} The command report shows each by --by "
                 f"{name!r}. If {reading}, pass --ignore {name!r}."
             )
+
+
+def models_in(frame: Frame, name: str, before: Sequence[str] = ()) -> list[str]:
+    """The models, or the parts such as training rows, that a column names; none of other columns.
+
+    Those of earlier rows, ``before``, stand first.
+    """
+    of_models = _names_models(name)
+    if not (of_models or frame.kind(name) == "text"):
+        return []
+    if not (of_models or _are_parts(_distinct(frame.texts(name, _SURE)))):
+        return []
+    known = list(dict.fromkeys([*before, *_few_texts(frame, name)]))
+    return known if of_models or _are_parts(known, both=len(known) > 1) else []
+
+
+def _names_models(name: str) -> bool:
+    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+    return _OF_MODELS.fullmatch(words) is not None
 
 
 def _are_parts(texts: Sequence[str], both: bool = False) -> bool:

@@ -17,6 +17,7 @@ from skcal.cli.files import StandardInput, blocks_of, kind_of, n_rows_of, read_f
 from skcal.cli.frames import Frame
 from skcal.cli.gates import GATED_ERRORS, chosen_notions
 from skcal.cli.labels import Lost
+from skcal.cli.later import Later
 from skcal.cli.parts import JoinedFrame, joined, key_of, tables_of, with_partitions
 from skcal.cli.predictions import Predictions, dialect_of, read_more, read_predictions, subgroups_of
 from skcal.cli.problems import STANDARD_INPUT, FileError, errors_that_name
@@ -145,11 +146,13 @@ def _counted(options, files: Sequence[Path]) -> Predictions:
 
     tables, n_rows, notes = {"": empty()}, 0, dict.fromkeys(first.notes)
     of_parts: dict[tuple[str, Any], dict] = {}
+    later = Later(first, options)
     lost: Lost | None = None
     with shown_progress(options), warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the first rows have raised those
-        for frame in _blocks(options, files, first):
+        for frame in _blocks(options, files, first, later.names):
             part, left_out = read_more(frame, first, options)
+            later.compare(frame, part)
             n_rows += len(frame)
             notes.update(dict.fromkeys(frame.notes))
             print(f"{n_rows:,} rows of {path.name} are read")
@@ -171,9 +174,11 @@ def _counted(options, files: Sequence[Path]) -> Predictions:
         values = np.array([value for column, value in of_parts if column == name])
         for shown, [row] in read_subgroups({name: values}, len(values)):
             tables[shown] = of_parts[name, values[row].item()]
+    doubts = later.doubts()
     facts = {**vars(first), "tables": tables, "settled": None}
     facts |= {
-        "notes": tuple(notes),
+        "notes": (*notes, *doubts),
+        "doubts": (*first.doubts, *doubts),
         "left_out": lost if first.left_out is not None else None,
         "weight": None,
     }
@@ -235,11 +240,11 @@ def _blocks_of(options, part: Path, names=None, n_rows=None) -> Iterator[Frame]:
         yield with_partitions(frame, root)
 
 
-def _blocks(options, files: Sequence[Path], first: Predictions) -> Iterator[Frame]:
+def _blocks(options, files: Sequence[Path], first: Predictions, more) -> Iterator[Frame]:
     """All rows, with the columns that are needed."""
     settled = first.settled
     assert settled is not None
-    names = [options.label, options.weight, *options.by]
+    names = [options.label, options.weight, *options.by, *more]
     names += settled.table.names
     names += getattr(settled.outcomes, "names", [])
     for part in files:

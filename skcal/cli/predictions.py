@@ -272,7 +272,7 @@ def read_predictions(
                 if not (of_answers or (options.logits and options.command == "recalibrate")):
                     notes = _remark_on_hits(proba, *pair, options.label)
                     read = read._replace(notes=(*read.notes, *notes))
-                doubts = _rows_that_belong_together(read, proba, pair, columns, options)
+                doubts = _rows_that_belong_together(read, proba, pair, options)
                 read = read._replace(notes=(*read.notes, *doubts))
                 predictions = Predictions(proba, *pair, names=names, doubts=doubts)
                 if pos_label is not None or proba.ndim == 2:
@@ -350,15 +350,12 @@ def _remark_on_hits(proba: np.ndarray, labels, classes, name: str) -> list[str]:
     ]
 
 
-def _rows_that_belong_together(read, proba, pair, columns, options) -> list[str]:
+def _rows_that_belong_together(read, proba, pair, options) -> list[str]:
     """Notes on rows of a file that may depend on each other or have weights no option names."""
     table, (labels, classes) = read.table, pair
     if table.frame is None or not hasattr(options, "groups"):
         return []
-    used = {*columns, *table.names, table.vector, *options.ignore, options.label}
-    used |= {options.predicted, options.score, getattr(options, "weight", None)}
-    rest = [name for name in dict.fromkeys(table.frame.header) if name not in used]
-    told = []
+    rest, told = unused_columns(table, options), []
     if getattr(options, "weight", "") is None:
         told = refuse_or_tell_weights(table.frame, rest, table.rows, options)
     if options.groups is not None:
@@ -366,6 +363,14 @@ def _rows_that_belong_together(read, proba, pair, columns, options) -> list[str]
     order = np.argsort(classes)
     happened = order[np.searchsorted(classes[order], labels)]
     return told + refuse_or_tell(table.frame, rest, table.rows, proba, happened, options)
+
+
+def unused_columns(table: FileTable, options) -> list[str]:
+    """The columns of a table that nothing was read from."""
+    used = {*_other_columns(options), *table.names, table.vector, *options.ignore, options.label}
+    used |= {options.predicted, options.score, getattr(options, "weight", None)}
+    frame: Any = table.frame
+    return [name for name in dict.fromkeys(frame.header) if name not in used]
 
 
 def _notes_of(options) -> list[str]:

@@ -387,26 +387,25 @@ def _own(part: GapSums) -> tuple[float, float]:
 
 def _pooled(parts, shares) -> tuple[GapSums, np.ndarray]:
     """The rows of all classes as those of one, and the class of each."""
-    member = np.repeat(np.arange(len(parts)), [len(part.x) for part in parts])
-    x, residuals, rows = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("x", "residuals", "rows")
-    )
-    pairs = list(zip(parts, shares, strict=True))
-    weight = np.concatenate([share * part.weight for part, share in pairs])
+    squared = [share**2 * part.repeated for part, share in zip(parts, shares, strict=True)]
+
+    def of_all(name, factors=None):
+        values = [getattr(part, name) for part in parts]
+        if factors is not None:
+            values = [f * value for f, value in zip(factors, values, strict=True)]
+        return np.concatenate(values)
+
+    order = np.lexsort((of_all("weight", shares), of_all("residuals"), of_all("x")))
+    member = np.repeat(np.arange(len(parts)), [len(part.x) for part in parts])[order]
+    x, residuals, rows = (of_all(name)[order] for name in ("x", "residuals", "rows"))
+    weight = of_all("weight", shares)[order]
     implied, squares, seen = (
-        np.concatenate([share**2 * part.repeated * getattr(part, name) for part, share in pairs])
-        for name in ("implied", "squares", "seen")
+        of_all(name, squared)[order] for name in ("implied", "squares", "seen")
     )
-    order = np.lexsort((weight, residuals, x))
-    x, residuals, rows = x[order], residuals[order], rows[order]
     starts = np.append(0, np.flatnonzero(np.diff(x)) + 1)
-    folds = None
-    if parts[0].given_folds is not None:
-        folds = np.concatenate([part.given_folds for part in parts])[order]
-    known = weight[order], implied[order], INDEPENDENT, rows, starts, squares[order], seen[order]
-    gaps = GapSums(x, residuals, *known, folds)
-    return gaps, member[order]
+    folds = None if parts[0].given_folds is None else of_all("given_folds")[order]
+    known = weight, implied, INDEPENDENT, rows, starts, squares, seen
+    return GapSums(x, residuals, *known, folds), member
 
 
 def _together(pooled: GapSums, parts, shares, groups: Groups, between: float) -> float:

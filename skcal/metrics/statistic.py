@@ -302,7 +302,12 @@ def _draw_means(problem: Problem, seeds) -> np.ndarray:
         deviation = np.sqrt(ratio_of_shares(problem) * x * (1 - x) / n)
         return np.stack([x + deviation * rng.standard_normal(len(x)) for rng in draws])
     n = np.maximum(np.rint(n), 1).astype(np.int64)
-    return np.stack([rng.binomial(n, x) for rng in draws]) / n
+    several = np.flatnonzero(n > 1)
+    means = np.empty((len(draws), len(x)))
+    for rng, mean in zip(draws, means, strict=True):  # single samples need no binomial law
+        np.less(rng.random(len(x)), x, out=mean)
+        mean[several] = rng.binomial(n[several], x[several]) / n[several]
+    return means
 
 
 def _flip_means(problem: Problem, seeds) -> np.ndarray:

@@ -196,8 +196,9 @@ def counted_sample(
         belonging = read_groups(np.repeat(group[of_sample], numbers[of_sample]), ones, few=None)
     counted = Counted(total["n"], uneven, means, spread, scatter, bin_, intervals, of_shares)
     start, weights, codes = 0, [], []
-    for k in range(n_problems):
-        rows = np.flatnonzero(problem == k)
+    order = np.argsort(problem, kind="stable")
+    ends = np.cumsum(np.bincount(problem, minlength=n_problems))[:-1]
+    for rows in np.split(order, ends):
         weight = total["w"][rows]
         share = 1.0 if notion.shares_samples else float(weight.sum() / mass)
         part = Problem(x[rows, None], (y - x)[rows, None], weight, share)

@@ -14,7 +14,7 @@ from pandas.testing import assert_frame_equal
 from read_files import write_table
 
 from skcal import calibration_test
-from skcal.cli import counted, objects, text
+from skcal.cli import counted, later, objects, text
 from skcal.cli.commands import main
 from skcal.cli.counted import CountedPredictions, read_or_count
 from skcal.cli.gates import chosen_notions
@@ -349,6 +349,80 @@ def test_a_missing_number_in_a_late_block_has_a_command_that_reads_it(tmp_path, 
     assert main(["evaluate", str(path), "--score", "p", "--drop-missing", "--quiet"]) == 0
     read = read_or_count(parse(["evaluate", str(path), "--score", "p", "--drop-missing"]))
     assert read.left_out.samples == (1, N)
+
+
+def in_two_files(tmp_path, columns, other):
+    """A file, and a second one of other values."""
+    return [
+        str(csv(tmp_path / name, {**columns, **part}))
+        for name, part in (("a.csv", {}), ("b.csv", other))
+    ]
+
+
+ODDS = np.log(P.clip(1e-5, 1 - 1e-5) / (1 - P.clip(1e-5, 1 - 1e-5)))
+SCALES = {"--percent": (100 * P, "percentages"), "--logits": (ODDS, "log-odds")}
+
+
+@pytest.mark.parametrize("option", SCALES)
+@pytest.mark.parametrize("swapped", [False, True])
+def test_another_scale_in_later_blocks_is_named_with_its_row(
+    option, swapped, tmp_path, capsys, in_blocks
+):
+    values, what = SCALES[option]
+    given = (P, values) if swapped else (values, P)
+    files = in_two_files(tmp_path, {"p": given[0], "label": Y}, {"p": given[1]})
+    assert main(["evaluate", *files, "--score", "p", option]) == 2
+    said = capsys.readouterr().err
+    assert f"{what} beside probabilities. Save all on one scale" in said
+    assert re.search(r"b\.csv: from line 2 on predictions are from \S+ to \S+, and", said)
+    one = in_two_files(tmp_path, {"p": values, "label": Y}, {})
+    assert main(["evaluate", *one, "--score", "p", option, "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("option", SCALES)
+def test_sorted_predictions_have_one_scale(option, tmp_path, in_blocks):
+    for order in (np.argsort(P), np.argsort(-P)):
+        path = csv(tmp_path / "a.csv", {"p": SCALES[option][0][order], "label": Y[order]})
+        assert main(["evaluate", str(path), "--score", "p", option, "--quiet"]) == 0
+
+
+@pytest.mark.parametrize(("name", "values"), [("model", ["A", "B"]), ("split", ["test", "train"])])
+def test_another_model_in_a_late_block_is_named_with_its_row(
+    name, values, tmp_path, capsys, in_blocks, monkeypatch
+):
+    monkeypatch.setattr(counted, "_SETTLING", 10)
+    late = np.where(np.arange(N) == 1397, *values[::-1])
+    path = csv(tmp_path / "a.csv", {**BINARY, name: late})
+    command = ["evaluate", str(path), "--score", "p"]
+    assert main(command) == 2
+    said = f"line 1399, column '{name}' is '{values[1]}', and all rows before it are '{values[0]}'"
+    assert said in capsys.readouterr().err
+    assert main([*command, "--ignore", name, "--quiet"]) == 0
+
+
+@pytest.mark.parametrize("most", [10**6, 400])
+@pytest.mark.parametrize("write", [csv, parquet])
+def test_names_that_repeat_far_apart_are_clusters(
+    write, most, tmp_path, capsys, in_blocks, monkeypatch
+):
+    monkeypatch.setattr(later, "_MOST_KEPT", most)
+    monkeypatch.setattr(counted, "_SETTLING", 10)
+    patient = np.arange(N) % (N // 2)
+    path = write(tmp_path / "a.csv", {**BINARY, "patient": patient})
+    command = ["evaluate", str(path), "--score", "p"]
+    read = read_or_count(parse(command))
+    [told] = (note for note in read.notes if "pass --groups 'patient'" in note)
+    number = int(re.search(r"has ([\d,]+) values in 1,500 rows", told)[1].replace(",", ""))
+    assert number == N // 2 if most > N else abs(number - N // 2) < 250
+    assert [told] == list(read.doubts)
+    pair = [
+        int(row.replace(",", "")) for row in re.search(r"rows (\S+) and (\S+) share", told).groups()
+    ]
+    assert pair[1] - pair[0] == N // 2
+    assert main([*command, "--max-error", "0.2"]) == 2
+    assert "--groups patient" in capsys.readouterr().err
+    alone = write(tmp_path / "b.csv", {**BINARY, "patient": np.arange(N)})
+    assert not read_or_count(parse(["evaluate", str(alone), "--score", "p"])).doubts
 
 
 def test_files_of_other_columns_are_refused(tmp_path, capsys, in_blocks):
