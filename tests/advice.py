@@ -99,6 +99,7 @@ FOLLOWED = {
     "and all rows before it are {}": "tests/cli/test_counted.py::test_another_model_in_a_late",
     "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
+    "--cv 3 or more, or --outer-cv": "tests/cli/test_words_of_commands.py::test_too_few_folds",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_a_table_the_worst_first_and_all_with_details",
     "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",

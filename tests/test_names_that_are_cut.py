@@ -1,11 +1,13 @@
 """Names that are cut to fit never look alike, wherever several stand together."""
 
+import re
+
 import numpy as np
 import pytest
 from report_cases import binary
 
 from skcal import calibration_report
-from skcal._show import cut_apart, one_line
+from skcal._show import Table, broken, cut_apart, one_line
 from skcal.displays import draw
 from skcal.sample import read_sample
 
@@ -28,6 +30,31 @@ def test_the_start_that_names_share_is_cut():
         "verificatio…Not Verified",
         "verifica…Source Verified",
     ]
+    regions = [f"region = state_of_the_loan_{name}" for name in ("Verified", "Not Verified")]
+    assert cut_apart(regions, 24) == ["region = state_…Verified", "region = st…Not Verified"]
+
+
+@pytest.mark.parametrize("width", [1, 4, 18, 24])
+def test_names_break_at_blanks_and_underscores(width):
+    for name in (*STATUS, *LONG, "hospital_00", "a b", ""):
+        lines = broken(name, width).split("\n")
+        assert max(map(len, lines)) <= width
+        assert "".join(lines).replace(" ", "") == name.replace(" ", "")
+    assert broken("centre = university_hospital_00", 18) == "centre =\nuniversity_\nhospital_00"
+
+
+@pytest.mark.parametrize("n_rows", [40, 41])
+def test_a_table_of_a_page_that_hides_rows_says_so(n_rows):
+    shown = Table(("name", "n"), [(str(k), k) for k in range(n_rows)]).html()
+    assert ("skcal-long" in shown) == ("41 rows: scroll in the table" in shown) == (n_rows > 40)
+
+
+def test_titles_of_diagrams_in_a_page_tell_subgroups_apart():
+    y, p = binary()
+    by = np.array([f"{'a_long_name_of_a_purpose_' * 2}{end}" for end in ("one", "two")])
+    report = calibration_report(y, p, by=by[np.arange(len(y)) % 2], n_resamples=19)
+    alts = re.findall('alt="Reliability diagram: ([^"]*)"', report._repr_html_())
+    assert len(set(alts)) == len(alts) >= 2
 
 
 @pytest.mark.parametrize("width", [1, 4, 8, 14, 24, 40])

@@ -182,7 +182,7 @@ def cut_apart(texts: Iterable, width: int = 60) -> list[str]:
     shown = {text: one_line(text, width) for text in whole}
     for group in _alike(shown):
         start = os.path.commonprefix(group)  # noqa: RUF071 - names are no paths
-        start = start[: start.rfind(" ") + 1] or start
+        start = start[: max(map(start.rfind, " _")) + 1] or start
         rests = cut_apart([text[len(start) :] for text in group], max(width - 1, 3))
         for text, rest in zip(group, rests, strict=True):
             shown[text] = f"{start[: max(width - 1 - len(rest), 0)]}…{rest}"
@@ -197,6 +197,18 @@ def _alike(shown: dict[str, str]) -> list[list[str]]:
     for text, cut in shown.items():
         groups.setdefault(cut, []).append(text)
     return [group for group in groups.values() if len(group) > 1]
+
+
+def broken(text: str, width: int) -> str:
+    """Text in lines of at most so many letters, which end at blanks or underscores if they can."""
+    lines = [""]
+    for part in re.findall(r"[^ _]*[ _]|[^ _]+", text):
+        if len(lines[-1]) + len(part.rstrip(" ")) > width and lines[-1]:
+            lines.append("")
+        while len(part.rstrip(" ")) > width:
+            lines[-1:], part = [part[:width], ""], part[width:]
+        lines[-1] += part
+    return "\n".join(line.rstrip(" ") for line in lines)
 
 
 def stated(sentence: str) -> str:

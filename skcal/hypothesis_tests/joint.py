@@ -92,7 +92,9 @@ class JointTestResult(CalibrationTestResult):
                 f"or 1: these may be rounded, in steps of {self.resolution:g}"
             )
         lines.append("p-values of its statistics, adjusted for all of them:")
-        lines += [f"  {name:9} {p:<7} {what}" for name, p, what in self._read_statistics()]
+        rows = self._read_statistics()
+        width = max([6, *(len(p) for _, p, _ in rows)])
+        lines += [f"  {name:9} {p:<{width}} {what}" for name, p, what in rows]
         return "\n".join(lines)
 
     def _shown(self):
@@ -304,12 +306,12 @@ def calibration_test(
     Significantly miscalibrated, too low on average (p ≤ 0.001).
     method   Combined p-value of several statistics, exact level; kind: binary
     p-values of its statistics, adjusted for all of them:
-      bias      0.001  predictions too low
-      slope     0.66   are predictions too extreme, or not enough?
-      curvature 1      is the error of medium predictions opposite to that of both ends?
-      waves     1      errors that change their sign two to seven times
-      kernel    0.001  squared kernel error: errors of nearby predictions together
-      scan      0.001  ranges of predictions
+      bias      ≤ 0.001 predictions too low
+      slope     0.66    are predictions too extreme, or not enough?
+      curvature 1       is the error of medium predictions opposite to that of both ends?
+      waves     1       errors that change their sign two to seven times
+      kernel    ≤ 0.001 squared kernel error: errors of nearby predictions together
+      scan      ≤ 0.001 ranges of predictions
     """
     question = notion, sample_weight, labels, pos_label, from_logits
     options: dict[str, Any] = {"resolution": resolution, "from_sums": True}

@@ -14,6 +14,7 @@ from sklearn.model_selection import ShuffleSplit, check_cv
 from sklearn.utils import check_random_state
 
 from skcal._folds import OUTCOMES_UNKNOWN, absent_class, read_splits, warn_of_absent_class
+from skcal._show import worded
 from skcal.sample import Sample
 
 _SHUFFLES = 100  # tries to keep every class in every training set
@@ -146,9 +147,10 @@ def _pairs_of_blocks(search, data, seed, repeat) -> Plan:
     blocks = _disjoint_blocks(search, data, seed)
     n_blocks, everyone = len(blocks), np.arange(len(data.codes))
     if n_blocks < 3:
+        remedy = worded("cv=3 or more, or outer_cv", "--cv 3 or more, or --outer-cv")
         raise ValueError(
             f"cv={search.cv!r} makes {n_blocks} blocks, and functions are fitted without two of "
-            "them. Pass cv=3 or more, or outer_cv."
+            f"them. Pass {remedy}."
         )
     trainings: list[np.ndarray] = []
     columns: list[Column] = []

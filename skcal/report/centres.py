@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from textwrap import wrap
 
 import numpy as np
 from scipy import stats
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, wrightomega
 
+from skcal._show import broken
 from skcal.displays import draw as drawing
 from skcal.report.compare import columns_of, sample_of, subgroups_of
 from skcal.report.findings import Gain, gain_of, recalibrated
@@ -328,7 +328,7 @@ def _names_of_rows(names: list[str]) -> tuple[str, list[str]]:
     column = columns.pop() if len(columns) == 1 and all(" = " in name for name in names) else ""
     names = [name.removeprefix(f"{column} = ") for name in names]
     cut = drawing.as_labels(names, 2 * _LINE)
-    return column, ["\n".join(wrap(name, _LINE)) for name in cut]
+    return column, [broken(name, _LINE) for name in cut]
 
 
 def draw_forest(axis, report, measure: str) -> None:

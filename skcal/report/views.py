@@ -13,13 +13,13 @@ from functools import reduce
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
-from textwrap import fill
 from typing import Any
 
 import numpy as np
 
 from skcal._show import (
     Table,
+    broken,
     cut_apart,
     html_list,
     html_text,
@@ -253,7 +253,7 @@ def draw(display: ReliabilityDisplay):
     display.plot(ax=axes[:n])
     for axis in axes[:n]:
         lines = axis.get_title().split("\n")
-        axis.set_title("\n".join(fill(line, _TITLE) for line in lines), fontsize="medium")
+        axis.set_title("\n".join(broken(line, _TITLE) for line in lines), fontsize="medium")
     for legend in display.legends_:
         legend.remove()  # pages explain what is drawn, and legends would hide points
     return display.figure_

@@ -137,7 +137,11 @@ def _off_alone(parts) -> str:
     if not off:
         return ""
     named = listed(off, NAMES)
-    return f" Without the correction for all rows, the O/E interval excludes 1 in {named}."
+    level = known[0].error.confidence_level
+    return (
+        f" Without the correction for all rows, the O/E interval excludes 1 in {named}; "
+        f"chance alone does this in {percent(1 - level)} of calibrated subgroups."
+    )
 
 
 def decided_together(report) -> str:

@@ -76,6 +76,15 @@ def test_commands_name_options(words, case, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out
 
 
+def test_too_few_folds_are_refused_with_the_options_that_help(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    write_table(Path("data.csv"), CASES["calibrated"][0])
+    asked = "evaluate", "data.csv", "--details", "--cv"
+    assert main([*asked, "2"]) == 2
+    assert "Pass --cv 3 or more, or --outer-cv." in capsys.readouterr().err
+    assert main([*asked, "3"]) == main([*asked, "2", "--outer-cv", "2"]) == 0
+
+
 def test_python_names_are_found():
     text = "Pass max_error, skcal.Sample or SegmentRecalibrator"
     assert python_names(text) == ["max_error", "skcal.Sample", "SegmentRecalibrator"]
