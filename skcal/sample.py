@@ -453,6 +453,37 @@ class Sample:
         weight, source = self.weight[rows] if weight is None else weight, self.source
         return self._replace(**self._parts_of(rows, weight), source=source._replace(left_out=0))
 
+    def require_pairs(self, other: Any, name: str, **beside: Any) -> None:
+        """Raise unless another model's sample has the same outcomes, row by row.
+
+        Parameters
+        ----------
+        other : Sample
+            Of the other model.
+        name : str
+            The name of its argument.
+        **beside : object
+            Further arguments by name, which may not be given: the Samples were read with theirs.
+        """
+        refuse_beside_sample(beside)
+        if not isinstance(other, Sample):
+            remedy = "Pass a skcal.Sample of the second model, too, or arrays of both."
+            raise InputError(name, f"is a {type(other).__name__} beside a Sample.", remedy)
+        if self.proba.shape != other.proba.shape or (self.classes != other.classes).any():
+            shapes = f"shape {other.proba.shape} and classes {other.classes.tolist()[:8]}"
+            own = f"{self.proba.shape} and {self.classes.tolist()[:8]}"
+            raise InputError(name, f"has {shapes}, not {own}.", "Pass the same classes.")
+        apart = {
+            "outcome": (self.happened != other.happened).reshape(len(self), -1).any(axis=1),
+            "weight": np.abs(self.weight - other.weight) > _SAME * self.weight,
+            "group": _first_of_group(self) != _first_of_group(other),
+        }
+        for what, rows in apart.items():
+            if rows.any():
+                reason = f"has another {what} than the first Sample."
+                remedy = "Pass two models' predictions of the same outcomes, weights and groups."
+                raise InputError(name, reason, remedy, row=int(np.argmax(rows)))
+
     def _parts_of(self, rows, weight) -> dict[str, Any]:
         return {
             "proba": self.proba[rows],
@@ -764,27 +795,6 @@ def require_given(**arguments: Any) -> None:
     for name, value in arguments.items():
         if value is None:
             raise InputError(name, "is missing.", f"Pass it, beside a Sample by name: {name}=….")
-
-
-def require_pairs(first: Sample, second: Any, name: str) -> None:
-    """Raise unless the second of two models is a sample of the same outcomes, row by row."""
-    if not isinstance(second, Sample):
-        remedy = "Pass a skcal.Sample of the second model, too, or arrays of both."
-        raise InputError(name, f"is a {type(second).__name__} beside a Sample.", remedy)
-    if first.proba.shape != second.proba.shape or (first.classes != second.classes).any():
-        shapes = f"shape {second.proba.shape} and classes {second.classes.tolist()[:8]}"
-        other = f"{first.proba.shape} and {first.classes.tolist()[:8]}"
-        raise InputError(name, f"has {shapes}, not {other}.", "Pass the same classes.")
-    apart = {
-        "outcome": (first.happened != second.happened).reshape(len(first), -1).any(axis=1),
-        "weight": np.abs(first.weight - second.weight) > _SAME * first.weight,
-        "group": _first_of_group(first) != _first_of_group(second),
-    }
-    for what, rows in apart.items():
-        if rows.any():
-            reason = f"has another {what} than the first Sample."
-            remedy = "Pass two models' predictions of the same outcomes, weights and groups."
-            raise InputError(name, reason, remedy, row=int(np.argmax(rows)))
 
 
 def _first_of_group(sample: Sample) -> np.ndarray:

@@ -14,7 +14,9 @@ from skcal._show.tables import (
     style_sheet,
 )
 from skcal._show.text import (
+    VERDICTS,
     about,
+    as_data,
     as_json,
     beside_limit,
     broken,
@@ -33,6 +35,7 @@ from skcal._show.text import (
     pvalue_text,
     rounded,
     share,
+    sides_of_limit,
     significant,
     stated,
     tex,
@@ -41,12 +44,14 @@ from skcal._show.text import (
 )
 
 __all__ = [
+    "VERDICTS",
     "ShownColumns",
     "ShownRounded",
     "Summarized",
     "Summary",
     "Table",
     "about",
+    "as_data",
     "as_json",
     "beside_limit",
     "broken",
@@ -69,6 +74,7 @@ __all__ = [
     "pvalue_text",
     "rounded",
     "share",
+    "sides_of_limit",
     "significant",
     "stated",
     "style",

@@ -11,6 +11,7 @@ import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import fields, is_dataclass
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,13 @@ from skcal._running import carried
 
 _WIDTH = 100  # of text
 _NARROW = 40  # what a wrapped column has at least
+_NAMED = 6  # on each side of a limit
+#: What the verdict on an error says before the limit, first the one that decides for all.
+VERDICTS = {
+    "above": "significantly above",
+    "unknown": "not significantly below or above",
+    "below": "significantly below",
+}
 # What moves a terminal's cursor, writes from right to left, is not seen, or is no character.
 _CONTROLS = re.compile(
     "[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]"
@@ -60,6 +68,26 @@ def method_name(name: str) -> str:
 def as_json(data: Any, indent: int | None = 2) -> str:
     """Strict JSON in ASCII, which terminals and files of any encoding hold."""
     return json.dumps(data, indent=indent, allow_nan=False)
+
+
+def as_data(value: Any) -> Any:
+    """Dicts, lists, strings and finite numbers, as JSON holds them; None for what is not known.
+
+    A result that shows other parts than its fields has a method ``_data``, which returns them.
+    """
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, np.ndarray):
+        return as_data(value.tolist())
+    if hasattr(value, "_data"):
+        return as_data(value._data())
+    if isinstance(value, list | tuple):
+        return [as_data(part) for part in value]
+    if isinstance(value, dict):
+        return {name: as_data(part) for name, part in value.items()}
+    if is_dataclass(value) and not isinstance(value, type):
+        return as_data({part.name: getattr(value, part.name) for part in fields(value)})
+    return value
 
 
 def listed(names: Sequence, most: int = 12) -> str:
@@ -109,6 +137,15 @@ def beside_limit(value: float, limit: float, shown: Callable[[float], str] = pla
     while (float(text) <= limit) != (value <= limit):
         text, digits = significant(value, digits), digits + 1
     return text
+
+
+def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:
+    """``above 0.05 in a; undecided in b; below 0.05 in c``, of names and their verdicts."""
+    sides = f"above {limit:g} in", "undecided in", f"below {limit:g} in"
+    named = [[name for name, one in verdicts if one == verdict] for verdict in VERDICTS]
+    return "; ".join(
+        f"{side} {listed(names, _NAMED)}" for side, names in zip(sides, named, strict=True) if names
+    )
 
 
 def about(value: float, limit: float) -> str:

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
 from skcal._running import one_blas_thread
 from skcal._selection import cv_results
@@ -20,10 +21,21 @@ from skcal._validation import n_rows, plain_array
 from skcal.choice.summaries import as_dict, summary_of_search
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.model_selection.adapters import FunctionCorrection
-from skcal.model_selection.candidates import expand_candidates, resolve_candidates, try_families
+from skcal.model_selection.candidates import (
+    expand_candidates,
+    family_name,
+    resolve_candidates,
+    try_families,
+)
 from skcal.model_selection.comparison import compare_families, simplest_family
 from skcal.model_selection.cross_fitting import CrossFit, best_family, compare_folds, try_choices
-from skcal.model_selection.errors import ErrorEstimate, check_kind, estimate_error, median_of_errors
+from skcal.model_selection.errors import (
+    ErrorEstimate,
+    check_kind,
+    estimate_error,
+    median_of_errors,
+    with_reading,
+)
 from skcal.model_selection.estimates import (
     ConfidenceInterval,
     OneStepEstimate,
@@ -33,7 +45,7 @@ from skcal.model_selection.estimates import (
 from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import Work, group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
-from skcal.notions import Problems
+from skcal.notions import NOTIONS, Problems
 from skcal.sample import HoldsNotion, read_fit, read_predictions
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
@@ -465,7 +477,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         """
         check_is_fitted(self)
         check_kind(kind)
-        return median_of_errors(
+        error = median_of_errors(
             [
                 estimate_error(
                     kind, self.notion_, fit.data, fit.corrections, fit.squared_error, fit.one_step
@@ -473,6 +485,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
                 for fit in self.cross_fits_
             ]
         )
+        return with_reading(error, self.cross_fits_[0].data, self.cross_fits_[0].corrections)
 
     def recalibrator(self) -> FunctionCorrection:
         """Return a recalibration map that adds the best function's residuals to the predictions.
@@ -558,6 +571,30 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
         """
         check_is_fitted(self)
         return as_dict(self)
+
+    def settings(self) -> dict:
+        """Return candidates and splits as JSON holds them; need not be fitted.
+
+        Returns
+        -------
+        settings : dict
+            "candidates", their names if they are listed, "cv" and "outer_cv".
+
+        Raises
+        ------
+        ValueError
+            If there are no such candidates, or a list of splits holds no pairs of rows.
+        """
+        candidates, splits = self.candidates, {"cv": self.cv, "outer_cv": self.outer_cv}
+        for name, cv in splits.items():
+            refuse_no_pairs(cv, name)
+        resolved = resolve_candidates(candidates, NOTIONS["confidence"], 1, 1)
+        if candidates is not None and not isinstance(candidates, str):
+            candidates = [family_name(function) for function, _ in resolved]
+        shown = {
+            name: cv if isinstance(cv, int | None) else repr(cv) for name, cv in splits.items()
+        }
+        return {"candidates": candidates, **shown}
 
     def _summary(self) -> Summary:
         return summary_of_search(self)

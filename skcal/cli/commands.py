@@ -15,8 +15,15 @@ from warnings import warn
 import numpy as np
 
 from skcal._running import recorded_warnings
-from skcal._selection import LEVEL
-from skcal._show import Table, as_json, on_command_line, printable, pvalue_number, wrapped
+from skcal._show import (
+    Table,
+    as_data,
+    as_json,
+    on_command_line,
+    printable,
+    pvalue_number,
+    wrapped,
+)
 from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.counted import read_or_count
 from skcal.cli.evaluate import (
@@ -25,6 +32,7 @@ from skcal.cli.evaluate import (
     shown_progress,
 )
 from skcal.cli.gates import (
+    ALPHA,
     PASSED,
     UNKNOWN,
     chosen_notions,
@@ -67,7 +75,6 @@ from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
 from skcal.report.findings import are_reversed
-from skcal.report.views import as_data
 from skcal.report.words import likeness
 from skcal.sample import read_sample
 
@@ -442,7 +449,7 @@ def _test_calibration(options):
     predictions = _predictions_of(options)
     notions = chosen_notions(options, predictions.proba)
     n_tests = sum(len(predictions.classes) if notion.by_class else 1 for notion in notions)
-    level = options.alpha or LEVEL
+    level = options.alpha or ALPHA
     needed = resamples_needed(n_tests, level)
     samples = [predictions.sample(notion) for notion in notions]
     default = default_resamples(len(samples[0]))  # as those of a report

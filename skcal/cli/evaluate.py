@@ -18,8 +18,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._selection import LEVEL
-from skcal._show import one_line, printable, wrapped
+from skcal._show import as_data, one_line, printable, wrapped
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
@@ -28,11 +27,8 @@ from skcal.cli.gates import (
     table_of_gate,
 )
 from skcal.cli.predictions import Predictions
-from skcal.model_selection.errors import error_facts, error_line
-from skcal.report.answer import answer_of
-from skcal.report.findings import Attempts, find
-from skcal.report.views import as_data
-from skcal.report.words import heading, likeness
+from skcal.report import Findings
+from skcal.report.words import likeness
 
 _PATIENCE = 2.0  # seconds before progress is shown
 _MINUTES = 120.0  # seconds from which on minutes are shown
@@ -71,14 +67,15 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     told = printable(wrapped(report["read_as"]))
     for notion in notions:
         if notion.scalar:
-            findings = _find(name, predictions.sample(notion), options)
+            about = {"max_error": options.max_error, "n_jobs": options.n_jobs}
+            findings = Findings.of(predictions.sample(notion), name, **about)
             report["answers"].append(_answer_as_data(findings))
-            answer = answer_of(findings)
+            answer = findings.answer
             sentences = wrapped(" ".join(answer.sentences))
             verdict = answer.verdict()
             if options.command == "evaluate":  # the demonstration has no such option
                 verdict = f"{verdict} {_NO_LIMIT}"
-            said = [verdict, wrapped(heading(findings)), sentences, ""]
+            said = [verdict, wrapped(findings.heading), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [said[1], "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more
@@ -86,9 +83,10 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             texts += said
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
-            errors = [error_facts(search, kind) for kind in kinds]
-            report["searches"].append({**search.to_dict(), "errors": errors})
-            lines = [error_line(facts, 23) for facts in errors]
+            errors = [search.error(kind) for kind in kinds]
+            facts = {**search.to_dict(), "errors": [error.to_dict() for error in errors]}
+            report["searches"].append(facts)
+            lines = [error.line(23) for error in errors]
             if not notion.scalar:
                 verdict, _, p = search.verdict()[0].sentence().partition(" (")
                 texts.append(f"{verdict.upper()} ({p}.")
@@ -113,14 +111,9 @@ def _lines_of_gate(results, full, most) -> list[str]:
     return lines
 
 
-def _find(name, sample, options):
-    attempts = Attempts(name, holds_rows=sample.holds_rows)
-    return find(attempts, sample, 1 - LEVEL, options.max_error, n_jobs=options.n_jobs)
-
-
 def _answer_as_data(findings) -> dict:
     """The answer with the numbers that it rests on."""
-    answer = answer_of(findings)
+    answer = findings.answer
     return {
         "notion": str(findings.notion),
         "title": answer.title,

@@ -6,21 +6,25 @@ import math
 
 import numpy as np
 
-from skcal._selection import LEVEL
-from skcal._show import Table, beside_limit, cut_apart, number, percent, pvalue_number, stated
+from skcal._show import (
+    VERDICTS,
+    Table,
+    as_data,
+    beside_limit,
+    cut_apart,
+    number,
+    percent,
+    pvalue_number,
+    sides_of_limit,
+    stated,
+)
 from skcal.cli.problems import FileError
 from skcal.hypothesis_tests import compare_calibration
-from skcal.hypothesis_tests.equivalence import (
-    VERDICTS,
-    EquivalenceTestResult,
-    bounded_together,
-    sides_of_limit,
-)
-from skcal.hypothesis_tests.error_interval import difference_of_errors
+from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
 from skcal.notions import Notion, resolve_notion
-from skcal.report.views import as_data
 from skcal.sample import Sample
 
+ALPHA = 0.05  # the level of gates and tests unless --alpha says another
 PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
 #: What --max-error can bound; the first is what it bounds unless --error says another.
 GATED_ERRORS = {
@@ -65,7 +69,7 @@ def gate_of_errors(predictions, options) -> dict:
         strict=True,
     )
     asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
-    tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - LEVEL)
+    tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - ALPHA)
     results = [_facts_of(*one, test) for one, test in zip(asked, tests, strict=True)]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
@@ -177,7 +181,7 @@ def status_of_gate(results) -> str:
             name += f" ({_SHORT[facts['error']]}, {facts['notion']})"
         named += [(name, verdict)] * ((name, verdict) not in named)
     worst = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
-    together = f" (joint confidence {percent(1 - LEVEL)})" * (len(results) > 1)
+    together = f" (joint confidence {percent(1 - ALPHA)})" * (len(results) > 1)
     return f"{_STATUSES[worst]}: {sides_of_limit(named, results[0]['limit'])}{together}."
 
 
@@ -203,8 +207,8 @@ def table_of_gate(results, n_shown: int) -> list[str]:
 def notes_of_gate(results) -> list[str]:
     """The confidence of the limits in the table, and where noise makes a cutoff error larger."""
     level = f"Each limit has {_level(results[0])} confidence"
-    if results[0]["confidence_level"] > 1 - LEVEL:
-        level += f", so that all {len(results):,} rows hold together with {percent(1 - LEVEL)}"
+    if results[0]["confidence_level"] > 1 - ALPHA:
+        level += f", so that all {len(results):,} rows hold together with {percent(1 - ALPHA)}"
     return [f"{level}.", *_noise_of_gate(results)]
 
 
@@ -281,17 +285,18 @@ def gate_of_tests(adjusted, at_most, alpha) -> dict:
 
 def gate_of_comparison(first, second, notion, options) -> dict:
     """Whether the calibration error of the second model is significantly larger."""
-    alpha = options.alpha or LEVEL
+    alpha = options.alpha or ALPHA
     test = compare_calibration(
         first.labels,
         first.proba,
         second.proba,
         second_y_true=second.labels,
         notion=notion,
+        confidence_level=min(1 - alpha, math.nextafter(1.0, 0.0)),
         **first.beside,
     )
-    other = first._replace(proba=second.proba, labels=second.labels)
-    difference = difference_of_errors(first.sample(notion), other.sample(notion), test, 1 - alpha)
+    difference = test.error_difference
+    assert difference is not None  # of a single probability, as all notions of this command
     worse = difference.better == 0
     return {
         "status": FAILED if worse else PASSED,

@@ -25,7 +25,6 @@ from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.cli.problems import FileError, read_text
 from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
-from skcal.monitoring.status import NEXT
 
 _MOST_DIGESTS = 800  # of the last batches, two each
 _MOST_MARKS = 100_000  # of the last rows
@@ -119,13 +118,7 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             planned = {} if plan is None else {"plan": asdict(plan)}
             options.print(as_json({**monitor.to_dict(), **planned}))
         else:
-            command = f"python -m skcal monitor {shlex.quote(options.state)}"
-            text = str(monitor).replace(
-                NEXT,
-                "Next: find the cause.\n"
-                f"To close the alarm and watch on: {command} --acknowledge --note CAUSE\n"
-                f"After a recalibration, to begin anew: {command} --reset --note CAUSE",
-            )
+            text = str(monitor).replace(" STATE ", f" {shlex.quote(options.state)} ")
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
         MonitorDisplay.from_monitor(monitor).save(options.plot)

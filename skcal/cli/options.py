@@ -11,7 +11,7 @@ from typing import Any
 from skcal._validation import InputError
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.problems import PERCENT
-from skcal.model_selection.errors import KINDS
+from skcal.model_selection import ErrorEstimate
 
 MOST_RESAMPLES = 10**6  # resamples
 
@@ -272,7 +272,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
     ),
     "--error": {
         "action": "append",
-        "choices": tuple(dict.fromkeys((*GATED_ERRORS, *KINDS))),
+        "choices": tuple(dict.fromkeys((*GATED_ERRORS, *ErrorEstimate.kinds))),
         "help": "what --max-error bounds: the calibration error (default); cutoff, the largest "
         "difference of the numbers of observed and predicted events in any range of predictions, "
         "per sample, which needs half as many samples and does not see errors that alternate; ece, "

@@ -14,7 +14,7 @@ from skcal.cli.options import OPTIONS, Once, at_least
 from skcal.cli.parts import files_named, name_of
 from skcal.cli.planning import MAPS
 from skcal.cli.problems import FileError
-from skcal.model_selection.errors import KINDS
+from skcal.model_selection import ErrorEstimate
 from skcal.notions import ANSWERS
 
 _FILES = (
@@ -89,7 +89,7 @@ def _check_limit(options, parser):
     if options.command == "evaluate" and options.by and limit is None:
         parser.error("--by decides for subgroups by --max-error: pass that. report --by shows them")
     for kind in errors:
-        if limit is None and kind in GATED_ERRORS and kind not in KINDS:
+        if limit is None and kind in GATED_ERRORS and kind not in ErrorEstimate.kinds:
             parser.error(f"--error {kind} is what --max-error can bound: pass --max-error, too")
         if limit is not None and kind not in GATED_ERRORS:
             parser.error(

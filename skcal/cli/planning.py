@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from skcal._files import replacing
+from skcal._show import as_data
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
 from skcal.cli.files import kind_of
@@ -25,7 +26,6 @@ from skcal.metrics import shifted_calibration_error, validation_sample_size
 from skcal.metrics.sample_size import ValidationSampleSize
 from skcal.metrics.shifted import ShiftedCalibrationError
 from skcal.recalibration import InterceptCalibration, TemperatureScaling
-from skcal.report.views import as_data
 
 
 def read_target(predictions: Predictions, options, features=()) -> tuple[np.ndarray, FileTable]:

@@ -34,6 +34,9 @@ class ProbabilityAxis(NamedTuple):
     high: float
     scale: str = "linear"
 
+    def _data(self) -> dict[str, Any]:
+        return self._asdict()
+
     def place(self, probability) -> np.ndarray:
         """Positions of probabilities: 0 at the low end, 1 at the high one; none lies outside."""
         probability = np.clip(probability, self.low, self.high)

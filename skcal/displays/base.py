@@ -9,7 +9,7 @@ import inspect
 import re
 from collections.abc import Callable
 from math import ceil
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 
 import numpy as np
@@ -23,7 +23,7 @@ from skcal._sklearn_compat import (
     named_arguments,
     validate_params,
 )
-from skcal._validation import CONFIDENCE_LEVEL, InputError
+from skcal._validation import InputError
 from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays import draw
 from skcal.displays.axis import SCALES
@@ -59,7 +59,7 @@ DRAWN: dict[str, list] = {
     "scale": [StrOptions(set(SCALES))],
     "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
     "random_state": ["random_state"],
-    **CONFIDENCE_LEVEL,
+    "confidence_level": [Interval(Real, 0, 1, closed="neither")],
 }
 
 #: Constraints of what estimates a curve, besides the names of methods.

@@ -14,9 +14,8 @@ from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, of_cv_results, of_estimator
-from skcal.metrics import expected_calibration_error
+from skcal.metrics import BinRule, expected_calibration_error
 from skcal.metrics.binned import BinnedStatistic
-from skcal.metrics.bins import BinRule
 from skcal.metrics.statistic import draw_codes
 from skcal.sample import Sample, read_sample, refuse_groups
 

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 import numpy as np
 
-from skcal._show import percent
+from skcal._show import as_data, percent
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.axis import AXIS_LABELS, ProbabilityAxis, axes_of, draw_histogram, set_axes
@@ -97,6 +97,10 @@ class CalibrationCurveDisplay(Display):
 
     def _repr_html_(self):
         return self.curve._repr_html_()
+
+    def _data(self):
+        beside = ("histogram", "histogram_edges", "axis")
+        return as_data(self.curve) | {name: getattr(self, name) for name in beside}
 
     def _facts(self):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, f"curve by {self.curve.method}"]

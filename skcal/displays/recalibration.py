@@ -16,7 +16,7 @@ from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
 from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
-from skcal.sample import Sample, read_sample, require_given, require_pairs
+from skcal.sample import Sample, read_sample, require_given
 
 _MOST = 2000  # points of a drawn map
 
@@ -197,7 +197,7 @@ class RecalibrationDisplay(Display):
         options: dict[str, Any] = {"notion": notion, "pos_label": pos_label, "groups": groups}
         options["sample_weight"] = sample_weight
         if isinstance(y_true, Sample):
-            require_pairs(y_true, y_before, "y_before")
+            y_true.require_pairs(y_before, "y_before")
             options |= {"from_logits": from_logits, "names": ("y_true", "y_after")}
             first = read_sample(y_true, y_after, labels=labels, **options)
             samples = [first, y_before.asked(first.notion).counted]
@@ -234,8 +234,7 @@ class RecalibrationDisplay(Display):
         self.ref_lines_ = both.ref_lines_
         self.diagrams_, self.line_ = both, None
         if self.map_x is not None:
-            shared = both.panels[0].axis.joined(both.panels[1].axis)
-            self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, shared, kwargs)
+            self.line_, diagonal = _draw_map(axes[2], self.map_x, self.map_y, both.axis, kwargs)
             self.ref_lines_ = [*self.ref_lines_, diagonal]
             draw.set_title(axes[2], f"{draw.as_label(name)}, map" if name else "map")
 

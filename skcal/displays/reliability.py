@@ -8,7 +8,6 @@ from typing import Any, Self
 
 import numpy as np
 
-from skcal._bins import SCALAR_PARTITIONS
 from skcal._show import Table, html_list, html_result, percent, plain_number, worded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._validation import BIN_COUNT
@@ -37,17 +36,15 @@ from skcal.displays.reliability_panel import (
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test, scan_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange
-from skcal.metrics.bins import BinRule, problem_moments
-from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.notions import Notion, Problem
-from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
+from skcal.metrics import BinRule, CalibrationErrorInterval
+from skcal.sample import Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
 OPTIONS = {
     **DRAWN,
     "method": [StrOptions({"auto", JOINED, SMOOTH, "isotonic", "kernel-density"}), *METHODS],
     "n_bins": [BIN_COUNT, StrOptions({"auto", "cube_root"})],
-    "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+    "strategy": [StrOptions(set(BinRule.strategies))],
     "edges": ["array-like", None],
 }
 _BRIEFLY = {  # what titles say for what sentences say
@@ -337,6 +334,36 @@ CalibrationTable
     from_estimator = of_estimator(from_predictions)
     from_cv_results = of_cv_results(from_predictions)
 
+    @classmethod
+    def of_panels(
+        cls, panels: list[ReliabilityPanel], *, notion: str, confidence_level: float = 0.95
+    ) -> Self:
+        """Return the diagram of panels with bins; of more than 12 those with the largest errors.
+
+        Parameters
+        ----------
+        panels : list of ReliabilityPanel
+            At least one.
+        notion : str
+            The kind of calibration of all.
+        confidence_level : float in (0, 1), default=0.95
+            The one that they were made with.
+        """
+        errors = [0.0 if one.number is None else one.number.estimate for one in panels]
+        kept = sorted(range(len(panels)), key=lambda k: -errors[k])[:MAX_PANELS]
+        return cls(
+            [panels[k] for k in sorted(kept)],
+            notion=notion,
+            method="bins",
+            confidence_level=confidence_level,
+            n_panels_left_out=len(panels) - len(kept),
+        )
+
+    @property
+    def axis(self) -> ProbabilityAxis:
+        """The shortest axis that holds those of all panels."""
+        return reduce(ProbabilityAxis.joined, (panel.axis for panel in self.panels))
+
     def _layout(self):
         return len(self.panels), diagram_size(len(self.panels))
 
@@ -348,7 +375,7 @@ CalibrationTable
         self.histograms_: list[list[Any]] = []
         self.legends_: list[Any] = []
         self.ref_lines_: list[Any] = []
-        shared = reduce(ProbabilityAxis.joined, (panel.axis for panel in self.panels))
+        shared = self.axis
         for ax, panel in zip(axes, self.panels, strict=True):
             if name is not None:
                 described = panel.label.split("\n")[-1]
@@ -418,8 +445,8 @@ def _require_scalar(sample: Sample):
     if not sample.notion.scalar:
         asked = worded(f"notion={sample.notion!r}", f"--notion {sample.notion}")
         raise ValueError(
-            f"{asked} conditions on a vector, which one frequency axis does "
-            f"not show. Use one of {SCALAR_NOTIONS}: 'classwise' has a panel a class"
+            f"{asked} conditions on a vector, which one frequency axis does not show. Use one of "
+            "'binary', 'confidence', 'top-label', 'classwise': 'classwise' has a panel a class"
             + worded("; SimplexDisplay shows vectors of three classes or groups.", ".")
         )
 
@@ -427,30 +454,9 @@ def _require_scalar(sample: Sample):
 def _with_largest_errors(problems, rule):
     if len(problems) <= MAX_PANELS:
         return problems
-    moments = [problem_moments(problem, rule) for _, problem in problems]
+    moments = [rule.moments(problem) for _, problem in problems]
     errors = [m.share * (m.weight @ np.abs(m.gaps[:, 0])) / m.weight.sum() for m in moments]
     return [problems[k] for k in sorted(np.argsort(errors)[-MAX_PANELS:])]
-
-
-@dataclass(frozen=True, eq=False)
-class _Part:
-    """A problem as the sample that it is about."""
-
-    problem: Problem
-    notion: Notion
-    weight: np.ndarray
-    groups: Any
-    holds_rows = True
-
-    @property
-    def typical_share(self):
-        return np.sort(self.problem.squares).sum() / np.sort(self.weight).sum() ** 2
-
-    def quantile(self, tail):
-        return self.problem.of_mean_1.quantile(tail)
-
-    def problems(self):
-        return [self.problem._replace(share=1.0, rows=slice(None))]
 
 
 def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterval]:
@@ -459,11 +465,8 @@ def _errors_of(sample: Sample, shown, level) -> dict[int, CalibrationErrorInterv
         of_all = calibration_error_interval(sample, confidence_level=level)
         return {k: of_all for k, _ in shown}
     pvalues: Any = calibration_test(sample, n_resamples=None).class_pvalues
-    numbers = {}
-    for k, problem in shown:
-        part: Any = _Part(problem, sample.notion, problem.weight, problem.groups)
-        numbers[k] = ErrorLimits(part).interval(float(pvalues[k]), level)
-    return numbers
+    of_classes = CalibrationErrorInterval.of_classes(sample, pvalues, confidence_level=level)
+    return {k: of_classes[k] for k, _ in shown}
 
 
 def _ranges_of(result, sample: Sample, numbers) -> dict[int, list[ScanRange]]:

@@ -12,11 +12,11 @@ from sklearn.base import clone
 
 from skcal.displays.axis import UNIT, ProbabilityAxis, axes_of
 from skcal.displays.base import fitted_functions, require_residual
+from skcal.displays.draw import problem_titles, titled
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.hypothesis_tests.scan import ScanRange
-from skcal.metrics.bin_table import TABLE, tabulate
-from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics import BinRule, CalibrationBins
 from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, frequency_limits
 from skcal.metrics.smoothers import CURVES, make_points
@@ -102,6 +102,40 @@ class ReliabilityPanel:
     ranges: list[ScanRange] = field(default_factory=list)
     axis: ProbabilityAxis = UNIT
     most: float = 0
+
+    @classmethod
+    def of(
+        cls,
+        sample: Sample,
+        name: str = "",
+        *,
+        confidence_level: float = 0.95,
+        number: CalibrationErrorInterval | None = None,
+        ranges: Sequence[ScanRange] = (),
+    ) -> ReliabilityPanel:
+        """Return the panel of a sample whose kind of calibration has one.
+
+        Parameters
+        ----------
+        sample : Sample
+            With a notion such as "binary" or "confidence".
+        name : str, default=""
+            Stands above the title.
+        confidence_level : float in (0, 1), default=0.95
+            Of the intervals and the band.
+        number : CalibrationErrorInterval, default=None
+            The calibration error in the heading.
+        ranges : sequence of ScanRange, default=()
+            Where miscalibration is significant.
+        """
+        [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+        told: dict[str, Any] = {"level": confidence_level, "number": number, "ranges": ranges}
+        return make_panel(titled(name, title), problem, sides=sides, **told)
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the line is a smooth curve and does not join the bins."""
+        return self.line == SMOOTH
 
     @property
     def n_above(self) -> int:
@@ -271,8 +305,9 @@ def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
 
 def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     """What :class:`ReliabilityPanel` holds of the bins."""
-    moments = problem_moments(problem, rule, TABLE)
-    table = tabulate([moments], NOTIONS["binary"], np.arange(2), 1 - 2 * tail)
+    moments = rule.moments(problem)
+    about = [moments], NOTIONS["binary"], np.arange(2)
+    table = CalibrationBins.of_moments(*about, 1 - 2 * tail)
     filled = table.count > 0
     n_filled = np.count_nonzero(filled)
     if n_filled > MAX_BINS:
@@ -281,7 +316,7 @@ def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
             f"{MAX_BINS:,} that a diagram can show. Use fewer bins, n_bins='auto' or "
             "method='isotonic'."
         )
-    together = tabulate([moments], NOTIONS["binary"], np.arange(2), 1 - 2 * tail / n_filled)
+    together = CalibrationBins.of_moments(*about, 1 - 2 * tail / n_filled)
     limits = [end[filled, 0] for end in (table.low, table.high, together.low, together.high)]
     if not problem.groups.independent:
         limits = _limits_of_groups(problem, moments.bins, limits, 2 * tail)

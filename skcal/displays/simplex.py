@@ -9,7 +9,6 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import (
@@ -22,8 +21,7 @@ from skcal.displays.base import (
     require_residual,
 )
 from skcal.functions.base import BilinearFunction, read_residual
-from skcal.metrics.bin_table import TABLE
-from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics import BinRule
 from skcal.sample import Sample, read_sample
 
 _CORNERS = np.array([[0.0, 0.0], [1.0, 0.0], [0.5, np.sqrt(0.75)]])
@@ -302,7 +300,7 @@ def make_arrows(sample, problem, method, n_bins, min_samples) -> SimplexArrows:
     """Estimate the residual at the mean prediction of each cell that holds enough samples."""
     if n_bins == "auto":
         n_bins = int(np.clip(np.sqrt(len(problem.weight) / 50), 2, 10))
-    cells = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
+    cells = BinRule(n_bins, "uniform").moments(problem)
     count = np.rint(cells.count).astype(np.int64)
     enough = count >= min_samples
     prediction, residual = cells.predictions[enough], cells.gaps[enough]
@@ -336,9 +334,12 @@ def _grouped_in_cells(X, outcomes, weight):
     """Mean predictions of small cells, with the weight of each outcome there."""
     cells = np.unique(cells_of(X, _FIT_CELLS), return_inverse=True)[1]
     mass = np.bincount(cells, weight)
-    mean = bin_sums(cells, weight[:, None] * X, len(mass)) / mass[:, None]
+    sums, hits = (
+        np.column_stack([np.bincount(cells, weight * column) for column in rows.T])
+        for rows in (X, outcomes)
+    )
+    mean = sums / mass[:, None]
     mean /= mean.sum(axis=1, keepdims=True)
-    hits = bin_sums(cells, weight[:, None] * outcomes, len(mass))
     cell, outcome = np.nonzero(hits)
     return mean[cell], np.eye(3)[outcome], hits[cell, outcome]
 

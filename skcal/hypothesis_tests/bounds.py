@@ -21,9 +21,8 @@ from skcal.hypothesis_tests.kolmogorov_smirnov import (
     range_tail,
     variances_of_ranges,
 )
-from skcal.metrics.bin_table import TABLE
 from skcal.metrics.binned_rms_interval import rms_bounds
-from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics.bins import BinRule
 from skcal.metrics.cumulative import largest_over_ranges
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.metrics.gap_models import GapModels, cells_of
@@ -200,7 +199,7 @@ def _range_quantile(alpha) -> float:
 def bounds_of_ece(problem: Problem, limit, alpha, n_bins) -> Bounds:
     """ECE in uniform bins."""
     x, weight, groups = problem.features[:, 0].astype(np.float64), problem.weight, problem.groups
-    moments = problem_moments(problem, BinRule(n_bins, "uniform"), TABLE)
+    moments = BinRule(n_bins, "uniform").moments(problem)
     inside, filled = moments.bins, moments.weight > 0
     mass, gap = moments.weight[filled], np.abs(moments.gaps[filled, 0])
     terms, rate = _Terms(problem), np.log(1 / alpha)

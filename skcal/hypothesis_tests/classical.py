@@ -21,7 +21,7 @@ from skcal.hypothesis_tests.result import (
     warn_of_limit,
 )
 from skcal.metrics.base import Outcome
-from skcal.metrics.bins import BinRule, problem_moments
+from skcal.metrics.bins import BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.logistic import LogisticLine
 from skcal.sample import Sample, read_sample, refuse_groups
@@ -264,7 +264,7 @@ def hosmer_lemeshow_test(
 
 
 def _hosmer_lemeshow(problem, rule, min_expected, external):
-    sums, w = problem_moments(problem, rule), problem.weight[:, None]
+    sums, w = rule.moments(problem), problem.weight[:, None]
     values = np.hstack([w * problem.features, w**2])
     expected, squares = bin_sums(sums.bins, values, len(sums.weight)).T
     table = np.stack([sums.weight, expected, squares, sums.residuals[:, 0]], axis=1)

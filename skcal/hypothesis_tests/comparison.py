@@ -16,7 +16,7 @@ from skcal._groups import FEW_OF_COMPARISONS, law_of_mean
 from skcal._labels import refuse_another_order
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_named, used_with
-from skcal._validation import InputError, row_blocks
+from skcal._validation import CONFIDENCE_LEVEL, InputError, row_blocks
 from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
 from skcal.kernels import Kernel
@@ -25,10 +25,8 @@ from skcal.notions import Problem
 from skcal.sample import (
     Sample,
     read_sample,
-    refuse_beside_sample,
     refuse_groups,
     require_given,
-    require_pairs,
 )
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
@@ -71,6 +69,7 @@ class ComparisonResult(CalibrationTestResult):
         "degree": [Interval(Integral, 1, 100, closed="both")],
         "kernel": [StrOptions({"laplacian", "rbf"}), callable],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
+        **CONFIDENCE_LEVEL,
     },
     prefer_skip_nested_validation=False,
 )
@@ -84,6 +83,7 @@ def compare_calibration(
     degree: int = 3,
     kernel: Literal["laplacian", "rbf"] | Callable = "laplacian",
     bandwidth: float | str = "median",
+    confidence_level: float = 0.95,
     second_y_true: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
@@ -114,6 +114,8 @@ def compare_calibration(
     bandwidth : float > 0 or "median", default="median"
         The width of the kernel, for "skce"; "median" is that of both classifiers' predictions
         together.
+    confidence_level : float in (0, 1), default=0.95
+        The confidence level of ``error_difference``.
     second_y_true : array-like of the shape of ``y_true``, default=None
         Outcomes of the second model, such as whether each of its own answers to the same questions
         is right. None: those of ``y_true``. Row i of all four arrays is the same question.
@@ -135,8 +137,8 @@ def compare_calibration(
     Returns
     -------
     result : ComparisonResult
-        ``error_difference`` holds the difference of the two calibration errors with its 95 %
-        interval, and says it in a sentence; the test decides whether it is significant.
+        ``error_difference`` holds the difference of the two calibration errors with its interval,
+        and says it in a sentence; the test decides whether it is significant.
         ``estimate`` is the squared calibration error of a minus that of b, as far as the method
         measures it; negative: a is better. ``confidence_interval()`` is a normal one, with weights
         or ``groups`` one of Student's distribution. Two-sided p-value, asymptotic.
@@ -203,32 +205,37 @@ def compare_calibration(
     """
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
     options |= {"sample_weight": sample_weight, "from_logits": from_logits}
+    pair: tuple[Sample, Any]
     if isinstance(y_true, Sample):
-        require_pairs(y_true, y_proba_a, "y_proba_a")
         beside = {"y_proba_b": y_proba_b, "second_y_true": second_y_true, "groups": groups}
         beside |= {**options, "notion": None, "from_logits": from_logits or None}
-        refuse_beside_sample(beside)
-        pair = both_asked(y_true, y_proba_a, notion)
+        y_true.require_pairs(y_proba_a, "y_proba_a", **beside)
+        pair = y_true, y_proba_a
     else:
         pair = _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options)
-    return comparison_of(*pair, method, degree, kernel, bandwidth)
-
-
-def both_asked(a: Sample, b: Any, notion: Any = "auto") -> tuple[Sample, Sample]:
-    """The samples of positive weight of two models, for a question about the same notion."""
-    a = read_sample(a, notion=notion, **_AT_LEAST, groups=None, few_groups=FEW_OF_COMPARISONS)
-    return a, b.asked(a.notion).counted
+        notion = "auto"
+    options = {"degree": degree, "kernel": kernel, "bandwidth": bandwidth}
+    asked: Any = notion, method, confidence_level
+    return comparison_of(*pair, *asked, **options)
 
 
 def comparison_of(
     a: Sample,
     b: Sample,
+    notion: Any = "auto",
     method: str = "projection",
+    confidence_level: float | None = 0.95,
+    *,
     degree: int = 3,
     kernel: Any = "laplacian",
     bandwidth: Any = "median",
 ) -> ComparisonResult:
-    """Compare two models on samples with the same weights and groups."""
+    """Compare two models on samples with the same weights and groups.
+
+    Their outcomes may differ. Without a confidence level the difference of the errors is left out.
+    """
+    a = read_sample(a, notion=notion, **_AT_LEAST, groups=None, few_groups=FEW_OF_COMPARISONS)
+    b = b.asked(a.notion).counted
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
     same = np.array_equal(a.happened, b.happened)
@@ -269,9 +276,10 @@ def comparison_of(
         standard_error=float(error),
         degrees_of_freedom=freedom,
     )
-    if not a.notion.scalar:
+    if not a.notion.scalar or confidence_level is None:
         return result
-    return replace(result, error_difference=difference_of_errors(*given, result))
+    difference = difference_of_errors(*given, result, confidence_level)
+    return replace(result, error_difference=difference)
 
 
 def _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options):

@@ -11,7 +11,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._show import ShownRounded, beside_limit, listed, number, percent, plain_number, wrapped
+from skcal._show import (
+    VERDICTS,
+    ShownRounded,
+    beside_limit,
+    number,
+    percent,
+    plain_number,
+    wrapped,
+)
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError
@@ -25,6 +33,7 @@ from skcal.hypothesis_tests.bounds import (
     largest_gap_of,
     needed_for_calibration_error,
 )
+from skcal.hypothesis_tests.error_interval import PVALUE
 from skcal.hypothesis_tests.joint import calibration_test
 from skcal.hypothesis_tests.monte_carlo import nonempty
 from skcal.metrics.error_limits import ErrorLimits
@@ -43,14 +52,7 @@ _TITLES = {
     "expected": "expected calibration error",
     "interval": "difference of observed and predicted frequencies in the interval",
 }
-#: What a verdict says before the limit, in the order in which one decides for all.
-VERDICTS = {
-    "above": "significantly above",
-    "unknown": "not significantly below or above",
-    "below": "significantly below",
-}
 _NEAR = 10  # times the smallest p-value of some draws, up to which more draws are taken
-_NAMED = 6  # on each side of a limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,6 +132,7 @@ class EquivalenceTestResult(ShownRounded):
     error={"interval": (None,)},
     min_share={"interval": (None,)},
     n_bins={"error": ("ece", "rms"), "interval": (None,)},
+    pvalue={"error": ("calibration",), "interval": (None,)},
 )
 @validate_params(
     {
@@ -139,6 +142,7 @@ class EquivalenceTestResult(ShownRounded):
         "n_bins": [BIN_COUNT],
         "interval": ["array-like", None],
         "min_share": [Interval(Real, 0, 1, closed="right")],
+        **PVALUE,
         **CONFIDENCE_LEVEL,
     }
 )
@@ -154,6 +158,7 @@ def equivalence_test(
     interval: tuple[float, float] | None = None,
     min_share: float = 0.1,
     confidence_level: float = 0.95,
+    pvalue: float | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -195,6 +200,10 @@ def equivalence_test(
         ``largest_gap`` is about ranges with at least this share of the samples.
     confidence_level : float in (0, 1), default=0.95
         The confidence level of each of the two bounds.
+    pvalue : float in [0, 1], default=None
+        What decides whether the lower limit of "calibration" is above 0, as in
+        :func:`~skcal.calibration_error_interval`. None: the p-value of
+        :func:`~skcal.hypothesis_tests.calibration_test`.
     sample_weight : array-like of shape (n_samples,), default=None
         Sample weights; only their ratios matter. Shares and numbers of events are those of a
         population in which each sample stands for as many cases as its weight. Not for "exact".
@@ -301,7 +310,8 @@ def equivalence_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     sample = read_sample(y_true, y_proba, *question, groups=groups, from_sums=True)
     options: dict[str, Any] = {"method": method, "n_bins": n_bins, "min_share": min_share}
-    return bounded(sample, error, limit, confidence_level, interval=interval, **options)
+    options |= {"interval": interval, "pvalue": pvalue}
+    return bounded(sample, error, limit, confidence_level, **options)
 
 
 def bounded_together(
@@ -336,15 +346,6 @@ def bounded_together(
         return tests
     each = 1 - (1 - confidence_level) / len(tests)
     return [bounded(*question, limit, each) for question in questions]
-
-
-def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:
-    """``above 0.05 in a; undecided in b; below 0.05 in c``, of names and their verdicts."""
-    sides = f"above {limit:g} in", "undecided in", f"below {limit:g} in"
-    named = [[name for name, one in verdicts if one == verdict] for verdict in VERDICTS]
-    return "; ".join(
-        f"{side} {listed(names, _NAMED)}" for side, names in zip(sides, named, strict=True) if names
-    )
 
 
 def bounded(

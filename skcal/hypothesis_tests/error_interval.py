@@ -6,7 +6,7 @@ Other paired differences are those in accuracy, proper scores and selective pred
 from __future__ import annotations
 
 from dataclasses import dataclass
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,8 +22,17 @@ from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.metrics.gap_sums import CHANGES, GapSums
 from skcal.sample import Sample, read_sample
 
+#: The constraint of a p-value that is known already.
+PVALUE: dict[str, list] = {"pvalue": [Interval(Real, 0, 1, closed="both"), None]}
 
-@validate_params({"max_crossings": [Interval(Integral, 0, 100, closed="both")], **CONFIDENCE_LEVEL})
+
+@validate_params(
+    {
+        "max_crossings": [Interval(Integral, 0, 100, closed="both")],
+        **PVALUE,
+        **CONFIDENCE_LEVEL,
+    }
+)
 def calibration_error_interval(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
@@ -31,6 +40,7 @@ def calibration_error_interval(
     notion: str = "auto",
     confidence_level: float = 0.95,
     max_crossings: int = 3,
+    pvalue: float | None = None,
     sample_weight: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     labels: ArrayLike | None = None,
@@ -54,6 +64,10 @@ def calibration_error_interval(
     max_crossings : int in [0, 100], default=3
         The upper limit holds for calibration curves that cross the diagonal at most so often. It
         allows more crossings where the data show more.
+    pvalue : float in [0, 1], default=None
+        What decides whether the lower limit is above 0, such as a p-value that is adjusted for
+        several samples by :func:`~skcal.hypothesis_tests.adjust_pvalues`. None: that of
+        :func:`~skcal.hypothesis_tests.calibration_test`.
     sample_weight : array-like of shape (n_samples,), default=None
         Importance weights, whose scale does not matter.
     groups : array-like of shape (n_samples,), default=None
@@ -135,7 +149,8 @@ def calibration_error_interval(
     """
     options: dict[str, Any] = {"from_logits": from_logits, "groups": groups, "from_sums": True}
     sample = read_sample(y_true, y_proba, notion, sample_weight, labels, pos_label, **options)
-    pvalue = calibration_test(sample, n_resamples=None).pvalue
+    if pvalue is None:
+        pvalue = calibration_test(sample, n_resamples=None).pvalue
     return ErrorLimits.of(sample).interval(pvalue, confidence_level, max_crossings)
 
 

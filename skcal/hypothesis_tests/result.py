@@ -22,6 +22,17 @@ from skcal.notions import Problem
 from skcal.sample import Sample, refuse_groups
 
 _LARGE = 100_000  # samples
+_OF_JSON = (
+    "notion",
+    "pvalue",
+    "method",
+    "statistic_pvalues",
+    "direction",
+    "spread",
+    "n_impossible",
+    "ranges",
+    "lower_bound",
+)
 #: Constraints of a test that draws its null distribution.
 RESAMPLING = {
     "n_resamples": [Interval(Integral, 1, None, closed="left")],
@@ -90,6 +101,9 @@ class CalibrationTestResult(ShownRounded):
         """Mean of the statistic under H0, where outcomes were resampled; else NaN."""
         null = self.null_distribution
         return np.nan if null is None else float(np.atleast_2d(null).sum(axis=0).mean())
+
+    def _data(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _OF_JSON if hasattr(self, name)}
 
     def _shown(self):
         """The numbers of the fields, and what `print` adds to them."""

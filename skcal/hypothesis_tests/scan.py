@@ -72,6 +72,9 @@ class ScanRange(NamedTuple):
     outcome: str = ""
     may_be_calibrated: float = 0.0
 
+    def _data(self) -> dict[str, Any]:
+        return self._asdict()
+
     def size_in_words(self, samples: str = "samples") -> str:
         """Say how many samples the range has and, below 85 %, how many are surely miscalibrated.
 

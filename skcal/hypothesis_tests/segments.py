@@ -144,6 +144,11 @@ class SegmentTestResult(CalibrationTestResult):
         """What is observed is compared with "predicted" or, if relative, with "all samples"."""
         return "all samples" if "relative" in self.method else "predicted"
 
+    def _data(self):
+        worst = [segment._asdict() for segment in self.segments[:_SHOWN_IN_PAGES]]
+        counts = {"n_segments": len(self.segments), "n_left_out": self.n_left_out}
+        return {"pvalue": self.pvalue, **counts, "worst": worst}
+
     def to_frame(self):
         """Return the segments as a pandas data frame, a row each."""
         return Table(Segment._fields, self.segments).frame()

@@ -4,6 +4,7 @@ from skcal.metrics.base import normalize_proba
 from skcal.metrics.bin_table import CalibrationBins, calibration_bins
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.binned_rms_interval import ErrorInterval, binned_rms_error_interval
+from skcal.metrics.bins import BinMoments, BinRule
 from skcal.metrics.bootstrap import BootstrapInterval, bootstrap_interval
 from skcal.metrics.cox import (
     CoxRecalibration,
@@ -44,6 +45,8 @@ from skcal.metrics.thresholds import DecisionCurve, decision_curve, net_benefit
 from skcal.metrics.validation import Measure, ValidationMeasures, validation_measures
 
 __all__ = [
+    "BinMoments",
+    "BinRule",
     "BootstrapInterval",
     "CalibrationBins",
     "CalibrationCurve",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,15 +15,12 @@ from skcal._sklearn_compat import validate_params
 from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Strategy
-from skcal.metrics.bins import BIN_OPTIONS, GAPS, USE_OF_BINS, BinMoments, BinRule, bin_moments
+from skcal.metrics.bins import BIN_OPTIONS, OF_TABLES, USE_OF_BINS, BinMoments, BinRule, bin_moments
 from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample, refuse_groups
 
 _MOST = 60  # rows that are shown
-
-#: Sums that a table takes.
-TABLE = (*GAPS, "count", "squares", "outcomes", "shift")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,6 +62,49 @@ class CalibrationBins(ShownColumns):
     high: np.ndarray
     confidence_level: float
     classes: np.ndarray
+
+    @classmethod
+    def of_moments(
+        cls, problems: Sequence[BinMoments], notion: Notion, classes, confidence_level: float = 0.95
+    ) -> CalibrationBins:
+        """Return the table of the bins of all problems that have samples.
+
+        Parameters
+        ----------
+        problems : sequence of BinMoments
+            The sums of each, as :meth:`BinRule.moments` returns them.
+        notion : Notion
+            The kind of calibration.
+        classes : ndarray of shape (n_classes,)
+            The class of each problem.
+        confidence_level : float in (0, 1), default=0.95
+            The confidence level of the intervals.
+        """
+        tables = [
+            _columns_of_problem(k, part, confidence_level)
+            for k, part in enumerate(problems)
+            if part.total > 0
+        ]
+        columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
+        return cls(notion=notion, confidence_level=confidence_level, classes=classes, **columns)
+
+    @classmethod
+    def of_sample(
+        cls, sample: Sample, rule: BinRule, confidence_level: float = 0.95
+    ) -> CalibrationBins:
+        """Return the table of a sample, whose groups widen no interval.
+
+        Parameters
+        ----------
+        sample : Sample
+            Labels and predictions.
+        rule : BinRule
+            How predictions are binned.
+        confidence_level : float in (0, 1), default=0.95
+            The confidence level of the intervals.
+        """
+        moments = bin_moments(sample, rule, OF_TABLES)
+        return cls.of_moments(moments, sample.notion, sample.classes, confidence_level)
 
     def __len__(self):
         return len(self.count)
@@ -176,24 +216,8 @@ def calibration_bins(
     sample = read_sample(y_true, y_proba, *question, groups=None, from_sums=True)
     if sample.source.grouped:
         refuse_groups(sample.groups, "calibration_bins", "Leave the groups out of the Sample.")
-    return bins_of(sample, BinRule.of(n_bins, strategy, min_samples, edges), confidence_level)
-
-
-def bins_of(sample: Sample, rule: BinRule, confidence_level: float) -> CalibrationBins:
-    """Table of the bins of a sample."""
-    moments = bin_moments(sample, rule, TABLE)
-    return tabulate(moments, sample.notion, sample.classes, confidence_level)
-
-
-def tabulate(problems: list[BinMoments], notion, classes, confidence_level) -> CalibrationBins:
-    """Table of the bins of all problems that have samples."""
-    tables = [
-        _columns_of_problem(k, p, confidence_level) for k, p in enumerate(problems) if p.total > 0
-    ]
-    columns = {name: np.concatenate([table[name] for table in tables]) for name in tables[0]}
-    return CalibrationBins(
-        notion=notion, confidence_level=confidence_level, classes=classes, **columns
-    )
+    rule = BinRule.of(n_bins, strategy, min_samples, edges)
+    return CalibrationBins.of_sample(sample, rule, confidence_level)
 
 
 def _columns_of_problem(k, moments, confidence_level):

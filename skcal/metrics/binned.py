@@ -30,7 +30,6 @@ from skcal.metrics.bins import (
     gap_distances,
     moments_together,
     pooled,
-    problem_moments,
 )
 from skcal.metrics.statistic import CountedCells, prepared_by
 from skcal.notions import Problem
@@ -91,8 +90,14 @@ def _count_expected_error(sample, *, norm, debias, **others):
     rule = _pop_rule(others)
     distance = resolve_distance(others.pop("distance"), norm, debias)
     choices = {"norm": norm, "debias": debias, "distance": distance, **others}
-    measure, names = partial(expected_error, **choices), (*GAPS, *_DEBIAS[debias])
-    return count_bins(sample, rule, names, measure)
+    measure: Callable = partial(expected_error, **choices)
+    names = (*GAPS, *_DEBIAS[debias])
+
+    def of_rows(counts):
+        rows = counts > 0
+        return measure(bin_moments(sample.take(rows, (counts * sample.weight)[rows]), rule, names))
+
+    return count_bins(sample, rule, names, measure) or of_rows
 
 
 def _count_largest_error(sample, **options):
@@ -282,23 +287,10 @@ def expected_calibration_error(
             raise refused_sums("average='micro' with debias=True beside y_true")
         moments = [moments_together(bin_moments(sample, rule, names))]
     elif average == "micro" and sample.notion.by_class:
-        moments = [problem_moments(pooled(sample), rule, names)]
+        moments = [rule.moments(pooled(sample), names)]
     else:
         moments = bin_moments(sample, rule, names)
     return expected_error(moments, norm, debias, distance, average, root)
-
-
-def ece_of_counts(sample: Sample, rule: BinRule) -> Callable[[np.ndarray], float]:
-    """ECE, the mean over classes or labels, as a function of how often each row counts."""
-
-    def measure(moments):
-        return expected_error(moments, 1, False, "total-variation", "macro", True)
-
-    def of_rows(counts):
-        rows = counts > 0
-        return measure(bin_moments(sample.take(rows, (counts * sample.weight)[rows]), rule, GAPS))
-
-    return count_bins(sample, rule, GAPS, measure) or of_rows
 
 
 def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
@@ -451,7 +443,7 @@ class BinnedStatistic:
     def __init__(self, problem: Problem, rule, norm=1, distance="total-variation", names=GAPS):
         self.norm, self.distance, self.weight = norm, distance, problem.weight
         self.features = problem.features
-        self.moments = problem_moments(problem, rule, names)
+        self.moments = rule.moments(problem, names)
         filled = np.flatnonzero(self.moments.weight > 0)
         self.bins = np.searchsorted(filled, self.moments.bins)
         self.mass = self.moments.weight[filled]

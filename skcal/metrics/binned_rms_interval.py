@@ -11,13 +11,12 @@ from numpy.typing import ArrayLike
 from scipy.sparse import csr_array
 from scipy.stats import chi2, norm
 
-from skcal._bins import SCALAR_PARTITIONS
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded, percent, plain_number, worded
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
-from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule, problem_moments
+from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
@@ -62,7 +61,7 @@ class ErrorInterval(ShownRounded):
 @validate_params(
     {
         "n_bins": BIN_OPTIONS["n_bins"],
-        "strategy": [StrOptions(set(SCALAR_PARTITIONS) - {"sweep"})],
+        "strategy": [StrOptions(BinRule.strategies - {"sweep"})],
         "root": ["boolean"],
         **CONFIDENCE_LEVEL,
     }
@@ -259,7 +258,7 @@ class _BinnedProblem:
     """What each sample of a problem adds to the squared error, and how much outcomes vary."""
 
     def __init__(self, problem: Problem, rule: BinRule, total: float):
-        moments = problem_moments(problem, rule, (*GAPS, "count"))
+        moments = rule.moments(problem, (*GAPS, "count"))
         groups, bins, mass, size = problem.groups, moments.bins, moments.weight, len(moments.weight)
         x, w = problem.features[:, 0].astype(np.float64), problem.weight
         delta, share = problem.residuals[:, 0].astype(np.float64), w / total

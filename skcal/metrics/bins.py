@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -45,23 +45,50 @@ USE_OF_BINS: dict[str, dict] = {
 }
 
 
-class BinRule(NamedTuple):
-    """How predictions are binned; a strategy that is a partition is the bins themselves.
+@dataclass(frozen=True)
+class BinRule:
+    """How predictions are binned.
 
     Parameters
     ----------
     n_bins : int or "cube_root"
-    strategy : str or Intervals
-    min_samples : int
+        The number of bins.
+    strategy : str
+        As in :func:`calibration_bins`, or the bins themselves.
+    min_samples : int, default=1
+        Fewest samples in a cell of "median-variance".
+
+    Attributes
+    ----------
+    strategies : frozenset of str
+        Those of single probabilities.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal.metrics import BinRule
+    >>> from skcal.notions import make_problems
+    >>> p, y = np.array([0.1, 0.3, 0.4, 0.9]), np.array([0, 0, 1, 1])
+    >>> [problem] = make_problems(p, y, "binary")
+    >>> moments = BinRule(2, "uniform").moments(problem)
+    >>> moments.count, moments.gaps.ravel().round(3)
+    (array([3., 1.]), array([0.067, 0.1  ]))
     """
 
     n_bins: int | str
     strategy: str | Intervals
     min_samples: int = 1
+    strategies: ClassVar[frozenset[str]] = frozenset(SCALAR_PARTITIONS)
 
     @classmethod
     def of(cls, n_bins, strategy, min_samples: int = 1, edges: Any = None) -> BinRule:
-        """Return the rule of a user's options, in which given edges come first."""
+        """Return the rule of options as users give them, in which given edges come first.
+
+        Parameters
+        ----------
+        n_bins, strategy, min_samples, edges
+            As in :func:`calibration_bins`.
+        """
         if edges is None:
             return cls(n_bins, strategy, min_samples)
         given = given_edges(edges)
@@ -75,8 +102,28 @@ class BinRule(NamedTuple):
         equal = self.strategy == "uniform" and self.n_bins != "cube_root"
         return equal_intervals(int(self.n_bins)) if equal else None
 
+    def moments(self, problem: Problem, names: Sequence[str] | None = None) -> BinMoments:
+        """Bin a problem and sum over its bins, about their means or middles.
+
+        Parameters
+        ----------
+        problem : Problem
+            Features, residuals and weights.
+        names : sequence of str, default=None
+            The sums that are needed, attributes of :class:`BinMoments`, "weight" among them; None:
+            those of predictions and outcomes.
+        """
+        names = OF_TABLES if names is None else names
+        return _moments(problem, self, names)
+
     def partition(self, problem: Problem):
-        """Return the partition of a problem's features."""
+        """Return the partition of a problem's features.
+
+        Parameters
+        ----------
+        problem : Problem
+            Features, residuals and weights.
+        """
         x, weight, n_bins = problem.features, problem.weight, self.n_bins
         if isinstance(self.strategy, Intervals):
             if x.shape[1] > 1:
@@ -167,6 +214,11 @@ class BinMoments:
         """Estimated variance of each mean residual, summed over columns.
 
         With that of residuals the squared gaps minus it are means of ⟨δ_i, δ_j⟩ over pairs.
+
+        Parameters
+        ----------
+        debias : bool or "labels"
+            "labels": by the frequencies of the outcomes, else by the residuals.
         """
         if self.group_variances is not None:
             return self.group_variances
@@ -190,6 +242,7 @@ class BinMoments:
 #: The sums that a metric may ask for.
 MOMENTS = tuple(field.name for field in fields(BinMoments))[3:-2]
 GAPS = ("weight", "residuals")
+OF_TABLES = (*GAPS, "count", "squares", "outcomes", "shift")
 
 
 class BinnedRows:
@@ -357,11 +410,11 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
         table = BinTable(rule.known, sample.notion, names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
-    return [problem_moments(problem, rule, names) for problem in sample.problems()]
+    return [rule.moments(problem, names) for problem in sample.problems()]
 
 
-def problem_moments(problem: Problem, rule: BinRule, names=GAPS) -> BinMoments:
-    """Bin a problem and sum over its bins, about their means or middles; arguments as above."""
+def _moments(problem: Problem, rule: BinRule, names) -> BinMoments:
+    """Bin a problem and sum over its bins, about their means or middles."""
     partition = rule.partition(problem) if len(problem.weight) else equal_intervals(1)
     rows, weight = BinnedRows(problem, partition), problem.weight
     if rule.known and problem.features.shape[1] == 1:

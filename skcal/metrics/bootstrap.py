@@ -31,13 +31,15 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import refuse_unused
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
-from skcal.metrics.statistic import CountedCells, prepare_counts
+from skcal.metrics.statistic import CountedCells, form_of_counts, prepare_counts
 from skcal.sample import (
     Sample,
+    Summed,
     read_predictions,
     read_sample,
     refuse_beside_sample,
     refuse_lazy,
+    refused_sums,
     require_given,
 )
 
@@ -111,7 +113,9 @@ def bootstrap_interval(
         ``metric(y_true, y_proba, **metric_params) → float``, one of :mod:`skcal.metrics` or your
         own.
     y_true : array-like of shape (n_samples,) or (n_samples, n_classes), or Sample
-        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`.
+        Labels, or shares or votes of the classes; see :doc:`/guide/soft_labels`. A
+        :class:`skcal.CalibrationTable` for :func:`expected_calibration_error` and
+        :func:`maximum_calibration_error` in bins of its edges.
     y_proba : array-like of shape (n_samples,) or (n_samples, n_classes), default=None
         Probabilities in [0, 1]; rows sum to 1. A 1-D array holds P(positive class).
         Left out beside a :class:`skcal.Sample`.
@@ -234,10 +238,19 @@ def bootstrap_interval(
     >>> bool(interval.low < interval.estimate < interval.high)
     True
     """
-    if isinstance(y_true, Sample):
+    if isinstance(y_true, Sample | Summed):
         beside = {"y_proba": y_proba, "sample_weight": sample_weight, "groups": groups}
+        beside |= {"labels": labels}
+        found = _read_for_counts(metric, y_true, beside, metric_params)
+        if found is not None:
+            sample, estimate, evaluate = found
+            _warn_of(sample)
+            about = sample.weight, sample.groups, n_resamples, random_state, n_jobs
+            return interval_of_counts(estimate, evaluate, *about, confidence_level, method)
+        if isinstance(y_true, Summed):
+            raise refused_sums("y_true")
         y_true, y_proba, sample_weight, groups, labels, metric_params = _arguments_of(
-            metric, y_true, beside | {"labels": labels}, metric_params
+            metric, y_true, beside, metric_params
         )
     require_given(y_proba=y_proba)
     refuse_lazy({"y_proba": y_proba, "y_true": y_true})
@@ -246,16 +259,21 @@ def bootstrap_interval(
     )
     _warn_if_few_events(y, proba, weight, params)
     by_rows = _on_rows(metric, y, proba, weight, params)
-    estimate = by_rows(np.ones(len(proba), dtype=np.intp))
+    estimate = _finite(by_rows(np.ones(len(proba), dtype=np.intp)))
+    evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
+    counted = np.ones(len(proba)) if weight is None else weight
+    about = counted, together, n_resamples, random_state, n_jobs
+    return interval_of_counts(estimate, evaluate, *about, confidence_level, method)
+
+
+def _finite(estimate) -> float:
+    """The estimate of a metric, which is one number."""
     if not isinstance(estimate, Real) or not isfinite(estimate):
         raise ValueError(
             f"metric returned {estimate!r:.80}; an interval needs one finite number. Wrap it: "
             "lambda y, p, **options: metric(y, p, **options).attribute."
         )
-    evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
-    counted = np.ones(len(proba)) if weight is None else weight
-    about = counted, together, n_resamples, random_state, n_jobs
-    return interval_of_counts(float(estimate), evaluate, *about, confidence_level, method)
+    return float(estimate)
 
 
 def interval_of_counts(
@@ -312,6 +330,20 @@ def _metric_of_groups(evaluate, codes, counts):
     return evaluate(counts[codes])
 
 
+def _read_for_counts(metric, given, beside, params) -> tuple[Sample, float, Callable] | None:
+    """The samples of positive weight that a metric is asked about, it, and it as of counts."""
+    of_sample, question = form_of_counts(metric, params)
+    if of_sample is None:
+        return None
+    refuse_beside_sample(beside)
+    refuse_unused(metric, params)
+    question |= {"groups": None, "few_groups": _FEW_GROUPS, "at_least": 2, "from_sums": True}
+    sample = read_sample(given, **question)
+    estimate = _finite(metric(given, **params))  # before memory holds the bins of rows
+    evaluate = of_sample(sample)
+    return None if evaluate is None else (sample, estimate, evaluate)
+
+
 def _arguments_of(metric, sample: Sample, beside, params) -> tuple:
     """The arguments for a sample, whose notion is asked about unless the options name another."""
     refuse_beside_sample(beside | {name: params.get(name) for name in ("pos_label",)})
@@ -365,10 +397,10 @@ def _warn_if_few_events(y, proba, weight, params):
     names = ("labels", "pos_label", "from_logits")
     options = {name: params[name] for name in names if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
-        warn_of_few_events(read_sample(y, proba, sample_weight=weight, **options))
+        _warn_of(read_sample(y, proba, sample_weight=weight, **options))
 
 
-def warn_of_few_events(sample: Sample):
+def _warn_of(sample: Sample) -> None:
     """Warn where no resample of a sample knows what may happen."""
     remedy = f"Use more samples, or {worded('monte_carlo_test', 'the command test')}."
     warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)

@@ -29,7 +29,7 @@ from skcal.metrics.statistic import observed_draw
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.candidates import fast_function
-from skcal.model_selection.errors import KINDS, estimate_error
+from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import one_step
 from skcal.notions import Problem, Problems
 from skcal.recalibration.bayesian import BayesianCalibration
@@ -43,7 +43,7 @@ from skcal.sample import Sample, read_sample
 
 @validate_params(
     {
-        "kind": [StrOptions(set(KINDS))],
+        "kind": [StrOptions(set(ErrorEstimate.kinds))],
         "function": [BilinearFunction, None],
         "cv": ["cv_object"],
         "random_state": ["random_state"],

@@ -23,7 +23,7 @@ from skcal.metrics.gap_sums import (
     largest_signed_sums,
     noise_of_sums,
 )
-from skcal.notions import Problem
+from skcal.notions import Notion, Problem
 from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
 
 _LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
@@ -192,12 +192,41 @@ class CalibrationErrorInterval(ShownRounded):
         """Whether the error is significantly above 0."""
         return self.pvalue <= 1 - self.confidence_level + _ROUNDING
 
+    @classmethod
+    def of_classes(
+        cls, sample: Sample, pvalues: np.ndarray, *, confidence_level: float = _LEVEL
+    ) -> dict[int, CalibrationErrorInterval]:
+        """Return the calibration error of each class with its limits, by its number.
+
+        Parameters
+        ----------
+        sample : Sample
+            With the notion "classwise", or "top-label", which leaves out a class that is never
+            predicted.
+        pvalues : ndarray of shape (n_classes,)
+            The p-value of each class, such as ``class_pvalues`` of
+            :func:`~skcal.hypothesis_tests.calibration_test`.
+        confidence_level : float in (0, 1), default=0.95
+            Of each of the two limits.
+        """
+        parts = {k: part for k, part in enumerate(sample.problems()) if len(part.weight)}
+        samples: dict[int, Any] = {k: _Part(part, sample.notion) for k, part in parts.items()}
+        limits = {k: ErrorLimits(part) for k, part in samples.items()}
+        return {k: each.interval(float(pvalues[k]), confidence_level) for k, each in limits.items()}
+
+    @property
+    def assumption(self) -> str:
+        """What the upper limit assumes of the calibration curve."""
+        n = self.max_crossings
+        changes = "1 change" if n == 1 else f"{n} changes"
+        return f"at most {changes} between too low and too high as predictions rise"
+
     def _shown(self):
         level = f"with {percent(self.confidence_level)} confidence"
         rows: list[tuple[str, Any]] = [("estimate", self.estimate)]
         rows.append((f"at least, {level}", self.low))
         rows += [(f"at most, {level}", self.high), ("kind of calibration", str(self.notion))]
-        return [*rows, ("assumed for the upper limit", changes_of_side(self.max_crossings))]
+        return [*rows, ("assumed for the upper limit", self.assumption)]
 
     def sentence(self, limit: float | None = None) -> str:
         """Return the error with its limits in words.
@@ -220,12 +249,6 @@ class CalibrationErrorInterval(ShownRounded):
         return f"calibration error {plain_number(self.estimate)} ({limits})"
 
 
-def changes_of_side(number: int) -> str:
-    """Say what the upper limit assumes of the curve, which crosses the diagonal so often."""
-    changes = "1 change" if number == 1 else f"{number} changes"
-    return f"at most {changes} between too low and too high as predictions rise"
-
-
 def _remembered(compute):
     """A few numbers that are computed once for a sample, whatever becomes of its sorted rows."""
 
@@ -237,6 +260,33 @@ def _remembered(compute):
         return self.known[key]
 
     return numbers
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """A problem as the sample that it is about."""
+
+    problem: Problem
+    notion: Notion
+    holds_rows = True
+
+    @property
+    def weight(self):
+        return self.problem.weight
+
+    @property
+    def groups(self):
+        return self.problem.groups
+
+    @property
+    def typical_share(self):
+        return np.sort(self.problem.squares).sum() / np.sort(self.weight).sum() ** 2
+
+    def quantile(self, tail):
+        return self.problem.of_mean_1.quantile(tail)
+
+    def problems(self):
+        return [self.problem._replace(share=1.0, rows=slice(None))]
 
 
 class ErrorLimits:

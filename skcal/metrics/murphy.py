@@ -14,7 +14,7 @@ from skcal._validation import CONFIDENCE_LEVEL, row_blocks
 from skcal.metrics.base import Outcome, outcome_of, read_increasing
 from skcal.metrics.limits import MeanOfSets, mean_of_sets, share_above, share_between
 from skcal.notions import Notion
-from skcal.sample import Sample, read_sample, require_pairs
+from skcal.sample import Sample, read_sample
 
 _MOST_OF_GROUPS = 256  # thresholds of a Murphy diagram at which groups are summed
 _BLOCK_BYTES = 2**26
@@ -197,7 +197,7 @@ def murphy_diagram(
 
 def _read_second(y_true, compare, first, options):
     if isinstance(y_true, Sample):
-        require_pairs(y_true, compare, "compare")
+        y_true.require_pairs(compare, "compare")
         y_true, compare, options = compare, None, options | {"notion": first.notion}
     second = outcome_of(read_sample(y_true, compare, names=("y_true", "compare"), **options))
     # Of the notion "confidence" both must be about the same event.

@@ -88,6 +88,9 @@ class ShiftedCalibrationError:
     n_samples: int
     n_target: int
 
+    def _data(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "weights"}
+
     def sentence(self) -> str:
         """Return the error with its limits in words."""
         estimate, low, high = map(plain_number, (self.estimate, self.low, self.high))

@@ -165,20 +165,26 @@ class CountedCells(NamedTuple):
 
 def prepare_counts(metric: Any, y, proba, weight, params: dict) -> Callable | None:
     """Return a metric as a function of how often each row counts, if it declares such a form."""
+    of_sample, question = form_of_counts(metric, params)
+    return of_sample and of_sample(read_sample(y, proba, **question | {"sample_weight": weight}))
+
+
+def form_of_counts(metric: Any, params: dict) -> tuple[Callable | None, dict[str, Any]]:
+    """The function of samples by which a metric declares that form, and how they are read."""
     if isinstance(metric, partial) and not metric.args:
         metric, params = metric.func, {**metric.keywords, **params}
     counts = getattr(metric, "preparation", Preparation()).counts
     if counts is None:
-        return None
+        return None, {}
     defaults = {
         name: parameter.default
         for name, parameter in _parameters(metric).items()
         if parameter.kind is parameter.KEYWORD_ONLY and parameter.default is not parameter.empty
     }
-    options = {**defaults, **params, "sample_weight": weight}
+    options = {**defaults, **params}
     who = ("notion", "sample_weight", "groups", "labels", "pos_label", "from_logits")
-    sample = read_sample(y, proba, **{name: options.pop(name, None) for name in who})
-    return counts(sample, **options)
+    question = {name: options.pop(name, None) for name in who}
+    return partial(counts, **options), question
 
 
 def _parameters(metric):

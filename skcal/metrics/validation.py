@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields, replace
 from numbers import Integral
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,20 +37,6 @@ _PARAGRAPH = (
     "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. "
 )
 _FEW = 100  # events, or samples without one: a rule of thumb for validations
-MEASURE_NAMES = {
-    "prevalence": "prevalence",
-    "mean_prediction": "mean prediction",
-    "observed_expected_ratio": "O/E ratio",
-    "intercept_in_the_large": "calibration in the large",
-    "slope": "calibration slope",
-    "ici": "ICI",
-    "e50": "E50",
-    "e90": "E90",
-    "emax": "Emax",
-    "c_statistic": "C-statistic",
-    "brier_score": "Brier score",
-    "scaled_brier_score": "scaled Brier score",
-}
 
 
 class Measure(NamedTuple):
@@ -108,6 +94,8 @@ class ValidationMeasures:
     slope_note : str
         Why the slope of all predictions is undefined, and ``slope`` that of those between 0 and 1,
         or why there is none; else empty.
+    titles : dict of str to str
+        What each measure is called where it is shown.
     """
 
     prevalence: Measure
@@ -127,12 +115,34 @@ class ValidationMeasures:
     n_samples: int
     n_events: int
     slope_note: str
+    titles: ClassVar[dict[str, str]] = {
+        "prevalence": "prevalence",
+        "mean_prediction": "mean prediction",
+        "observed_expected_ratio": "O/E ratio",
+        "intercept_in_the_large": "calibration in the large",
+        "slope": "calibration slope",
+        "ici": "ICI",
+        "e50": "E50",
+        "e90": "E90",
+        "emax": "Emax",
+        "c_statistic": "C-statistic",
+        "brier_score": "Brier score",
+        "scaled_brier_score": "scaled Brier score",
+    }
 
     @property
     def measures(self) -> dict[str, Measure]:
         """The measures by name."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         return {name: value for name, value in values.items() if isinstance(value, Measure)}
+
+    @property
+    def distances(self) -> dict[str, Measure]:
+        """ICI, E50, E90 and Emax by name."""
+        return {name: getattr(self, name) for name in CURVE_DISTANCES}
+
+    def _data(self) -> dict[str, Measure]:
+        return self.measures
 
     def to_frame(self):
         """Return a pandas DataFrame, a row for each measure."""
@@ -215,7 +225,7 @@ class ValidationMeasures:
 
     def _manuscript_table(self) -> Table:
         """The measures in three decimals."""
-        rows = [(MEASURE_NAMES[name], *_cells(measure)) for name, measure in self.measures.items()]
+        rows = [(self.titles[name], *_cells(measure)) for name, measure in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
         return Table(columns, rows, "lrr", self._title(), self._notes())
 
@@ -223,7 +233,7 @@ class ValidationMeasures:
         """The measures in four digits."""
         unknown = Measure(math.nan, math.nan, math.nan)
         rows = [
-            (MEASURE_NAMES[name], *(measure if math.isfinite(measure.estimate) else unknown))
+            (self.titles[name], *(measure if math.isfinite(measure.estimate) else unknown))
             for name, measure in self.measures.items()
         ]
         return Table(("measure", *Measure._fields), rows, "lrrr", self._title(), self._notes())

@@ -32,7 +32,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -89,7 +89,14 @@ class ErrorEstimate(ShownRounded):
         Its value is never too high in expectation. None where no function estimates the residual.
     squared : OneStepEstimate or None
         The one-step estimate of the squared error, which must show something before a bound does.
+    reading : str
+        On which side the predictions err, and where, if the lower bound shows an error. An estimate
+        of a fitted search says so, otherwise it is empty.
+    kinds : tuple of str
+        All kinds.
     """
+
+    kinds: ClassVar[tuple[str, ...]] = ("squared", "rms", *GAINS)
 
     kind: str
     notion: Notion
@@ -100,9 +107,51 @@ class ErrorEstimate(ShownRounded):
     signed: float = np.nan
     one_step: OneStepEstimate | None = field(default=None, repr=False)
     squared: OneStepEstimate | None = field(default=None, repr=False)
+    reading: str = field(default="", repr=False)
 
     def __str__(self):
         return self.sentence()
+
+    @property
+    def _bound(self) -> float | None:
+        if self.one_step is None:
+            return None
+        known = math.isinf(self.estimate) or np.isfinite(self.one_step.standard_error)
+        return self.lower_confidence_bound(_LEVEL) if known else None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return plain numbers and strings; None is what is not finite."""
+        return {
+            "kind": self.kind,
+            "name": _NAMES[self.kind],
+            "notion": str(self.notion),
+            "estimate": _finite(self.estimate),
+            "standard_error": _finite(self.standard_error),
+            "lower_confidence_bound": _finite(self._bound),
+            "confidence_level": _LEVEL,
+            "over": self.over,
+            "under": self.under,
+            "reading": self.reading,
+        }
+
+    def line(self, width: int = 0) -> str:
+        """Return name, error, uncertainty and side in one line.
+
+        Parameters
+        ----------
+        width : int, default=0
+            What the name takes at least, so that lines stand below each other.
+        """
+        facts = self.to_dict()
+        text, bound = facts["reading"], facts["lower_confidence_bound"]
+        if facts["estimate"] is not None:
+            text = number(facts["estimate"])
+            if facts["standard_error"] is not None:
+                text += f" ± {number(facts['standard_error'])} (s.e.)"
+            if (bound or 0) > 0:
+                text += f", at least {number(bound)} at {percent(_LEVEL)} confidence"
+            text += f"; {self.reading}" * bool(self.reading)
+        return f"{facts['name'].ljust(width)} {text}"
 
     def sentence(self) -> str:
         """Return the estimate with its lower bound, in words."""
@@ -203,13 +252,12 @@ def estimate_error(
     return estimate_of(estimate, error, signed=signed, one_step=one_step, **sides)
 
 
-KINDS = ("squared", "rms", *GAINS)
-
-
 def check_kind(kind: str) -> None:
     """Raise a ValueError unless there is such a kind of error."""
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise ValueError(f"kind={kind!r} is unknown. Use one of {', '.join(map(repr, KINDS))}.")
+    if not isinstance(kind, str) or kind not in ErrorEstimate.kinds:
+        raise ValueError(
+            f"kind={kind!r} is unknown. Use one of {', '.join(map(repr, ErrorEstimate.kinds))}."
+        )
 
 
 def _is_infinite(data: Problems) -> bool:
@@ -293,51 +341,13 @@ def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
     )
 
 
-def error_facts(search, kind: str) -> dict:
-    """Return an error of a fitted search as plain numbers and strings; None is what is not finite.
-
-    ``reading`` says on which side the predictions err, and where the corrections say so, if the
-    lower bound shows an error.
-    """
-    error, bound, fit = search.error(kind), None, search.cross_fits_[0]
-    if error.one_step is not None and (
-        math.isinf(error.estimate) or np.isfinite(error.one_step.standard_error)
-    ):
-        bound = error.lower_confidence_bound(_LEVEL)
-    return {
-        "kind": error.kind,
-        "name": _NAMES[error.kind],
-        "notion": str(error.notion),
-        "estimate": _finite(error.estimate),
-        "standard_error": _finite(error.standard_error),
-        "lower_confidence_bound": _finite(bound),
-        "confidence_level": _LEVEL,
-        "over": error.over,
-        "under": error.under,
-        "reading": _sides_in_words(error, bound, fit.data, fit.corrections),
-    }
+def with_reading(error: ErrorEstimate, data: Problems, corrections) -> ErrorEstimate:
+    """The error, which also says on which side the predictions err, and where ĝ says so."""
+    return replace(error, reading=_sides_in_words(error, error._bound, data, corrections))
 
 
 def _finite(value) -> float | None:
     return float(value) if value is not None and math.isfinite(value) else None
-
-
-def error_line(facts: dict, width: int = 22) -> str:
-    """Return the error, its uncertainty and the side in one line; the name takes ``width``."""
-    return f"{facts['name'].ljust(width)} {error_text(facts)}"
-
-
-def error_text(facts: dict) -> str:
-    """Return the error without its name."""
-    if facts["estimate"] is None:
-        return facts["reading"]
-    line = number(facts["estimate"])
-    if facts["standard_error"] is not None:
-        line += f" ± {number(facts['standard_error'])} (s.e.)"
-    if (facts["lower_confidence_bound"] or 0) > 0:
-        bound, level = facts["lower_confidence_bound"], facts["confidence_level"]
-        line += f", at least {number(bound)} at {percent(level)} confidence"
-    return f"{line}; {facts['reading']}" if facts["reading"] else line
 
 
 def _sides_in_words(error: ErrorEstimate, bound: float | None, data, corrections) -> str:

@@ -7,13 +7,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._show import percent, printable, share
+from skcal._show import percent, printable, share, worded
 from skcal.monitoring.history import RECENT, Period, are_said
 
-#: What to do after an alarm.
-NEXT = (
+#: What to do after an alarm; the command line knows what STATE is.
+_NEXT = (
     "Next: find the cause. Then acknowledge(note) closes the alarm and watches on; after a "
-    "recalibration reset(note) begins without samples."
+    "recalibration reset(note) begins without samples.",
+    "Next: find the cause.\n"
+    "To close the alarm and watch on: python -m skcal monitor STATE --acknowledge --note CAUSE\n"
+    "After a recalibration, to begin anew: python -m skcal monitor STATE --reset --note CAUSE",
 )
 CHANCE = 0.8  # of finding what "would have been found" says
 _OFF, _SURELY_OFF = 2.24, 3.5  # standard deviations, beyond: one of two by chance in 5 %, 0.1 %
@@ -106,7 +109,7 @@ def summary(monitor) -> str:
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"Largest e-values: {shown}.")
     if monitor._is_open:
-        lines.append(NEXT)
+        lines.append(worded(*_NEXT))
     return printable("\n".join(lines))
 
 

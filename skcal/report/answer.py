@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -17,7 +17,6 @@ from skcal._show import (
     share,
     worded,
 )
-from skcal.report.findings import Findings
 
 _SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
 NO_EVIDENCE = "No evidence of miscalibration"
@@ -60,7 +59,7 @@ class Answer(NamedTuple):
         return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
 
 
-def answer_of(found: Findings, differ: str = "") -> Answer:
+def answer_of(found: Any, differ: str = "") -> Answer:
     """The answer about one set of predictions; ``differ`` names its parts if these differ."""
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
@@ -148,6 +147,31 @@ def side_of(found) -> str:
     if test.spread:
         return "Overconfident" if test.spread == "too extreme" else "Underconfident"
     return "Miscalibrated"
+
+
+def heading_of(found) -> str:
+    """One line about the samples."""
+    view = found.overview
+    if found.notion.of_answers:
+        return f"{_how_many(view, 'answers')}. Are answers right as often as their confidence says?"
+    if not found.notion.of_positive_class:
+        many = f"{_how_many(view, 'predictions')} of {len(view.classes)} classes"
+        if found.notion.by_class and found.notion.shares_samples:
+            return f"{many}. Does each class happen as often as its probability says?"
+        return f"{many}. Are they right as often as their largest probability says?"
+    rate, by_weight = view.base_rates[-1], "" if view.effective_size is None else " by weight"
+    happened = f"{round(view.counts[-1]):,} of them ({share(rate)}{by_weight})"
+    if view.of_shares:
+        happened = f"{share(rate)}{by_weight}"
+    many = _how_many(view, "samples with a predicted probability")
+    return f"{many}. The event (outcome {view.classes[-1]!r}) happened in {happened}."
+
+
+def _how_many(view, what) -> str:
+    groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
+    size = view.effective_size
+    weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
+    return f"{view.n_samples:,} {what}{groups}{weighted}"
 
 
 # What is wrong

@@ -14,12 +14,11 @@ from skcal._groups import FEWEST_GROUPS
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._show import listed
 from skcal._validation import InputError
-from skcal.hypothesis_tests import adjust_pvalues, calibration_test
-from skcal.hypothesis_tests.comparison import both_asked, comparison_of
+from skcal.hypothesis_tests import ComparisonResult, adjust_pvalues, calibration_test
+from skcal.hypothesis_tests.comparison import comparison_of
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
 from skcal.hypothesis_tests.error_interval import (
     ErrorDifference,
-    difference_of_errors,
     score_differences,
 )
 from skcal.hypothesis_tests.joint import JointTestResult
@@ -27,30 +26,38 @@ from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
-from skcal.sample import Sample, read_sample, require_pairs
+from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
 _PAIRS = 1e10
-LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
+_LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 
 
 # Several labels of a sample
 
 
-def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dict) -> tuple:
-    """Arguments of a report of which any of several labels may hold, as those of one outcome.
+def as_pairs(sample: Sample) -> Sample:
+    """The pairs of a sample and a label as samples of one outcome.
 
-    They are pairs of a sample and a label, and labels are subgroups. The pairs of a sample depend
-    on each other, and so do those of a group.
-
-    Returns
-    -------
-    y_true, y_proba, by, sample_weight, groups, segments, compare
-        The arguments.
-    by_label, compare_by_label : Sample
-        The samples of both models, without those of weight 0; None if there is no second one.
+    The pairs of a sample depend on each other, and so do those of a group.
     """
-    sample = read_sample(y_true, y_proba, groups=groups, keep_weightless=True, **options)
+    n, n_labels = sample.proba.shape
+    rows, weight = np.repeat(np.arange(n), n_labels), sample.weight_of_samples
+    return read_sample(
+        np.array(_LABEL_HOLDS)[sample.happened.ravel().astype(int)],
+        sample.proba.ravel(),
+        "binary",
+        None if weight is None else weight[rows],
+        _LABEL_HOLDS,
+        groups=sample.groups.codes[rows] if sample.source.grouped else rows,
+        resolution=sample.resolution,
+        at_least=2,
+        keep_weightless=True,
+    )
+
+
+def of_pairs(sample: Sample, by, segments) -> tuple[dict[str, Any], dict[str, Any] | None]:
+    """The columns of subgroups, of which labels are one, and of segments for each pair."""
     n, n_labels = sample.proba.shape
     rows = np.repeat(np.arange(n), n_labels)
     columns = {"label": np.tile(sample.classes.astype(str), n)}
@@ -65,44 +72,33 @@ def pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options: dic
     if segments is not None:
         with errors_of_features("segments"):
             segments = {name: column[rows] for name, column in read_columns(segments, n)}
-    second = None
-    if compare is not None:
-        compare = columns_of_labels(compare, "compare")
-        _require_same_shape(compare, sample.proba)
-        names = "y_true", "compare"
-        given = {"names": names, "groups": groups, "keep_weightless": True, **options}
-        second = read_sample(y_true, compare, **given)
-        compare, second = second.proba.ravel(), second.counted
-    return (
-        np.array(LABEL_HOLDS)[sample.happened.ravel().astype(int)],
-        sample.proba.ravel(),
-        columns,
-        None if options["sample_weight"] is None else sample.weight[rows],
-        rows if groups is None else np.asarray(groups)[rows],
-        segments,
-        compare,
-        sample.counted,
-        second,
-    )
+    return columns, segments
 
 
-def precisions_of_labels(
-    y_true, y_proba, compare, options: dict
-) -> tuple[np.ndarray, np.ndarray, tuple[str, str]]:
-    """Shares of the K first labels that hold, the precision that is promised, and their names."""
+def precisions_of_labels(sample: Sample, compare) -> Sample:
+    """Shares of the K first labels that hold beside the precision that is promised."""
     if compare is not None:
         raise InputError(
             "compare",
-            f"is not for notion={options['notion']!r}, where each model ranks labels of its own "
+            f"is not for notion={str(sample.notion)!r}, where each model ranks labels of its own "
             "first, so that outcomes differ.",
             "Make a report of each model.",
         )
-    sample = read_sample(y_true, y_proba, keep_weightless=True, **options)
     [problem] = sample.problems()
     k = int(sample.notion.rpartition("-")[2])
     held = np.rint(k * problem.outcomes[:, 0]) / k
     first = "the first label" if k == 1 else f"a label of the first {k}"
-    return np.column_stack([1 - held, held]), problem.features[:, 0], (f"not {first}", first)
+    return read_sample(
+        np.column_stack([1 - held, held]),
+        problem.features[:, 0],
+        "binary",
+        sample.weight_of_samples,
+        (f"not {first}", first),
+        groups=sample.groups.codes if sample.source.grouped else None,
+        resolution=sample.resolution,
+        at_least=2,
+        keep_weightless=True,
+    )
 
 
 def _samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
@@ -312,13 +308,14 @@ def read_second(y_true, y_proba, compare, strategy, options, own=None) -> Sample
     """
     name = "y_true"
     if isinstance(y_true, Sample):
-        require_pairs(y_true, compare, "compare")
+        y_true.require_pairs(compare, "compare", second_y_true=own)
         y_true, compare = compare, None
-    if own is not None:
+    elif own is not None:
         (y_true, labels), name = own, "second_y_true"
         options = options | {"labels": labels, "pos_label": None}
     if compare is not None:
-        _require_same_shape(compare, y_proba)
+        compare = columns_of_labels(compare, "compare")
+        _require_same_shape(compare, columns_of_labels(y_proba, "y_proba"))
     if strategy != "uniform":
         raise ValueError(
             f"strategy={strategy!r} makes other bins for every model. With compare use 'uniform'."
@@ -349,38 +346,34 @@ def compare_models(
     others = measure(name, second, settings, tolerance=measures.tolerance, by_label=by_label[1])
     attempt, pairs = Attempts("both models", settings.verbose), (first, second)
     first, second = by_label[0] or first, by_label[1] or second
-    tests = []
+    tests: list[ComparisonResult | None] = []
+    asked = [first, second]
     more = [notion for notion in measures.searches if notion in others.searches]
     for notion in dict.fromkeys([first.notion, *more]):
         notion = resolve_notion(notion, first.proba)
-        asked = first, second, settings, notion
-        tests.append(
-            attempt(f"{notion} comparison, projection", _paired_test, *asked, "projection")
-        )
+        both = [part._replace(notion=notion) for part in (first, second)] if tests else asked
+        level = None if tests else settings.confidence_level
+        about = *both, "auto", "projection", level
+        tests.append(attempt(f"{notion} comparison, projection", comparison_of, *about))
         affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
         if affordable and first.groups.independent:
-            tests.append(attempt(f"{notion} comparison, SKCE", _paired_test, *asked, "skce"))
-    difference = None
-    if tests[0] is not None:  # of the notion of the report
-        both = first, second, tests[0], settings.confidence_level
-        difference = attempt("difference of calibration errors", difference_of_errors, *both)
+            about = *both, "auto", "skce", None
+            tests.append(attempt(f"{notion} comparison, SKCE", comparison_of, *about))
+    of_notion = tests[0]  # of the report
     return ModelComparison(
         others,
-        difference,
-        [part for part in tests if part is not None],
+        None if of_notion is None else of_notion.error_difference,
+        [_paired(test, settings, len(first.codes)) for test in tests if test is not None],
         _score_tests(*pairs, others.scores, settings),
         attempt.messages,
     )
 
 
-def _paired_test(first, second, settings, notion, method) -> PairedTest:
-    same = first.notion == notion
-    both = (part if same else part._replace(notion=notion) for part in (first, second))
-    test = comparison_of(*both_asked(*both), method)
-    measured = "SKCE" if method == "skce" else "squared error"
+def _paired(test: Any, settings: Settings, n_samples: int) -> PairedTest:
+    measured = "SKCE" if "SKCE" in test.method else "squared error"
     low, high = test.confidence_interval(settings.confidence_level)
-    about = test.pvalue, test.method, len(first.codes)
-    return PairedTest(notion, measured, test.estimate, low, high, *about)
+    about = test.pvalue, test.method, n_samples
+    return PairedTest(test.notion, measured, test.estimate, low, high, *about)
 
 
 def _score_tests(first, second, scores, settings) -> list[PairedTest]:

@@ -4,24 +4,20 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field, replace
+from functools import partial
 from inspect import signature
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._running import one_blas_thread
+from skcal._show import as_data
 from skcal.choice import CalibrationErrorSearchCV
-from skcal.displays import CalibrationCurveDisplay
-from skcal.displays.draw import problem_titles, titled
-from skcal.displays.reliability_panel import ReliabilityPanel, make_panel, sides_of
-from skcal.hypothesis_tests import monte_carlo_test
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded
+from skcal.displays import CalibrationCurveDisplay, ReliabilityPanel
+from skcal.hypothesis_tests import EquivalenceTestResult, equivalence_test, monte_carlo_test
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.metrics.bin_table import bins_of
-from skcal.metrics.binned import ece_of_counts
-from skcal.metrics.bins import BinRule
-from skcal.metrics.bootstrap import bootstrap_interval, interval_of_counts, warn_of_few_events
-from skcal.metrics.curve import CURVE_DISTANCES
+from skcal.metrics import BinRule, CalibrationBins, expected_calibration_error
+from skcal.metrics.bootstrap import bootstrap_interval
 from skcal.metrics.decomposition import parts_of, sharpness
 from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.metrics.validation import (
@@ -160,6 +156,19 @@ class Measures(Findings):
     cautions: list[str]
     warnings: list[str]
 
+    def _data(self) -> dict[str, Any]:
+        data = as_data(vars(self) | {"at_prevalence": None, "searches": None})
+        del data["at_prevalence"], data["searches"]  # whose numbers are in "tuned"
+        if self.at_prevalence is not None:
+            data["decision"]["at_prevalence"] = at_threshold(self.at_prevalence)
+        return data
+
+
+def at_threshold(curve: DecisionCurve) -> list[float]:
+    """The only threshold of a decision curve, and its net benefit with limits."""
+    columns = curve.thresholds, curve.net_benefit, curve.low, curve.high
+    return [float(column[0]) for column in columns]
+
 
 @one_blas_thread()  # many products are small
 def measure(
@@ -202,7 +211,8 @@ def measure(
     for notion in _searched_notions(whole) if settings.search else []:
         search = attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
         searches |= {} if search is None else {notion: search}
-    cutoff = attempt("cutoff error", bounded, sample, "cutoff", findings.tolerance, level)
+    bounds: dict[str, Any] = {"limit": findings.tolerance, "confidence_level": level}
+    cutoff = attempt("cutoff error", partial(equivalence_test, error="cutoff", **bounds), sample)
     ratio = validation = curve = decision = at_prevalence = None
     if sample.notion.of_positive_class:
         n_curves = None if of_part else min(settings.n_resamples, _CURVES)
@@ -293,25 +303,22 @@ def tuned_error(search, settings: Settings, refuted: bool) -> dict:
 
 
 def _binned_ece(sample, settings, refuted) -> BinnedEce:
-    warn_of_few_events(sample)
     bins: dict[str, Any] = {"n_bins": settings.n_bins, "strategy": settings.strategy}
     rule, level = BinRule.of(**bins), settings.confidence_level
     if not sample.holds_rows:
         bins = {"edges": sample.intervals.edges}
         rule = BinRule.of(**bins, n_bins=settings.n_bins, strategy=settings.strategy)
-    of_counts, n_resamples = ece_of_counts(sample, rule), settings.n_resamples
-    about = sample.weight, sample.groups, n_resamples, settings.random_state, settings.n_jobs
-    estimate = float(of_counts(np.ones(len(sample.codes), dtype=np.intp)))
-    interval = interval_of_counts(estimate, of_counts, *about, level)
-    low = min(max(float(interval.low), 0.0), estimate) if refuted else 0.0  # noise may raise it
+    options: dict[str, Any] = {"confidence_level": level, **settings.resampling, **bins}
+    interval = bootstrap_interval(expected_calibration_error, sample, average="macro", **options)
+    low = min(max(interval.low, 0.0), interval.estimate) if refuted else 0.0  # noise may raise it
     ece: dict[str, Any] = {"statistic": "expected_calibration_error", **settings.resampling}
     null: Any = monte_carlo_test(sample, **ece, **bins).null_distribution
-    table = bins_of(sample, rule, level)
+    table = CalibrationBins.of_sample(sample, rule, level)
     counts = (table.count[table.problem == k] for k in np.unique(table.problem))
     count = max(counts, key=lambda count: np.count_nonzero(count < 10))
     return BinnedEce(
         notion=sample.notion,
-        estimate=estimate,
+        estimate=interval.estimate,
         low=low,
         high=float(np.clip(interval.high, low, 1.0)),
         null_mean=float(null.mean()),
@@ -377,7 +384,7 @@ def _validated(sample, inner, settings, refuted, n_curves) -> ValidationMeasures
     measures = validation_of(sample, "splines", level, n_curves, seed, inner)
     if refuted or n_curves is None or math.isnan(measures.ici.low):
         return measures
-    distances = {name: getattr(measures, name)._replace(low=0.0) for name in CURVE_DISTANCES}
+    distances: Any = {name: one._replace(low=0.0) for name, one in measures.distances.items()}
     return replace(measures, **distances)
 
 
@@ -395,7 +402,6 @@ def _decision_curve(sample, level) -> DecisionCurve | None:
 
 def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
     """The panel of a reliability display, with the error and the ranges of the verdict."""
-    [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
+    told: dict[str, Any] = {"number": findings.error, "ranges": findings.ranges}
     level = settings.confidence_level
-    told = {"number": findings.error, "ranges": findings.ranges}
-    return make_panel(titled(name, title), problem, sides=sides, level=level, **told)
+    return ReliabilityPanel.of(sample, name, confidence_level=level, **told)

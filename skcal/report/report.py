@@ -13,23 +13,21 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._bins import SCALAR_PARTITIONS
 from skcal._files import replacing
-from skcal._folds import refuse_no_pairs
 from skcal._labels import refuse_another_order
 from skcal._rounding import RESOLUTION
-from skcal._show import as_json, stated
+from skcal._show import as_data, as_json, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import is_given, used_with
 from skcal._validation import BIN_COUNT, InputError
+from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
-from skcal.metrics import shifted_calibration_error
+from skcal.metrics import BinRule, shifted_calibration_error
 from skcal.metrics.shifted import ShiftedCalibrationError
-from skcal.model_selection.candidates import CANDIDATES, family_name, resolve_candidates
 from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
@@ -42,27 +40,21 @@ from skcal.report.centres import (
     leave_out,
 )
 from skcal.report.compare import (
-    LABEL_HOLDS,
     ModelComparison,
+    as_pairs,
     compare_models,
     decide_together,
     errors_of_features,
     measure_subgroups,
-    pairs_of_labels,
+    of_pairs,
     precisions_of_labels,
     read_second,
     read_subgroups,
 )
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.rows import CENTRES, records_table
-from skcal.report.views import as_data, as_fragment, as_latex, as_page, as_text, reliability
-from skcal.sample import (
-    Sample,
-    is_of_labels,
-    read_sample,
-    refuse_beside_sample,
-    require_pairs,
-)
+from skcal.report.views import as_fragment, as_latex, as_page, as_text, reliability
+from skcal.sample import Sample, read_sample
 from skcal.table import CalibrationTable
 
 _NOTIONS = ("auto", "binary", "confidence", "multi-label")
@@ -332,12 +324,12 @@ class CalibrationReport:
         "search": ["boolean"],
         "from_logits": ["boolean"],
         "n_bins": [BIN_COUNT],
-        "strategy": [StrOptions(set(SCALAR_PARTITIONS))],
+        "strategy": [StrOptions(set(BinRule.strategies))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
         **RESOLUTION,
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
-        "candidates": [list, tuple, StrOptions(set(CANDIDATES)), None],
+        "candidates": [list, tuple, str, None],
         "cv": ["cv_object"],
         "outer_cv": ["cv_object", None],
         "max_search_samples": [Interval(Integral, 20, None, closed="left"), None],
@@ -554,22 +546,7 @@ Sample or CalibrationTable
         needing_rows |= {"strategy": None if strategy == "uniform" else strategy}
         y_true, n_bins, strategy = _of_table(y_true, notion, resolution, needing_rows)
         resolution = "auto"
-    if isinstance(y_true, Sample):
-        beside_it = {"y_proba": y_proba, "sample_weight": sample_weight, "groups": groups}
-        beside_it |= {"labels": labels, "pos_label": pos_label, "second_y_true": second_y_true}
-        refuse_beside_sample(beside_it | {"from_logits": from_logits or None})
-        y_true = y_true.asked(notion)
-        notion = y_true.notion if y_true.notion.of_answers else y_true.source.asked
-        if y_true.notion.of_labels:
-            if compare is not None:
-                require_pairs(y_true, compare, "compare")
-                compare = compare.arguments["y_proba"]
-            resolution, given = y_true.resolution, y_true.arguments
-            y_true, y_proba, sample_weight, groups, labels, from_logits = given.values()
-    if not (notion in _NOTIONS or is_of_labels(notion)):
-        reason = f"is {notion!r}, of which there is no report."
-        listed = ", ".join(map(repr, _NOTIONS))
-        raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
+    _require_reported(notion)
     in_rows = {"y_proba": y_proba, "y_true": y_true, "by": by, "segments": segments}
     refuse_another_order({**in_rows, "compare": compare})
     for key, metric in (metrics or {}).items():
@@ -577,27 +554,25 @@ Sample or CalibrationTable
             reason = f"holds {key!r}: {metric!r:.80}."
             remedy = "Pass names with functions of labels and predictions."
             raise InputError("metrics", reason, remedy)
-    refuse_no_pairs(cv, "cv")
-    refuse_no_pairs(outer_cv, "outer_cv")
     options: dict[str, Any] = {"notion": notion, "labels": labels, "pos_label": pos_label}
-    options |= {"sample_weight": sample_weight, "from_logits": from_logits}
-    options["resolution"] = resolution
+    options |= {"sample_weight": sample_weight, "from_logits": from_logits, "groups": groups}
+    options |= {"resolution": resolution, "at_least": 2, "keep_weightless": True}
+    rows = read_sample(y_true, y_proba, **options)
+    asked = rows.notion if rows.notion.of_answers else rows.source.asked
+    of_labels = rows.notion.of_labels
+    _require_reported(asked)  # that of a Sample
+    second: Sample | None = None
     by_label: Sequence[Sample | None] = (None, None)
-    if notion == "multi-label":
-        pairs = pairs_of_labels(y_true, y_proba, by, groups, segments, compare, options)
-        y_true, y_proba, by, weight, groups, segments, compare, *by_label = pairs
-        options |= {"sample_weight": weight, "labels": LABEL_HOLDS}
-    elif is_of_labels(notion):
-        y_true, y_proba, options["labels"] = precisions_of_labels(y_true, y_proba, compare, options)
-    if is_of_labels(notion):
-        options |= {"notion": "binary", "from_logits": False}
-    options |= {"groups": groups, "at_least": 2}
-    rows = read_sample(y_true, y_proba, **options, keep_weightless=True)
-    sample = rows.counted
-    second = None
-    if compare is not None:
-        own = None if second_y_true is None else (second_y_true, sample.given_classes)
+    if of_labels and rows.notion != "multi-label":
+        rows = precisions_of_labels(rows, compare)
+    elif compare is not None:
+        own = None if second_y_true is None else (second_y_true, rows.given_classes)
         second = read_second(y_true, y_proba, compare, strategy, options, own)
+    if rows.notion == "multi-label":
+        by_label = rows.counted, second and second.counted
+        by, segments = of_pairs(rows, by, segments)
+        rows, second = as_pairs(rows), second and as_pairs(second)
+    sample, second = rows.counted, second and second.counted
     n_samples = len(sample)
     parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
     settings = Settings(
@@ -618,18 +593,19 @@ Sample or CalibrationTable
         metrics=metrics,
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
-    described["notion_asked"] = notion
+    described["notion_asked"] = asked
     overall = measure(name, sample, settings, by_label=by_label[0])
     subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall.tolerance)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []
-    if by is not None and not is_of_labels(notion):  # labels are no draws of new ones
+    if by is not None and not of_labels:  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
         left_out = leave_out(by, rows, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
-    if groups is None and sample.holds_rows and not sample.source.grouped:
+    alone = groups is None and by_label[0] is None and not sample.source.grouped
+    if alone and sample.holds_rows:
         warnings += words.likeness(sample.proba_of_classes, sample.happened)
     comparison = None
     if second is not None:
@@ -672,6 +648,14 @@ def _of_table(table, notion, resolution, beside: dict[str, Any]) -> tuple[Any, i
     return sample, n_bins, "uniform" if equal else "given"
 
 
+def _require_reported(notion: str) -> None:
+    """Raise for a kind of calibration that has no report."""
+    if not (notion in _NOTIONS or notion.startswith("precision-at-")):
+        reason = f"is {notion!r}, of which there is no report."
+        listed = ", ".join(map(repr, _NOTIONS))
+        raise InputError("notion", reason, f"Use one of {listed}, 'precision-at-K'.")
+
+
 def check_detail(detail: str) -> None:
     """Raise unless it is "short" or "full"."""
     if detail not in ("short", "full"):
@@ -698,19 +682,15 @@ def _segments(sample, features, settings) -> SegmentTestResult:
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:
     """Options as JSON can hold them."""
-    candidates = settings.candidates
-    if candidates is not None and not isinstance(candidates, str):
-        n_searched = settings.n_searched(len(sample.codes))
-        resolved = resolve_candidates(candidates, sample.notion, 1, n_searched)
-        candidates = [family_name(function) for function, _ in resolved]
-    cv, outer_cv = (
-        value if isinstance(value, int | None) else repr(value)
-        for value in (settings.cv, settings.outer_cv)
-    )
-    options = {"notion": sample.notion} | settings._asdict()
+    options: dict[str, Any] = {"notion": sample.notion} | settings._asdict()
     del options["verbose"]  # which changes no number
-    metrics = list(settings.metrics or ())
-    return {**options, "metrics": metrics, "candidates": candidates, "cv": cv, "outer_cv": outer_cv}
+    options["metrics"] = list(settings.metrics or ())
+    return (
+        options
+        | CalibrationErrorSearchCV(
+            settings.candidates, cv=settings.cv, outer_cv=settings.outer_cv
+        ).settings()
+    )
 
 
 def _version() -> str:

@@ -17,14 +17,14 @@ from skcal._show import (
     pvalue_number,
     significant,
 )
-from skcal.metrics.error_limits import changes_of_side
-from skcal.metrics.validation import MEASURE_NAMES
+from skcal.metrics import ValidationMeasures
 from skcal.report import words
 from skcal.report.answer import sizes, worst_range
-from skcal.report.measure import Measures
+from skcal.report.measure import Measures, at_threshold
 
-N_WORST = 10  # segments that are shown
+_N_WORST = 10  # segments that are shown
 CENTRES = ("O/E", "calibration slope", "C-statistic")  # measures whose heterogeneity is estimated
+_TITLES = ValidationMeasures.titles
 _NEAR_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
@@ -127,16 +127,19 @@ def measures_table(measures: Measures, settings: dict, full: bool = True) -> Tab
 
 def assumption_of(*parts: Measures, where: str = "") -> list[str]:
     """What upper limits of calibration errors assume."""
-    allowed = [part.error.max_crossings for part in parts if part.error is not None]
-    start = f"The upper error limit{f' {where}' * bool(where)} assumes "
-    return [f"{start}{changes_of_side(max(allowed))}."] if allowed else []
+    errors = [part.error for part in parts if part.error is not None]
+    if not errors:
+        return []
+    widest = max(errors, key=lambda error: error.max_crossings)
+    place = f" {where}" * bool(where)
+    return [f"The upper error limit{place} assumes {widest.assumption}."]
 
 
 def article_table(measures: Measures, settings: dict, full: bool = True) -> Table:
     """Numbers for an article and the kind of their limits; sentences about them stand below."""
     rows = (measure_rows if full else headline_rows)(measures, settings)
     if not full:
-        asked = MEASURE_NAMES["intercept_in_the_large"], MEASURE_NAMES["c_statistic"]
+        asked = _TITLES["intercept_in_the_large"], _TITLES["c_statistic"]
         more = _validation_rows(measures, settings)
         rows += [row for row in more if row.quantity in asked]
     level = percent(settings["confidence_level"])
@@ -198,12 +201,12 @@ def _first_rows(measures, settings):
         yield Row("cutoff error", test.estimate, detail, test.notion, None, test.high)
     if measures.validation is not None:
         for name in ("observed_expected_ratio", "slope"):
-            yield _validation_row(name, measures, _PHRASES[MEASURE_NAMES[name]], settings)
+            yield _validation_row(name, measures, _PHRASES[_TITLES[name]], settings)
     elif measures.ratio is not None:
         name = "observed_expected_ratio"
-        phrase = _PHRASES[MEASURE_NAMES[name]]
+        phrase = _PHRASES[_TITLES[name]]
         yield _measure_row(name, measures.ratio, phrase, measures, settings)
-        yield Row(MEASURE_NAMES["slope"], None, _why_no_slope(measures))
+        yield Row(_TITLES["slope"], None, _why_no_slope(measures))
     else:
         view = measures.overview
         for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence)):
@@ -354,13 +357,7 @@ def _measure_row(name, measure, meaning, measures, settings) -> Row:
         if not holds and not measures.is_significant:
             meaning += f", {words.UNADJUSTED}"
     part = name in ("e50", "e90", "emax")
-    return Row(MEASURE_NAMES[name], value, meaning, "binary", low, high, indented=part)
-
-
-def at_threshold(curve) -> list[float]:
-    """The only threshold of a decision curve, and its net benefit with limits."""
-    columns = curve.thresholds, curve.net_benefit, curve.low, curve.high
-    return [float(column[0]) for column in columns]
+    return Row(_TITLES[name], value, meaning, "binary", low, high, indented=part)
 
 
 def _net_benefit_rows(curve, settings) -> list[Row]:
@@ -486,7 +483,7 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
 
 def segments_table(test, settings) -> Table:
     """The worst of the segments of a test."""
-    table = test.worst(N_WORST)
+    table = test.worst(_N_WORST)
     title = words.segment_verdict(test, len(table.rows), settings["confidence_level"])
     return replace(table, title=title)
 

@@ -6,16 +6,12 @@ Figures are drawn without pyplot's state, and have the same bytes each time.
 from __future__ import annotations
 
 import base64
-import math
 from copy import copy
-from dataclasses import fields, is_dataclass, replace
-from functools import reduce
+from dataclasses import replace
 from importlib.util import find_spec
 from math import ceil
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from skcal._show import (
     Table,
@@ -30,31 +26,12 @@ from skcal._show import (
     wrapped,
 )
 from skcal.displays import CalibrationCurveDisplay, DecisionCurveDisplay, ReliabilityDisplay
-from skcal.displays.axis import ProbabilityAxis
-from skcal.displays.base import MAX_PANELS
 from skcal.displays.draw import rendered
-from skcal.displays.reliability_panel import SMOOTH
-from skcal.hypothesis_tests.result import CalibrationTestResult
-from skcal.hypothesis_tests.scan import ScanRange
-from skcal.hypothesis_tests.segments import SegmentTestResult
-from skcal.metrics.shifted import ShiftedCalibrationError
-from skcal.metrics.validation import ValidationMeasures
 from skcal.report import rows, words
 from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
-_OF_A_TEST = (
-    "notion",
-    "pvalue",
-    "method",
-    "statistic_pvalues",
-    "direction",
-    "spread",
-    "n_impossible",
-    "ranges",
-    "lower_bound",
-)
 
 
 # Text
@@ -146,57 +123,6 @@ def as_latex(report, full: bool = False) -> str:
 # Plain data
 
 
-def as_data(value: Any) -> Any:
-    """Dicts, lists, strings and finite numbers of a part of a report; None for what is not known.
-
-    A result of another room is here what the report shows of it.
-    """
-    if isinstance(value, float):
-        return value if math.isfinite(value) else None
-    if isinstance(value, np.ndarray):
-        return as_data(value.tolist())
-    if isinstance(value, ScanRange | ProbabilityAxis):
-        return as_data(value._asdict())
-    if isinstance(value, list | tuple):
-        return [as_data(part) for part in value]
-    if isinstance(value, dict):
-        return {name: as_data(part) for name, part in value.items()}
-    if isinstance(value, Measures):
-        return _measures_as_data(value)
-    if is_dataclass(value) and not isinstance(value, type):
-        return as_data(_shown_of(value))
-    return value
-
-
-def _shown_of(result: Any) -> dict[str, Any]:
-    """Names and values of a result that are shown."""
-    if isinstance(result, ValidationMeasures):
-        return result.measures
-    if isinstance(result, CalibrationCurveDisplay):
-        beside = ("histogram", "histogram_edges", "axis")
-        return as_data(result.curve) | {name: getattr(result, name) for name in beside}
-    if isinstance(result, SegmentTestResult):
-        worst = [segment._asdict() for segment in result.segments[: rows.N_WORST]]
-        counts = {"n_segments": len(result.segments), "n_left_out": result.n_left_out}
-        return {"pvalue": result.pvalue, **counts, "worst": worst}
-    names = [field.name for field in fields(result)]
-    if isinstance(result, CalibrationTestResult):
-        names = [name for name in _OF_A_TEST if hasattr(result, name)]
-    if isinstance(result, ShiftedCalibrationError):
-        names.remove("weights")
-    return {name: getattr(result, name) for name in names}
-
-
-def _measures_as_data(measures: Measures) -> dict[str, Any]:
-    data = _shown_of(measures)
-    at_prevalence = data.pop("at_prevalence")
-    del data["searches"]  # whose numbers are in "tuned"
-    data = as_data(data)
-    if at_prevalence is not None:
-        data["decision"]["at_prevalence"] = rows.at_threshold(at_prevalence)
-    return data
-
-
 _SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
 _TITLE = 24  # letters of a line of its title, which is centred on the axes
 _LINES = 0.6  # of that height are for the error in the title
@@ -218,26 +144,14 @@ def reliability(
     ]
     if not panels:
         raise ValueError("There is no reliability diagram to draw: too few samples.")
-    kept = sorted(range(len(panels)), key=lambda k: -_error_of(panels[k]))[:MAX_PANELS]
-    return ReliabilityDisplay(
-        [panels[k] for k in sorted(kept)],
-        notion=notion,
-        method="bins",
-        confidence_level=settings["confidence_level"],
-        n_panels_left_out=len(panels) - len(kept),
-    )
-
-
-def _error_of(panel) -> float:
-    return 0.0 if panel.number is None else panel.number.estimate
+    level = settings["confidence_level"]
+    return ReliabilityDisplay.of_panels(panels, notion=notion, confidence_level=level)
 
 
 def single_panels(display: ReliabilityDisplay, same_counts: bool) -> list[ReliabilityDisplay]:
     """The panels one by one on the same axes, those of histograms too if that is asked for."""
     options = {name: getattr(display, name) for name in ("notion", "method", "confidence_level")}
-    shared: dict[str, Any] = {
-        "axis": reduce(ProbabilityAxis.joined, (panel.axis for panel in display.panels))
-    }
+    shared: dict[str, Any] = {"axis": display.axis}
     if same_counts:
         shared["most"] = max(panel.histogram.max() for panel in display.panels)
     return [ReliabilityDisplay([replace(one, **shared)], **options) for one in display.panels]
@@ -466,7 +380,7 @@ def _figures(report, parts) -> str:
         reading += _READING.format(
             level=percent(level),
             chance=1 / (1 - level),
-            line=_LINE * all(panel.line == SMOOTH for panel in display.panels),
+            line=_LINE * all(panel.is_smooth for panel in display.panels),
             ranges=_RANGES * shaded,
         )
     return _figure(images, reading)

@@ -16,12 +16,12 @@ from skcal._show import (
     plain_number,
     pvalue_text,
     share,
+    sides_of_limit,
     stated,
     worded,
 )
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.hypothesis_tests.equivalence import sides_of_limit
-from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, side_of
+from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, heading_of, side_of
 from skcal.report.findings import likeness_of_neighbours
 from skcal.sample import Sample
 
@@ -54,32 +54,7 @@ _OF_ROWS = {
 
 def headings(report) -> list[str]:
     """The lines below the title: the samples, and the description by the user."""
-    return [heading(report.overall), *filter(None, [report.description])]
-
-
-def heading(found) -> str:
-    """One line about the samples."""
-    view = found.overview
-    if found.notion.of_answers:
-        return f"{_how_many(view, 'answers')}. Are answers right as often as their confidence says?"
-    if not found.notion.of_positive_class:
-        many = f"{_how_many(view, 'predictions')} of {len(view.classes)} classes"
-        if found.notion.by_class and found.notion.shares_samples:
-            return f"{many}. Does each class happen as often as its probability says?"
-        return f"{many}. Are they right as often as their largest probability says?"
-    rate, by_weight = view.base_rates[-1], "" if view.effective_size is None else " by weight"
-    happened = f"{round(view.counts[-1]):,} of them ({share(rate)}{by_weight})"
-    if view.of_shares:
-        happened = f"{share(rate)}{by_weight}"
-    many = _how_many(view, "samples with a predicted probability")
-    return f"{many}. The event (outcome {view.classes[-1]!r}) happened in {happened}."
-
-
-def _how_many(view, what) -> str:
-    groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
-    size = view.effective_size
-    weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
-    return f"{view.n_samples:,} {what}{groups}{weighted}"
+    return [heading_of(report.overall), *filter(None, [report.description])]
 
 
 def how_made(report) -> str:

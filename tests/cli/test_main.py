@@ -10,6 +10,7 @@ import pytest
 from report_cases import CANDIDATES, binary, verdict_test
 
 from skcal import CalibrationErrorSearchCV, Zero
+from skcal._show import as_data
 from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.evaluate import ProgressLine, progress_in_words
@@ -17,7 +18,6 @@ from skcal.metrics import calibration_error
 from skcal.model_selection import candidates
 from skcal.report import calibration_report
 from skcal.report.answer import answer_of
-from skcal.report.views import as_data
 
 
 @pytest.fixture

@@ -38,6 +38,9 @@ def test_the_estimate_is_the_difference_of_the_metrics_and_the_interval_holds_it
     swapped = compare_calibration(y, b, a).error_difference
     assert swapped.estimate == -found.estimate
     assert swapped.low == pytest.approx(-found.high, rel=1e-12)
+    narrow = compare_calibration(y, a, b, confidence_level=0.8).error_difference
+    assert found.low < narrow.low < narrow.estimate == found.estimate < narrow.high < found.high
+    assert narrow.confidence_level == 0.8
     other = (np.random.default_rng(2).random(600) < b).astype(int)
     apart = compare_calibration(y, a, b, second_y_true=other).error_difference
     assert apart.estimate == calibration_error(y, a) - calibration_error(other, b)

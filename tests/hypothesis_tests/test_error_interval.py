@@ -3,7 +3,11 @@
 import numpy as np
 import pytest
 
-from skcal.hypothesis_tests import calibration_error_interval, calibration_test
+from skcal.hypothesis_tests import (
+    calibration_error_interval,
+    calibration_test,
+    equivalence_test,
+)
 from skcal.metrics import calibration_error
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
 from skcal.sample import read_sample
@@ -114,3 +118,19 @@ def test_sentences_say_what_the_numbers_say():
 def test_numbers_of_crossings_without_sense_are_refused(max_crossings):
     with pytest.raises(ValueError, match=r"max_crossings.*\[0, 100\]"):
         calibration_error_interval([0, 1, 1], [0.2, 0.7, 0.6], max_crossings=max_crossings)
+
+
+def test_a_given_pvalue_decides_in_place_of_that_of_the_test():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=500)
+    y = rng.uniform(size=500) < p**1.6
+    found = calibration_error_interval(y, p)
+    again = calibration_error_interval(y, p, pvalue=found.pvalue)
+    assert vars(again) == vars(found)
+    assert found.low > 0
+    adjusted = calibration_error_interval(y, p, pvalue=0.2)
+    assert (adjusted.low, adjusted.pvalue, adjusted.is_significant) == (0, 0.2, False)
+    assert (adjusted.estimate, adjusted.high) == (found.estimate, found.high)
+    limit = found.low / 2
+    assert equivalence_test(y, p, limit=limit).verdict == "above"
+    assert equivalence_test(y, p, limit=limit, pvalue=0.2).verdict == "unknown"

@@ -214,15 +214,19 @@ def test_binned_errors_of_counts_are_those_of_weights(rng, name, notion):
         assert_allclose([counted.low, counted.high], [by_rows.low, by_rows.high], atol=1e-7)
 
 
-def test_only_binned_errors_with_fixed_bins_are_counted(data):
+def test_only_binned_errors_are_counted(data):
     y, p = data
     every = np.ones(60)
     options = [{}, {"n_bins": 3}, {"strategy": "unique"}]
     for metric in (expected_calibration_error, maximum_calibration_error):
         assert all(prepare_counts(metric, y, p, every, o) for o in options)
         assert prepare_counts(partial(metric, n_bins=3), y, p, every, {})
-        assert not prepare_counts(metric, y, p, every, {"strategy": "quantile"})
-        assert not prepare_counts(metric, y, p, every, {"n_bins": "cube_root"})
+    for options in ({"strategy": "quantile"}, {"n_bins": "cube_root"}):
+        assert not prepare_counts(maximum_calibration_error, y, p, every, options)
+        evaluate = prepare_counts(expected_calibration_error, y, p, every, options)
+        for counts in (every, resample_counts(np.random.default_rng(0), 60)):
+            by_weights = expected_calibration_error(y, p, sample_weight=counts, **options)
+            assert_allclose(evaluate(counts), by_weights, rtol=1e-12)
     for metric in (smooth_calibration_error, mean_gap):
         assert not prepare_counts(metric, y, p, every, {})
 

@@ -25,11 +25,8 @@ from skcal.datasets import make_tempered
 from skcal.model_selection import candidates
 from skcal.model_selection.adaptive import adaptive_squared_error
 from skcal.model_selection.errors import (
-    KINDS,
+    ErrorEstimate,
     _range_of_side,
-    error_facts,
-    error_line,
-    error_text,
     estimate_error,
 )
 from skcal.model_selection.estimates import one_step
@@ -63,7 +60,7 @@ def estimates(kind, *arguments):
 @pytest.mark.parametrize("notion", [*SCALAR, "canonical", "top-2"])
 def test_every_kind_is_known_of_every_notion_and_needs_no_fit(notion):
     search, _ = searched(notion)
-    values = {kind: search.error(kind) for kind in KINDS}
+    values = {kind: search.error(kind) for kind in ErrorEstimate.kinds}
     assert_allclose(values["squared"].estimate, search.squared_error_)
     assert_allclose(values["rms"].estimate, search.rms_calibration_error_)
     assert values["squared"].lower_confidence_bound() == search.lower_confidence_bound()
@@ -135,7 +132,7 @@ def test_signed_estimates_are_those_that_are_not_made_0():
     for _ in range(20):
         y = (rng.random(300) < p).astype(int)
         known = known_of(p, y, [0.02 * rng.normal(size=(300, 1))])
-        for kind in KINDS:
+        for kind in ErrorEstimate.kinds:
             error = estimate_error(kind, *known)
             assert error.signed != 0
             assert error.estimate <= max(error.signed, 0)
@@ -197,7 +194,7 @@ def test_weights_count_samples():
     p, weight = rng.uniform(0.1, 0.9, 200), rng.integers(0, 3, 200)
     y, kept = (rng.random(200) < p**2).astype(int), weight > 0
     estimator = CalibrationErrorEstimator(SPLINES).fit(p[:100], y[:100])
-    for kind in KINDS:
+    for kind in ErrorEstimate.kinds:
         one = estimator.error(p, y, kind, sample_weight=weight)
         other = estimator.error(p[kept], y[kept], kind, sample_weight=weight[kept])
         assert_allclose(one.estimate, other.estimate)
@@ -233,7 +230,7 @@ def test_no_correction_leaves_the_mean_residual():
 @pytest.mark.parametrize(("n_sets", "most"), [(12, 3), pytest.param(30, 5, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("truth", ["calibrated", "too high", "rare and calibrated"])
 def test_bounds_hold(truth, n_sets, most):
-    above = dict.fromkeys(KINDS, 0)
+    above = dict.fromkeys(ErrorEstimate.kinds, 0)
     for seed in range(n_sets):
         rng = np.random.default_rng([seed, 7])
         p = rng.uniform(0.02, 0.98, 200)
@@ -256,7 +253,7 @@ def test_bounds_hold(truth, n_sets, most):
             fitted = SPLINES.fit(p[~rows, None], y[~rows] - p[~rows])
             corrections[rows] = fitted.residual(p[rows, None])
         known = known_of(p, y, [corrections])
-        for kind in KINDS:
+        for kind in ErrorEstimate.kinds:
             error = estimate_error(kind, *known)
             above[kind] += error.lower_confidence_bound() > true[kind] + 1e-12
             # An estimate is never below its bound, and a bound above 0 has a test that rejects.
@@ -290,22 +287,22 @@ def tempered_search(temperature):
 @pytest.mark.filterwarnings("ignore:The squared calibration error is estimated as -")
 def test_the_side_is_said_where_the_bound_shows_it():
     found = tempered_search(2.0)
-    facts = error_facts(found, "l1")
     error = found.error("l1")
+    facts = error.to_dict()
     assert facts["estimate"] == error.estimate
     assert facts["lower_confidence_bound"] == error.lower_confidence_bound()
     assert facts["over"] + facts["under"] == pytest.approx(error.estimate)
     assert facts["reading"].startswith(f"overconfident by {error.over:.3f}")
-    assert facts["reading"] in error_line(facts)
-    assert "underconfident" in error_facts(tempered_search(0.5), "l1")["reading"]
-    assert error_facts(tempered_search(1.0), "l1")["reading"] == ""
+    assert facts["reading"] == error.reading in error.line()
+    assert "underconfident" in tempered_search(0.5).error("l1").reading
+    assert tempered_search(1.0).error("l1").reading == ""
 
 
 def test_the_place_is_said_where_it_is_not_everywhere():
     rng = np.random.default_rng(0)
     p = rng.random(4000)
     y = (rng.random(4000) < np.where(p > 0.6, p - 0.15, p)).astype(int)
-    reading = error_facts(search(p, y, cv=5), "l1")["reading"]
+    reading = search(p, y, cv=5).error("l1").reading
     assert reading.startswith("too high by 0.0")
     assert reading.split(" above ")[1] in ("0.6", "0.61", "0.62", "0.63", "0.64", "0.65")
 
@@ -315,9 +312,10 @@ def test_an_infinite_error_is_none_with_a_reading():
     p = rng.choice([0.0, 0.5, 1.0], 300)
     y = (rng.random(300) < 0.8 * p + 0.1).astype(int)
     with pytest.warns(UserWarning, match="infinite"):
-        facts = error_facts(search(p, y), "log")
+        error = search(p, y).error("log")
+    facts = error.to_dict()
     assert facts["estimate"] is facts["standard_error"] is facts["lower_confidence_bound"] is None
-    assert "probability 0" in error_line(facts)
+    assert "probability 0" in error.line()
 
 
 def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys, monkeypatch):
@@ -332,7 +330,9 @@ def test_the_command_line_prints_the_errors_that_are_asked_for(tmp_path, capsys,
     [result] = json.loads(capsys.readouterr().out)
     facts = result["searches"][0]["errors"]
     assert [fact["kind"] for fact in facts] == ["l1", "log"]
-    assert all(printed.count(error_line(fact, 23)) == 1 for fact in facts)
+    for fact in facts:
+        assert fact["reading"] in printed
+        assert printed.count(f"{fact['name'].ljust(23)} {number(fact['estimate'])} ± ") == 1
     assert facts[0]["name"] == "mean absolute error"
     with pytest.raises(SystemExit):
         main([*options, "--error", "l3"])
@@ -343,8 +343,8 @@ def test_an_error_prints_its_bound_if_it_says_something_and_its_sides():
     calibrated = tempered_search(1.0).error("l1")
     assert calibrated.lower_confidence_bound() <= 0
     assert str(calibrated).endswith("(s.e.); too high by 0, too low by 0")
-    facts = error_facts(tempered_search(1.0), "l1")
-    assert error_text(facts) == f"0.0000 ± {number(facts['standard_error'])} (s.e.)"
+    error = number(calibrated.standard_error)
+    assert calibrated.line() == f"mean absolute error 0.0000 ± {error} (s.e.)"
     assert re.fullmatch(
         r"confidence l1 error 0\.\d+ ± 0\.\d+ \(s\.e\.\), at least 0\.\d+ at 95 % confidence; "
         r"too high by 0\.\d+, too low by [\d.e-]+",

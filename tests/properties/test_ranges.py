@@ -24,7 +24,7 @@ RANGES = {
     "(0.5, 1.0)": "c_statistic",
     "(1.0, inf)": "max_temperature",
     "[0.0, 1.0)": "KroneckerKernelRidge.tol TwoStepKernelRidge.tol threshold",
-    "[0.0, 1.0]": "noise quantile",
+    "[0.0, 1.0]": "noise pvalue quantile",
     "[0.0, inf)": "degree estimate_prevalence.tol min_expected strength",
     "[1.0, 50.0]": "kernel_density_calibration_error.norm",
     "[1.0, inf]": "norm",

@@ -53,6 +53,7 @@ CHANGED = {
     "norm": 2,
     "oe_width": 0.3,
     "order": 1,
+    "pvalue": 0.5,
     "quantile": 0.5,
     "recalibrator": TemperatureScaling(),
     "resolution": 0.5,
@@ -90,6 +91,7 @@ NO_DIFFERENCE = {
     ("expected_calibration_error", "average"): "a vector is one problem",
     ("squared_kernel_calibration_error", "average"): "a vector is one problem",
     ("binned_rms_error_interval", "root"): "0 is its own root",
+    ("equivalence_test", "pvalue"): "these samples have the lower limit 0 with any p-value",
     ("kolmogorov_smirnov_test", "n_resamples"): "groups and votes alone are drawn",
 }
 BINARY = (LABELS == 1).astype(int), PROBA[:, 1]

@@ -16,7 +16,7 @@ from report_cases import (
     predictions,
 )
 
-from skcal.displays import ReliabilityDisplay
+from skcal.displays import ReliabilityDisplay, reliability
 from skcal.report import calibration_report, views
 
 VOID = {"meta", "link", "img", "br"}
@@ -98,7 +98,7 @@ def test_a_page_holds_the_numbers_of_the_text(tmp_path):
 
 
 def test_many_classes_and_groups_stay_small(tmp_path, monkeypatch):
-    monkeypatch.setattr(views, "MAX_PANELS", 3)
+    monkeypatch.setattr(reliability, "MAX_PANELS", 3)
     labels, proba = predictions(120, 40)
     groups = np.arange(120) % 4
     report = calibration_report(labels, proba, labels=range(40), by=groups, **FEW)

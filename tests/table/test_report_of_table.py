@@ -10,7 +10,6 @@ from test_table import binary, both, of_shares, rows_of
 
 from skcal import CalibrationTable, Sample, calibration_report, calibration_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error, score_decomposition
-from skcal.metrics.bootstrap import interval_of_counts
 from skcal.metrics.limits import frequency_limits, surprises
 from skcal.metrics.validation import observed_expected_ratio
 from skcal.report.findings import are_reversed
@@ -185,19 +184,16 @@ def test_parts_of_a_report_are_those_of_the_public_functions():
 
 @pytest.mark.parametrize("case", ["binary", "weights", "votes", "confidence"])
 def test_the_bootstrap_of_a_table_has_the_law_of_that_of_the_samples(case):
-    from skcal.metrics.binned import ece_of_counts
-    from skcal.metrics.bins import BinRule
-
     table, sample = (
         each if isinstance(each, Sample) else each._as_sample() for each in both(case, 4000)
     )
     draws = []
     for each in (table, sample):
-        of_counts = ece_of_counts(each, BinRule.of(15, "uniform"))
-        rows = len(each.weight)
-        estimate = float(of_counts(np.ones(rows, dtype=np.intp)))
-        about = each.weight, each.groups, 400, 0
-        draws.append(interval_of_counts(estimate, of_counts, *about).distribution)
+        found = bootstrap_interval(
+            expected_calibration_error, each, n_resamples=400, random_state=0
+        )
+        assert found.estimate == expected_calibration_error(each)
+        draws.append(found.distribution)
     means, deviations = ([draw.mean() for draw in draws], [draw.std() for draw in draws])
     # Standard errors are 5 % and 3.5 % of a deviation.
     assert abs(means[0] - means[1]) < 0.3 * deviations[1]
