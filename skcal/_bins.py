@@ -93,8 +93,10 @@ def _places(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
     if equal:
         # Of equal bins the right one is found at once, or by a rounded product the one after it.
         n_bins = len(edges) - 1
-        place = np.minimum((x * n_bins).astype(np.intp), n_bins)
-        return place - (x <= edges[place])
+        place = (x * n_bins).astype(np.intp)
+        np.minimum(place, n_bins, out=place)
+        place -= x <= edges.take(place)
+        return place
     return np.searchsorted(edges[1:-1], x, side="left")
 
 

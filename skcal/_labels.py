@@ -14,6 +14,7 @@ from sklearn.utils import column_or_1d
 
 from skcal._show import worded
 from skcal._validation import (
+    PLAIN,
     SUM_TOLERANCE,
     InputError,
     check_finite,
@@ -117,7 +118,7 @@ def read_outcomes(
             if (votes == 1).all():  # a label each, which the codes tell
                 return Happened(codes, classes)
         return Happened(codes, classes, outcomes, votes)
-    if np.ndim(pos_label):
+    if pos_label is not None and np.ndim(pos_label):
         raise ValueError(f"pos_label={pos_label!r} is an array. Pass one label.")
     given = labels
     if pos_label is not None and proba.ndim == 1:
@@ -395,10 +396,12 @@ def columns_of_labels(y_proba, name: str):
 
 def is_table(y_true) -> bool:
     """Whether outcomes have several columns, so that they are not one label each."""
-    if isinstance(y_true, list | tuple):
+    if type(y_true) is np.ndarray:
+        shape: Any = y_true.shape
+    elif isinstance(y_true, list | tuple):
         if not (len(y_true) and isinstance(y_true[0], list | tuple | np.ndarray)):
             return False
-        shape: Any = (len(y_true), *np.shape(y_true[0]))
+        shape = (len(y_true), *np.shape(y_true[0]))
     else:
         shape = getattr(y_true, "shape", None)
     return isinstance(shape, tuple) and len(shape) == 2 and shape[1] > 1
@@ -540,7 +543,10 @@ def refuse_mark(
 
 
 def _are_codes(y: np.ndarray, n_classes: int) -> bool:
-    return y.dtype.kind in "iu" and len(y) > 0 and y.min() >= 0 and y.max() < n_classes
+    if y.dtype.kind not in "iu" or len(y) == 0:
+        return False
+    unsigned = y.view(y.dtype.str.replace("i", "u"))  # in which those below 0 are the largest
+    return bool(np.maximum.reduce(unsigned) < n_classes)
 
 
 def plain_labels(y_true, name: str) -> np.ndarray:
@@ -669,6 +675,8 @@ def refuse_another_order(rows: dict[str, Any]) -> None:
 
     Other indices may differ: labels of a split of the data stand beside a new frame of predictions.
     """
+    if PLAIN.issuperset(map(type, rows.values())):
+        return
     indices: dict[str, Any] = {name: getattr(v, "index", None) for name, v in rows.items()}
     named = [(name, index) for name, index in indices.items() if hasattr(index, "equals")]
     for (other, theirs), (name, ours) in combinations(named, 2):
@@ -690,7 +698,9 @@ def column_names(y_proba):
 def class_names(y_proba):
     """Names of the columns that name classes, or None; numbers from 0, as if unnamed, do not."""
     names = column_names(y_proba)
-    numbers = range(len(names or ()))
+    if names is None:
+        return None
+    numbers = range(len(names))
     # as pandas and polars name columns of arrays
     return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
 

@@ -152,7 +152,8 @@ def validate_params(
             before = config["skip_parameter_validation"]
             if not before:
                 for key, value in named_arguments(name, parameters, args, kwargs).items():
-                    check_parameter(name, key, value, constraints.get(key))
+                    if key in constraints:
+                        check_parameter(name, key, value, constraints[key])
             config["skip_parameter_validation"] = prefer_skip_nested_validation or before
             try:
                 return function(*args, **kwargs)

@@ -30,7 +30,7 @@ def used_with(**conditions: Mapping[str, Any]) -> Callable[[_F], _F]:
 
         @wraps(function)
         def called(*args, **kwargs):
-            if not _get_threadlocal_config()["skip_parameter_validation"]:
+            if kwargs and not _get_threadlocal_config()["skip_parameter_validation"]:
                 refuse_unused(function, kwargs)
             return function(*args, **kwargs)
 

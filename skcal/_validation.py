@@ -18,6 +18,12 @@ from sklearn.utils.validation import validate_data
 from skcal._sklearn_compat import Interval, get_namespace
 
 FLOATS = (np.float64, np.float32)
+PLAIN = {np.ndarray, type(None)}  # types of arguments that other libraries do not hold
+# Read as unsigned integers, floats from 0 to 1 keep their order; all others, NaN too, are above.
+_BITS_OF_ONE: dict[str, Any] = {
+    "d": np.float64(1).view(np.uint64),
+    "f": np.float32(1).view(np.uint32),
+}
 
 # Softmax outputs of float32 networks that were stored or printed as float64 miss 1 by some 1e-7.
 SUM_TOLERANCE = 1e-5
@@ -233,8 +239,10 @@ def check_proba(
         left as they are.
     """
     y_proba = of_series(y_proba)
-    if estimator is None and _is_array(y_proba, 1) and 0 <= y_proba.min() <= y_proba.max() <= 1:
-        return y_proba  # NaN is in no range
+    if estimator is None and _is_array(y_proba, 1):
+        one = _BITS_OF_ONE[y_proba.dtype.char]
+        if np.maximum.reduce(y_proba.view(one.dtype)) <= one:
+            return y_proba
     proba = _check_floats(y_proba, name, estimator, reset)
     if proba.ndim == 2:
         _check_columns(proba, name)
@@ -270,7 +278,7 @@ def check_predictions(
     logits : ndarray of the same shape, float64, or None
         Logarithms of the rows' probabilities, or the logits as they are where each entry has one.
     """
-    if not isinstance(from_logits, bool | np.bool_ | None):
+    if not (from_logits is False or isinstance(from_logits, bool | np.bool_ | None)):
         raise InputError("from_logits", f"is {from_logits!r}.", "Pass True or False.")
     if not from_logits:
         option = "" if from_logits is None else " or from_logits=True"
@@ -349,7 +357,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
 
 def refuse_list_of_labels(predictions, name: str, y_name: str | None = None) -> None:
     """Raise for a list of arrays of two columns, of which a forest returns one for each label."""
-    if not (isinstance(predictions, list | tuple) and len(predictions)):
+    if type(predictions) in PLAIN or not (isinstance(predictions, list | tuple) and predictions):
         return
     if all(np.ndim(part) == 2 and np.shape(part)[1] == 2 for part in predictions):
         y_name = y_name or {"X": "y", "y_proba": "y_true"}.get(name, "labels")

@@ -34,6 +34,7 @@ from skcal._rounding import RESOLUTION, step_of
 from skcal._show import wrapped
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import (
+    PLAIN,
     InputError,
     check_logits,
     check_predictions,
@@ -232,8 +233,13 @@ class Sample:
         return {part.name: getattr(self, part.name) for part in fields(self)}
 
     def __setstate__(self, parts: dict[str, Any]) -> None:
-        vars(self).update({name: _read_only(value) for name, value in parts.items()})
-        vars(self)["_memory"] = _Memory()
+        held = vars(self)
+        held.update(parts)
+        for name, value in parts.items():
+            if isinstance(value, np.ndarray) and value.flags.writeable:
+                held[name] = value.view()
+                held[name].setflags(write=False)
+        held["_memory"] = _Memory()
 
     @classmethod
     def _of(cls, **parts: Any) -> Sample:
@@ -281,7 +287,7 @@ class Sample:
     @property
     def counted(self) -> Sample:
         """The samples of positive weight."""
-        if self.weight.all():
+        if np.count_nonzero(self.weight) == len(self.weight):
             return self
         rows = self.weight > 0
         source = self.source._replace(left_out=self.source.left_out + int((~rows).sum()))
@@ -517,14 +523,6 @@ class _Memory:
         return entry[1]
 
 
-def _read_only(value: Any) -> Any:
-    """A view of an array that refuses to be written to; else the value."""
-    if isinstance(value, np.ndarray) and value.flags.writeable:
-        value = value.view()
-        value.flags.writeable = False
-    return value
-
-
 class Summed:
     """What holds sums over cells of predictions in place of rows: a table."""
 
@@ -632,7 +630,8 @@ def read_sample(
         sample = sample._remembering(source=sample.source._replace(warned=True))
     if not keep_weightless:
         sample = sample.counted
-    n_counted = np.count_nonzero(sample.weight) if sample.holds_rows else len(sample)
+    has_others = keep_weightless and sample.holds_rows
+    n_counted = np.count_nonzero(sample.weight) if has_others else len(sample)
     if n_counted < at_least:
         raise ValueError(
             f"{names[1]} has {n_counted} sample(s) of positive weight, but {at_least} are needed."
@@ -780,6 +779,8 @@ def refuse_lazy(given: dict[str, Any]) -> None:
     """Raise for arguments that a cluster or an engine holds, which would have to be gathered."""
     for name, value in given.items():
         kind = type(value)
+        if kind in PLAIN:
+            continue
         library = kind.__module__.partition(".")[0]
         if hasattr(kind, "__dask_graph__") or library == "pyspark" or kind.__name__ == "LazyFrame":
             reason = f"is held by {library} ({kind.__name__}), not in memory."

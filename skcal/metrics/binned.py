@@ -295,21 +295,21 @@ def expected_calibration_error(
 
 def expected_error(problems: list[BinMoments], norm, debias, distance, average, root):
     """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
-    powers = [
-        _error_power(p.weight, p.gaps, norm, distance, p.variances(debias) if debias else 0.0)
-        if p.total > 0
-        else np.nan
-        for p in problems
-    ]
+    powers = []
+    for p in problems:
+        variances = p.variances(debias) if debias and p.total > 0 else 0.0
+        powers.append(_error_power(p.weight, p.gaps, norm, distance, variances))
     return combine_problems(powers, problems, norm, average, root)
 
 
 def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
-    """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖."""
-    distances = gap_distances(gaps, distance)
+    """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖; NaN without samples."""
+    total, distances = weight.sum(), gap_distances(gaps, distance)
+    if not total > 0:
+        return np.nan
     if isinf(norm):
         return distances.max()
-    return weight @ (distances**norm - variances) / weight.sum()
+    return weight @ (distances**norm - variances) / total
 
 
 @prepared_by(counts=_count_largest_error)

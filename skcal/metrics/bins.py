@@ -144,7 +144,7 @@ BLOCK_ROWS = 2**14
 _BLOCK_BYTES = 2**27
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(slots=True, eq=False)
 class BinMoments:
     """Sums over the samples of each bin of one problem; None for those not asked for.
 
