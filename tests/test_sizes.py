@@ -20,7 +20,6 @@ from skcal import (
 )
 from skcal.cli.counted import read_or_count
 from skcal.cli.parser import parse
-from skcal.cli.predictions import read_predictions
 from skcal.functions import dirichlet_sums
 from skcal.hypothesis_tests import segment_test, skce_test
 from skcal.metrics import binned_rms_error_interval, squared_kernel_calibration_error
@@ -95,13 +94,6 @@ def of_compared_risks():
     return [result.difference, result.standard_error]
 
 
-def of_columns_of_a_file():
-    with TemporaryDirectory() as folder:
-        path = Path(folder) / "p.csv"
-        path.write_text("cat,label,dog\n0.25,dog,0.75\n1.0,cat,0.0\n", encoding="utf-8")
-        return read_predictions(parse(["evaluate", str(path)])).proba
-
-
 def of_a_long_file():
     y, p = draw(200)
     with TemporaryDirectory() as folder:
@@ -123,7 +115,6 @@ def of_a_table_of_classes():
 PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
     "cli.counted._MOST_ROWS": (of_a_long_file, 1e-9),
-    "cli.find._MOST_NAMES": (of_columns_of_a_file, 0),
     "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),

@@ -18,7 +18,6 @@ from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
 from skcal.metrics.base import ROUNDING
 
-_MOST_NAMES = 1000  # names and labels that are looked for in each other
 _FIRST = 1000  # rows by which columns are judged
 _MOST_CHOICES = 6
 _MOST_LISTED = 50  # entries of a list whose order a command shows
@@ -164,29 +163,34 @@ class Seeker:
 
     def _patterns(self, names, labels) -> dict[tuple[str, str], dict[str, str]]:
         """Words before and behind labels in names, with the columns of the labels."""
-        found = dict[tuple[str, str], dict[str, str]]()
-        if len(names) > _MOST_NAMES or len(labels) > _MOST_NAMES:
-            known = set(labels)
-            return {("", ""): {name: name for name in names if name in known}}
         fold = str.lower if len({*map(str.lower, labels)}) == len({*labels}) else str
-        plain = {name: fold(name) for name in names if len(fold(name)) == len(name)}
-        for label in labels:
-            part = fold(label)
-            for name, text in plain.items():
-                if whole(text) == part:
-                    found.setdefault(("", ""), {}).setdefault(label, name)
-                    continue
-                at = text.find(part)
-                while label and at >= 0:
-                    key = name[:at], name[at + len(label) :]
-                    found.setdefault(key, {})[label] = name
-                    at = text.find(part, at + 1)
+        number = {fold(label): k for k, label in enumerate(labels)}
+        lengths = {*map(len, number)} - {0}
+        places = []  # number of the label and of the name, and where it begins there
+        plain = [name for name in dict.fromkeys(names) if len(fold(name)) == len(name)]
+        for j, text in enumerate(map(fold, plain)):
+            named = number.get(whole(text), -1)
+            if named >= 0:
+                places.append((named, j, -1))
+            for length in lengths:  # each part of a name is looked up, not each label in each name
+                for at in range(len(text) - length + 1):
+                    k = number.get(text[at : at + length], named)
+                    if k != named:
+                        places.append((k, j, at))
+        found = dict[tuple[str, str], dict[str, str]]()
+        for k, j, at in sorted(places):
+            label, name = labels[k], plain[j]
+            if at < 0:
+                found.setdefault(("", ""), {}).setdefault(label, name)
+            else:
+                found.setdefault((name[:at], name[at + len(label) :]), {})[label] = name
         return found
 
     def _complete(self, key, found, names) -> dict[str, str] | None:
         """The columns of a pattern, with those of classes without a label, if rows sum to 1."""
         start, end = key
-        others = [name for name in names if name not in found.values()]
+        known = {*found.values()}
+        others = [name for name in names if name not in known]
         wider = found | {
             name[len(start) : len(name) - len(end)]: name
             for name in others
@@ -291,7 +295,8 @@ class Seeker:
 
     def _unread(self, names, which="Other columns") -> list[str]:
         """A note of the columns beside these, the first names alone, long ones shortened."""
-        others = [name for name in self.rest if name not in names]
+        read = {*names}
+        others = [name for name in self.rest if name not in read]
         shown = listed(cut_apart(others, LONGEST_NAME))
         return [f"{which} are not read: {shown}."] if others else []
 

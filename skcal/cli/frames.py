@@ -79,6 +79,7 @@ class Frame:
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
         self._are_texts: list[bool] = []
+        self._dtypes: list[Any] = []
 
     def reread(self, read: Callable) -> None:
         """Take texts from ``read(places, n_rows)``, which yields parts of columns of a text."""
@@ -127,7 +128,9 @@ class Frame:
 
     def is_numeric(self, name: str) -> bool:
         """Whether all cells are numbers."""
-        dtype = self._columns.dtypes.iloc[self._places[name]]
+        if len(self._dtypes) < len(self.header):
+            self._dtypes = self._columns.dtypes.tolist()  # which pandas makes of all at each call
+        dtype = self._dtypes[self._places[name]]
         return getattr(dtype, "kind", "O") in ("biuf" if self._read is None else "iuf")
 
     def cells(self, name: str, most: int | None = None) -> np.ndarray:

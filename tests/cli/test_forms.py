@@ -145,6 +145,17 @@ def test_words_before_and_behind_classes_are_found_and_said(form, names, tmp_pat
         assert_three(read(path, "--label", "outcome", "--prefix", prefix), names)
 
 
+def test_words_before_more_than_a_thousand_classes_are_found(tmp_path):
+    names, proba = [str(k) for k in range(1100)], np.zeros((3, 1100))
+    proba[range(3), [5, 5, 1050]], proba[:, 7] = 0.75, 0.25
+    header = ",".join(["label", *(f"p{name}" for name in names)])
+    rows = ([label, *row] for label, row in zip("517", proba, strict=True))
+    path = write(tmp_path / "a.csv", header, rows)
+    found = read(path, "--labels", ",".join(names))
+    assert found.names == [f"p{name}" for name in names]
+    np.testing.assert_array_equal(found.proba, proba)
+
+
 def test_two_predictions_of_named_classes_are_not_told_apart(tmp_path):
     columns = zip(GUESS, Q, P, 1 - P**2, P**2, Y, strict=True)
     path = write(tmp_path / "a.csv", "predict,p0,p1,cal_p0,cal_p1,label", columns)
