@@ -287,7 +287,7 @@ class Sample:
     @property
     def counted(self) -> Sample:
         """The samples of positive weight."""
-        if np.count_nonzero(self.weight) == len(self.weight):
+        if np.minimum.reduce(self.weight, initial=1.0) > 0:
             return self
         rows = self.weight > 0
         source = self.source._replace(left_out=self.source.left_out + int((~rows).sum()))
