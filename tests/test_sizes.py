@@ -162,16 +162,25 @@ def test_a_likely_step_is_named_up_to_one_in_1000(steps, is_named):
 # The others: what they bound, and where both sides are tested if the result differs on purpose.
 OTHERS = {
     "lines, names, points or ranges that are shown": {
+        "cli.cells._FEW_BOUNDS",  # tests/cli/test_exports.py
         "cli.cells._FEW_WORDS",  # tests/cli/test_codes.py
         "cli.clusters._MOST_CELLS",  # tests/cli/test_clusters.py
         "cli.columns._FEW",
         "cli.columns._FEW_BELOW",  # tests/cli/test_forms.py
+        "cli.columns._FEW_SHOWN",
+        "cli.columns._MOST_CHOICES",
+        "cli.columns._MOST_LOOKED_AT",
+        "cli.columns._MOST_SHOWN",
         "cli.find._MOST_CHOICES",
         "cli.find._MOST_LISTED",
+        "cli.header._MOST_LINES",
         "cli.labels._FEW",  # tests/cli/test_forms.py
+        "cli.labels._FEW_OTHERS",  # tests/cli/test_exports.py
         "cli.monitor._MOST_DIGESTS",
         "cli.parts._MOST_NOTES",  # tests/cli/test_headers.py
         "cli.problems._MOST_COMMANDS",
+        "cli.table._MOST_PAIRS",
+        "cli.text._MOST_LINES",
         "cli.monitor._MOST_MARKS",
         "monitoring.monitor._MOST_ENTRIES",
         "displays.axis._MOST_TICKS",
@@ -195,6 +204,8 @@ OTHERS = {
         "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
         "cli.counted._MOST_TABLES",  # tests/cli/test_counted.py
         "cli.later._MOST_KEPT",  # tests/cli/test_counted.py
+        "cli.long._MOST",  # tests/cli/test_exports.py
+        "cli.long._MOST_CLASSES",  # tests/cli/test_exports.py
         "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
         "report.centres._SMALL",
         "monitoring.bets._MOST",

@@ -15,6 +15,7 @@ from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
 _MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
+_FEW_BOUNDS = 6  # different ones that a command names
 _FEW_WORDS = 3  # among numbers, which may mark missing values
 _LONGEST = 40  # characters of a cell that a message shows
 _SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values
@@ -23,6 +24,17 @@ _SCALAR = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")  # as numpy 2 writes numb
 _OF_NUMBER = re.compile(r"prob|score|conf", re.IGNORECASE)  # keys of what one entry of a list holds
 _OF_NAME = re.compile(r"label|name|class|token|categor|predict|answer|option", re.IGNORECASE)
 _LONGEST_VECTOR = 2**20  # characters
+_BOUND = re.compile(
+    r"\s*([<>]=?|[\u2264\u2265~\u2248]|(about|above|approx\.?|at least|at most|below|ca\.?|"
+    r"less than|more than|over|under)(?=[ \d]))\s*",
+    re.IGNORECASE,
+)
+_APPROXIMATE = re.compile(r"\s*([~\u2248]|about|approx|ca)", re.IGNORECASE)
+_SIGNS = ",.'\u2019 \u00a0\u202f"  # between thousands
+_LIKELY = re.compile(
+    rf"[+-]?(\d{{1,3}}([{_SIGNS}]\d{{2,3}})*[{_SIGNS}]\d{{3}}|\d*)([.,]\d*)?(e[+-]?\d+)?",
+    re.IGNORECASE,
+)
 
 
 class Dialect(NamedTuple):
@@ -42,6 +54,10 @@ class Dialect(NamedTuple):
         Whether the first row names the columns.
     codes : sequence of str
         Further words or numbers for missing values.
+    bounds : bool
+        Whether ``<1``, ``>99`` and ``~5`` are the number in them.
+    sheet : str or None
+        The sheet of an Excel file.
     """
 
     sep: str | None = None
@@ -51,6 +67,8 @@ class Dialect(NamedTuple):
     missing: bool = False
     header: bool = True
     codes: Sequence[str] = ()
+    bounds: bool = False
+    sheet: str | None = None
 
     def parse(self, text: str) -> float:
         """Return the number that a field holds, or raise ValueError."""
@@ -58,6 +76,8 @@ class Dialect(NamedTuple):
             return math.nan
         if text.endswith((")", "]")):
             text = _bare(text)
+        if self.bounds:
+            text = _without_bound(text)
         if self.percent:
             text = text.strip().removesuffix("%")
         if self.decimal == ",":
@@ -100,7 +120,7 @@ def is_missing(text: str) -> bool:
 
 def whole(text: str) -> str:
     """Return ``2`` for ``2.0``, and any other text as it is."""
-    head, point, decimals = text.partition(".")
+    head, point, decimals = text.partition("," if re.fullmatch(r"[+-]?\d+,00?", text) else ".")
     return head if point and head.lstrip("+-").isdecimal() and not decimals.strip("0") else text
 
 
@@ -138,8 +158,6 @@ def parse_column(texts: np.ndarray, dialect: Dialect, place: Any, name: str) -> 
 def _no_number(texts, text, dialect, place, name) -> FileError:
     """What is wrong with a text in a column of numbers."""
     place, text = f"{place}, column {name!r} is", text.strip()
-    if text == name:
-        return FileError(f"{place.partition(', column')[0]} repeats the header. Remove it.")
     if is_missing(text):
         return FileError(
             f"{place}{f' {text!r}.' if text else ' empty.'} {LEAVE_OUT}", drop_missing=True
@@ -165,6 +183,8 @@ def _no_number(texts, text, dialect, place, name) -> FileError:
             remedy = "Leave that option out."
             what = ", with a point where --decimal says a comma."
             return FileError(f"{shown}{what} {remedy}", decimal=".")
+    if (bounded := _without_bound(text)) != text and is_likely_number(bounded):
+        raise _bound(texts, f"{shown}, which is no exact number.")
     words = [other for other in texts if not is_likely_number(other) and not is_missing(other)]
     if text in map(str.strip, words) and len(words) <= _FEW_WORDS < len(texts) - len(words):
         remedy = f"If {text!r} marks missing values, pass --missing {text!r}."
@@ -173,11 +193,34 @@ def _no_number(texts, text, dialect, place, name) -> FileError:
 
 
 def is_likely_number(text: str) -> bool:
-    """Whether a text is a number for people: with a percent sign, a comma or several."""
-    if text.endswith((")", "]")):
+    """Whether a text is a number for people, perhaps with a percent sign, commas or a bound."""
+    if text.endswith((")", "]")) or Dialect().is_number(text):
         return Dialect().is_number(text)
-    digits = re.sub(r"(?<=\d)[,.'\u2019 \u00a0\u202f](?=\d)", "", text.strip().removesuffix("%"))
-    return Dialect().is_number(digits.replace(",", ".").strip())
+    text = _without_bound(text.strip()).removesuffix("%").strip()
+    return _LIKELY.fullmatch(text) is not None and any(map(str.isdigit, text))
+
+
+def _without_bound(text: str) -> str:
+    """The number of ``<1%`` or ``about 5``."""
+    found = _BOUND.match(text)
+    return text[found.end() :] if found else text
+
+
+def _bound(texts: Sequence[str], shown: str) -> FileError:
+    """Both readings of texts such as ``<1%``, unless all are about a number."""
+    bounded = [text for text in texts if _without_bound(text) != text and is_likely_number(text)]
+    first = bounded[0].strip()
+    how = f"{shown} If {first!r} and the like stand for the number in them, pass --bounds."
+    if all(map(_APPROXIMATE.match, bounded)):
+        return FileError(how, bounds=True)
+    if len(bounded) > _FEW_BOUNDS:
+        return FileError(f"{how} If not, delete these rows.", choices=[{"bounds": True}])
+    marks = [text.strip() for text in bounded]
+    missing = " ".join(f"--missing {text!r}" for text in marks)
+    return FileError(
+        f"{how} If they mark missing values, pass {missing}.",
+        choices=[{"bounds": True}, {"missing": marks}],
+    )
 
 
 def _separate_thousands(texts: Sequence[str], sign: str) -> bool:

@@ -9,28 +9,10 @@ import numpy as np
 
 from skcal.cli.cells import Dialect
 from skcal.cli.frames import Frame
+from skcal.cli.names import is_known, is_of_weights, kind_of_samples
 from skcal.cli.problems import FileError
 
-_IDS = frozenset(["id", "ids", "nr", "uuid", "guid", "pid", "uid", "qid", "mrn", "ssn", "hash"])
-_ROWS = frozenset(["row", "rows", "rowname", "rownames", "rowindex", "index", "idx", "no", "nr"])
-#: What has several samples, in the last word of the name of a column.
-_OWNERS = re.compile(
-    r"patient|pat|patientin|subject|subj|person|participant|respondent|user|username|"
-    r"customer|client|kunde|account|member|household|family|student|pupil|employee|"
-    r"borrower|animal|eye|record|case|sample|question|prompt|problem|item|doc|"
-    r"document|text|article|image|img|picture|photo|video|clip|recording|speaker|"
-    r"author|device|machine|sensor|session|encounter|admission|stay|episode|claim|"
-    r"policy|loan|order|match|game|team|athlete|mother|prof|psu|cluster"
-)
-_BESIDE = _IDS | {"number", "num", "no", "key", "name", "code", "index", "idx"}
 _OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
-#: Of sample weights, without signs between the words.
-_WEIGHTS = re.compile(
-    r"(p|f|a|i|fnl|final|sampl(e|ing)|survey|design|analy(sis|tic)|person|household|hh|per|"
-    r"instance|importance|observation|obs|propensity|population|probability|replicate|"
-    r"(post)?strat(ification)?|inverseprobability)(weight|wgt|wt)s?|s?ip[tc]?w|llcpwt|wt(mec|int)\d+yr"
-)
-_PLAIN_WEIGHTS = frozenset(["w", "wt", "wgt", "weight", "weights", "freq", "frequency"])
 _NEAR_1 = 0.1  # by which the mean of weights of a plain name may differ from 1
 _UNEQUAL = 0.5  # of their mean, above which the standard deviation of bodies' weights is rare
 _FIRST = 100  # rows by which a column is known
@@ -73,72 +55,136 @@ def refuse_or_tell(frame: Frame, rest, rows, scores, happened, options) -> list[
     options : argparse.Namespace
     """
     found = clusters(frame, rest, rows, scores, happened)
-    return told_of_clusters(frame.path, found, len(happened), options)
+    times = 0
+    if found:
+        codes = frame.codes(min(found, key=lambda cluster: cluster.n_values).name)
+        times = _times_alike(codes if rows is None else codes[rows], happened)
+    return told_of_clusters(frame.path, found, len(happened), options, times)
 
 
-def told_of_clusters(path, found: list[Cluster], n_rows: int, options) -> list[str]:
-    """A sentence on the column of the fewest clusters, if any; refuse a verdict on such rows."""
+def told_of_clusters(path, found, n_rows: int, options, times: int = 0) -> list[str]:
+    """A sentence on the column of the fewest clusters, if any; refuse a verdict on such rows.
+
+    ``times`` rows stand for each value, if all have as many, of one outcome each.
+    """
     if not found:
         return []
     name, n_values, why = min(found, key=lambda cluster: cluster.n_values)
-    text = (
-        f"Column {name!r} has {n_values:,} values in {n_rows:,} rows{why}. If the rows of a "
-        f"value belong together, limits are too narrow: pass --groups {name!r}. If all rows are "
-        f"independent, pass --ignore {name!r}."
+    of_models = (
+        f"If each of the {times} rows of a value is of another model or version, write these into "
+        "files of their own, and pass one. "
     )
-    return _refused_or_told(path, text, {"groups": name}, options)
+    text = (
+        f"Column {name!r} has {n_values:,} values in {n_rows:,} rows{why}. If the rows of a value "
+        f"belong together, limits are too narrow: pass --groups {name!r}. "
+        f"{of_models if times else ''}If all rows are independent, pass --ignore {name!r}."
+    )
+    return refused_or_told(path, text, [{"groups": name}, {"ignore": [name]}], options)
+
+
+def refuse_or_tell_copies(frame: Frame, rest, rows, options) -> list[str]:
+    """The same of rows that are equal in all columns, where one of these names the samples."""
+    names = [name for name in rest if may_name_owners(frame, name)]
+    rows = np.arange(len(frame)) if rows is None else rows
+    if not names or len(rows) * len(frame.header) > _MOST_CELLS:
+        return []
+    codes = frame.codes(names[0])[rows]
+    repeated = np.bincount(codes[codes >= 0], minlength=1)[codes] > 1
+    n = np.count_nonzero(are_copies(frame, rows[repeated])) if repeated.any() else 0
+    if not n:
+        return []
+    text = (
+        f"{n:,} of {len(rows):,} rows are copies of others, equal in all columns. If they stand "
+        f"twice by mistake, pass --distinct. If they are other samples, pass --ignore {names[0]!r}."
+    )
+    return refused_or_told(frame.path, text, [{"distinct": True}, {"ignore": names[:1]}], options)
+
+
+def are_copies(frame: Frame, rows: np.ndarray) -> np.ndarray:
+    """Whether each of these rows is equal to an earlier one of them in all columns."""
+    import pandas
+
+    cells = {
+        k: frame.codes(name)[rows]
+        if frame.kind(name) in ("number", "text", "empty")
+        else list(map(str, frame.cells(name)[rows]))
+        for k, name in enumerate(dict.fromkeys(frame.header))
+    }
+    return pandas.DataFrame(cells).duplicated().to_numpy()
+
+
+def _times_alike(codes: np.ndarray, happened: np.ndarray) -> int:
+    """How often each value stands if all stand equally often and have one outcome each, else 0."""
+    _, first, codes, times = np.unique(
+        codes, return_index=True, return_inverse=True, return_counts=True
+    )
+    is_one = len({*times.tolist()}) == 1 and (happened[first][codes] == happened).all()
+    return int(times[0]) if is_one else 0
 
 
 def refuse_or_tell_weights(frame: Frame, rest, rows, options) -> list[str]:
     """The same of the first column that may hold sample weights."""
-    name = next((name for name in rest if _may_weigh(frame, name, rows, options)), None)
-    if name is None:
+    found = ((name, _weigh(frame, name, rows, options)) for name in rest)
+    name, ways = next(((name, ways) for name, ways in found if ways), ("", ""))
+    if not ways:
         return []
-    text = (
-        f"Column {name!r} may hold sample weights, and every row counts alike here. If it does, "
-        f"pass --weight {name!r}. If not, pass --ignore {name!r}."
-    )
-    return _refused_or_told(frame.path, text, {"weight": name}, options)
+    how = f"If it holds sample weights, pass --weight {name!r}. If not, pass --ignore {name!r}."
+    if ways == "count":
+        how = f"If each row stands for so many samples, pass --count {name!r}. {how}"
+    text = f"Column {name!r} may say how much each row counts, and all count alike here. {how}"
+    options_of = [{way: name} for way in ("count", "weight") if way in ("weight", ways)]
+    return refused_or_told(frame.path, text, [*options_of, {"ignore": [name]}], options)
 
 
-def _refused_or_told(path, text: str, choice: dict[str, str], options) -> list[str]:
+def tell_counts(frame: Frame, rows, options) -> list[str]:
+    """The same where a column that is named as numbers of samples is given as weights."""
+    name = options.weight
+    if not is_known("count", name) or _weigh(frame, name, rows, options) != "count":
+        return []
+    return [
+        f"Column {name!r} holds whole numbers, and weights add no samples. If each row stands for "
+        f"so many samples, pass --count {name!r} in place of --weight {name!r}."
+    ]
+
+
+def refused_or_told(path, text: str, choices: list[dict], options) -> list[str]:
     """The text, or an error where a verdict would rest on such rows."""
-    decides = ("max_error", "fail_if_worse")
+    decides = ["max_error", "fail_if_worse", "max_risk", *["alpha"] * (options.command == "test")]
     if any(getattr(options, option, None) for option in decides):
-        raise FileError(
-            f"{path}: {text[0].lower()}{text[1:]}",
-            choices=[choice, {"ignore": list(choice.values())}],
-        )
+        raise FileError(f"{path}: {text[0].lower()}{text[1:]}", choices=choices)
     return [text]
 
 
-def _may_weigh(frame: Frame, name: str, rows, options) -> bool:
-    """Whether a name is one of weights, and its values are numbers from 0 that differ.
+def _weigh(frame: Frame, name: str, rows, options) -> str:
+    """Return "count" or "weight" if a name is one of such, with numbers from 0 that differ.
 
-    Names that features have, too, count where the mean is near 1 or the numbers are very unequal.
+    Names that features have, too, count where the mean is near 1 or the numbers are very unequal,
+    and names of numbers of samples where all are whole.
     """
-    words = re.sub(r"[\W_]", "", name.lower())
-    is_plain = words in _PLAIN_WEIGHTS
-    if not (is_plain or _WEIGHTS.fullmatch(words)):
-        return False
+    is_plain, is_count = is_known("plain weight", name), is_known("count", name)
+    if not (is_plain or is_count or is_of_weights(name)):
+        return ""
     try:
         numbers = frame.numbers(name, Dialect(decimal=options.decimal, missing=True))
     except FileError:  # of texts
-        return False
+        return ""
     numbers = numbers if rows is None else numbers[rows]
     numbers = numbers[~np.isnan(numbers)]
     if not len(numbers) or not 0 <= numbers.min() < numbers.max() < np.inf:
-        return False
-    mean, spread = numbers.mean(), numbers.std()
-    return not is_plain or abs(mean - 1) < _NEAR_1 or bool(spread > _UNEQUAL * mean)
+        return ""
+    mean, spread, is_whole = numbers.mean(), numbers.std(), not (numbers % 1).any()
+    unequal = abs(mean - 1) < _NEAR_1 or spread > _UNEQUAL * mean
+    if is_whole and (is_count or (is_plain and unequal)):
+        return "count"
+    return "weight" if unequal or not (is_plain or is_count) else ""
 
 
 def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
     """The columns whose values repeat as names of what has several samples."""
     n, found = len(happened), []
-    rest = sorted(rest, key=_kind_of_name, reverse=True)[: 1 + _MOST_CELLS // max(n, 1)]
+    rest = sorted(rest, key=kind_of_samples, reverse=True)[: 1 + _MOST_CELLS // max(n, 1)]
     for name in rest:
-        kind = _kind_of_name(name)
+        kind = kind_of_samples(name)
         if not _may_name(frame, name):
             continue
         codes = frame.codes(name)
@@ -159,28 +205,7 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
 
 def may_name_owners(frame: Frame, name: str) -> bool:
     """Whether a column is named as one of what has several samples, and may hold names."""
-    return _kind_of_name(name) == 2 and _may_name(frame, name)
-
-
-def _kind_of_name(name: str) -> int:
-    """2 of a name of what has several samples, 1 of a name of rows, 0 of another."""
-    words = re.findall(r"[A-Z]?[a-zäöü]+|[A-Z]+(?![a-z])|#", name)
-    words = [word.lower() for word in words]
-    words = [part for word in words for part in _apart(word)]
-    beside = []
-    while words and words[-1] in _BESIDE and (len(words) > 1 or words[-1] not in _ROWS):
-        beside.append(words.pop())
-    last = words[-1] if words else ""
-    if last in _ROWS or name in ("", "#"):
-        return 1
-    return 2 if _OWNERS.fullmatch(last) or set(beside) & _IDS else 0
-
-
-def _apart(word: str) -> list[str]:
-    """The words patient and id of patientid."""
-    start = word.removesuffix("id")
-    is_known = start in _ROWS or _OWNERS.fullmatch(start)
-    return [start, "id"] if word != start and is_known else [word]
+    return kind_of_samples(name) == 2 and _may_name(frame, name)
 
 
 def _may_name(frame: Frame, name: str) -> bool:

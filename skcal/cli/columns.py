@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 from warnings import warn
 
@@ -12,27 +13,24 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
+from skcal.cli.clusters import are_copies, refused_or_told
 from skcal.cli.find import Found, Seeker
-from skcal.cli.frames import Frame, Texts, all_names
+from skcal.cli.frames import Frame, SomeRows, Texts, all_names
+from skcal.cli.long import by_sample
+from skcal.cli.names import folded, is_known, names_models, words_of
 from skcal.cli.parts import read_table
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
-_LIKELY_LABELS = {"label", "labels", "y", "y_true", "y_test", "target", "outcome", "class", "truth"}
-_LIKELY_LABELS |= {"true_label", "true_class", "actual", "actual_class", "obs", "observed", "gold"}
-_LIKELY_LABELS |= {"gold_label", "ground_truth", "reference"}
-#: Last words of names of columns that tell models apart, such as model_id, modelVersion, variant.
-_OF_MODELS = re.compile(
-    r"\.config|mtry|system|(.*[\W_])?(model|classifier|algorithm|engine|version|variant)"
-    r"([\W_]*(name|id|key|tag))?"
-)
-_OF_TRAINING = {"train", "training", "learn", "learning", "in-sample", "in_sample"}
-_OF_TESTS = {"test", "testing", "validation", "validate", "valid", "val", "holdout", "hold-out"}
-_OF_TESTS |= {"dev", "oot", "oos", "out-of-sample", "out_of_sample", "out-of-time", "out_of_time"}
 #: Arrays of an archive, in the order in which they are taken.
 _CLASSES = ("classes", "classes_", "class_names", "target_names", "label_names")
 OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
+#: Columns of SAS, 1 of rows of training.
+_PARTITIONS = frozenset(["_partind_", "_partition_", "_part_", "partition", "partind"])
+_CODE = re.compile(r"-?9{1,4}|-[1-9]")  # for missing labels
+_OF_PREDICTED = re.compile(r"pred|guess|classif|assigned|scored|decision|_hat", re.IGNORECASE)
+_MOST_CHOICES, _MOST_SHOWN, _FEW_SHOWN, _MOST_LOOKED_AT = 6, 12, 4, 500  # columns, and texts of one
 _FEW = 30  # different texts of a column that may hold labels
 _ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
 _FEW_BELOW = 0.1  # of the rows, where the class that is predicted has less than ½
@@ -89,8 +87,10 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     Columns of ``spared`` may be absent.
     """
     frame = read_table(path, options.max_bytes, dialect, options.frames, options.files)
+    frame = by_sample(_only_rows(frame, options), options)
     label, soft, max_bytes = options.label, options.soft, options.max_bytes
     named = {**dict.fromkeys(options.ignore, "--ignore"), **others}
+    named |= dict.fromkeys(columns_of_only(frame, options), "--only")
     of_options = {label if soft is None else None: "--label"}
     of_options |= {options.score: "--score", options.predicted: "--predicted"}
     named |= {name: option for name, option in of_options.items() if name is not None}
@@ -104,17 +104,22 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
         return Columns(found.table, shares, classes, beside, (*frame.notes, *found.notes))
     texts = frame.texts(label)
     check_size(path, 4 * len(texts.codes) * max(map(len, texts.values), default=0), max_bytes)
-    labels = plain_labels(texts)
+    labels, notes = _with_empty(plain_labels(texts), options)
     distinct = _distinct(texts)
+    distinct += [options.empty_label] * (len(notes) and options.empty_label not in distinct)
     distinct += _classes_like_missing(frame, labels, distinct, aside)
     if len(labels) and not (distinct or options.drop_missing or options.skip_unlabelled):
         raise FileError(f"{frame.place_of(0)} has no label. {LEAVE_OUT}", drop_missing=True)
+    absent = np.flatnonzero(labels == "")
+    leaves_out = options.drop_missing or options.missing or options.skip_unlabelled
+    if len(absent) and not leaves_out and _class_of_empty(frame, distinct):
+        raise _no_label(frame.place_of(int(absent[0])), labels, frame)
     _refuse_two_columns_of_labels(frame, label, distinct, aside, options)
     if not len(labels):
         require_cells(path, [name for name in frame.header if name not in aside], labels)
     _refuse_files_of_the_same_samples(frame, options.id)
     found = Seeker(frame, distinct, labels, aside, options, dialect).find()
-    table, classes, notes = found.table, None, [*frame.notes, *found.notes]
+    table, classes, notes = found.table, None, [*frame.notes, *found.notes, *notes]
     predicted = event = None
     require_cells(path, table.names, table.numbers)
     if found.classes is not None:
@@ -131,6 +136,43 @@ def labelled_table(path, others, spared, options: Namespace, dialect: Dialect) -
     return Columns(table, labels, classes, beside, tuple(notes), predicted, event)
 
 
+def columns_of_only(frame: Frame, options) -> dict[str, list[str]]:
+    """The columns that ``--only`` names, with the values of each."""
+    found = dict[str, list[str]]()
+    for text in options.only:
+        parts = text.split("=")
+        starts = ["=".join(parts[:k]) for k in range(1, len(parts))]
+        name = next((start for start in starts if start in frame.header), starts[0])
+        found.setdefault(name, []).append(text[len(name) + 1 :].strip())
+    return found
+
+
+def _only_rows(frame: Frame, options) -> Frame:
+    """The rows whose columns have the values that ``--only`` says."""
+    keep, said = np.ones(len(frame), bool), list[str]()
+    for name, values in columns_of_only(frame, options).items():
+        if name in frame.header:
+            texts = plain_labels(frame.texts(name))
+            for value in values:
+                if value not in texts:
+                    raise FileError(
+                        f"{frame.path}: no row of column {name!r} is {value!r} (rows are: "
+                        f"{listed(_distinct(frame.texts(name)))}). Pass one of these by --only."
+                    )
+            keep &= np.isin(texts, values)
+            said.append(f"{name} = {listed(values)}")
+    if options.distinct:
+        is_copy = are_copies(frame, np.flatnonzero(keep))
+        said += [f"{is_copy.sum():,} are copies of others"] * bool(is_copy.any())
+        keep[np.flatnonzero(keep)[is_copy]] = False
+    if not said:
+        return frame
+    if not keep.any():
+        raise FileError(f"{frame.path}: no row has {listed(said)}. Leave out an --only.")
+    note = f"Read are {keep.sum():,} of {len(keep):,} rows: {listed(said)}."
+    return SomeRows(frame, np.flatnonzero(keep), [*frame.notes, note])
+
+
 def same_columns(frame: Frame, settled: Columns, others, options, dialect: Dialect) -> Columns:
     """The columns of further rows of a table, which mean what they mean in the first ones."""
     table, label, shares = settled.table, options.label, settled.outcomes
@@ -145,7 +187,7 @@ def same_columns(frame: Frame, settled: Columns, others, options, dialect: Diale
         numbers = np.column_stack([frame.numbers(name, dialect) for name in shares.names])
         outcomes: Any = FileTable(frame.path, numbers, shares.names, frame=frame)
     else:
-        outcomes = plain_labels(frame.texts(label))
+        outcomes, _ = _with_empty(plain_labels(frame.texts(label)), options)
     beside = {name: text_array(frame.path, frame.texts(name), options.max_bytes) for name in others}
     known = None if found.classes is None else np.array(found.classes)
     return Columns(found.table, outcomes, known, beside)
@@ -156,6 +198,15 @@ def text_array(path, texts: Texts, max_bytes) -> np.ndarray:
     values = [text.strip() for text in texts.values]
     check_size(path, 4 * len(texts.codes) * max(map(len, values), default=0), max_bytes)
     return np.array(values, dtype=str)[np.asarray(texts.codes)]
+
+
+def _with_empty(labels: np.ndarray, options) -> tuple[np.ndarray, list[str]]:
+    """Labels with ``--empty-label`` in place of none, and a sentence that says so."""
+    absent = labels == ""
+    if options.empty_label is None or not absent.any():
+        return labels, []
+    note = f"{absent.sum():,} empty labels are read as {options.empty_label!r}."
+    return np.where(absent, options.empty_label, labels), [note]
 
 
 def plain_labels(texts: Texts) -> np.ndarray:
@@ -174,7 +225,7 @@ def ordered_names(frame: Frame) -> list[str]:
     """All names of columns, first those that can be labels, then those that can be scores."""
 
     def rank(name: str) -> int:
-        if name.lower() in _LIKELY_LABELS:
+        if is_known("label", name):
             return 0
         kind = frame.kind(name) if len(frame.header) < 500 else "text"
         if kind in ("number", "text") and 2 <= frame.n_distinct(name) <= _FEW:
@@ -236,15 +287,18 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
         remedy = "Name the column of labels by --label."
         aside = {*given.ignore, given.score, given.predicted, *frame.aside}
         rest = [n for n in header if n not in aside]
-        likely = [n for n in rest if n.lower() in _LIKELY_LABELS]
-        if not dialect.header:
-            likely = [n for n in rest if _hold_labels(frame, n)]
-        one_hot = _one_hot(frame, dialect) if not likely else None
-        if len(likely) == 1:
-            offer = {"label": likely[0]}
-        elif likely and not dialect.header:
+        one_hot = _one_hot(frame, dialect) if not any(is_known("label", n) for n in rest) else None
+        likely, others = ({}, {}) if one_hot else _likely_labels(frame, rest, given, dialect)
+        if len(likely) == 1 and not others:
+            offer = {"label": next(iter(likely))}
+        elif len(likely) <= _MOST_CHOICES:
             offer = {"choices": [{"label": n} for n in likely]}
-        elif one_hot:
+        if likely or others:
+            shown = [f"{n!r} ({why})" for n, why in (likely | others).items()]
+            remedy += f" What happened may be in {listed(shown, _MOST_SHOWN)}."
+        if not (likely or one_hot):
+            remedy = f"If no column holds what happened, add one. {remedy}"
+        if one_hot:
             remedy += f" If the columns {one_hot}… hold 1 for the class that happened, pass --soft "
             remedy += f"{one_hot}."
             offer = {"soft": one_hot}
@@ -258,10 +312,65 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     )
 
 
-def _hold_labels(frame: Frame, name: str) -> bool:
-    """Whether a column without a name holds few different texts or whole numbers."""
-    texts = _few_texts(frame, name)
-    return len(texts) > 1 and not any(Dialect().is_number(t) and not is_whole(t) for t in texts)
+def _likely_labels(
+    frame: Frame, rest: Sequence[str], options, dialect: Dialect
+) -> tuple[dict[str, str], dict[str, str]]:
+    """Columns that may hold what happened, each with why: those that are likely, and others."""
+    ranks, numbers = list[tuple[int, str, str]](), dict[str, np.ndarray]()
+    rest = rest if len(rest) < _MOST_LOOKED_AT else []
+    seeker = Seeker(frame, [], None, {*frame.header} - {*rest}, options, dialect)
+    for name in filter(seeker.is_in_unit, seeker.candidates()):
+        with suppress(FileError):
+            numbers[name] = seeker.numbers(name)
+    for name in rest:
+        texts = _few_texts(frame, name)
+        known = [text for text in texts if not _CODE.fullmatch(text)]
+        texts = known if len(known) > 1 else texts
+        are_fractions = any(Dialect().is_number(t) and not is_whole(t) for t in texts)
+        if name in numbers or not texts or are_fractions:
+            continue
+        found = plain_labels(frame.texts(name))
+        n_empty = np.sum(found == "")
+        if len(texts) + (n_empty > 0) < 2:
+            continue
+        why = ", ".join(f"{t}: {np.sum(found == t):,}" for t in texts[:_FEW_SHOWN])
+        why += ", …" * (len(texts) > _FEW_SHOWN) + f", empty: {n_empty:,}" * bool(n_empty)
+        columns, is_predicted = _columns_of(found, texts, numbers)
+        if columns:
+            why += f"; named so are the columns {listed(columns)}"
+        is_pair = {*texts} == {"0", "1"} or any(is_known("negative", t) for t in texts)
+        is_pair = len(texts) == 1 or (len(texts) == 2 and is_pair)
+        is_named = is_known("label", name) and name.lower() not in ("label", "class")
+        rank = 0 if is_named else 1 if columns else 2 if is_pair else 3 if len(texts) == 2 else 4
+        if is_predicted or _OF_PREDICTED.search(name):
+            rank = 5
+            why += "; as the scores say in each row" if is_predicted else "; named as predictions"
+        ranks.append((rank, name, why))
+    ranks.sort(key=lambda entry: entry[0])
+    best = max(1, min((rank for rank, *_ in ranks), default=0))
+    best = {2: 3, 5: 0}.get(best, best)  # since of two labels the words say little
+    likely = {name: why for rank, name, why in ranks if rank <= best}
+    return likely, {name: why for rank, name, why in ranks if rank > best}
+
+
+def _columns_of(found, texts, numbers: dict[str, np.ndarray]) -> tuple[list[str], bool]:
+    """Columns of probabilities that labels name, and whether scores alone say the labels."""
+    columns, is_said, marks = list[str](), False, np.isin(found, texts)
+    for part in Seeker.patterns(list(numbers), texts).values():
+        if 1 < len(part) == len(texts):
+            rows = np.column_stack([numbers[part[text]] for text in texts])[marks]
+            rows = np.where(np.isnan(rows), 0.0, rows)
+            if np.mean(np.abs(rows.sum(axis=1) - 1) < _ROUNDED) > 0.5:
+                columns = columns or [part[text] for text in texts]
+                same = np.array(texts)[rows.argmax(axis=1)] == found[marks]
+                is_said |= len(same) >= _SURE and same.mean() > 1 - _ROUNDED
+    for values in numbers.values() if len(texts) == 2 else ():
+        with np.errstate(invalid="ignore"):
+            marks = np.isin(found, texts) & (values >= 0) & (values <= 1)
+        first, second = (values[marks & (found == text)] for text in texts)
+        if len(first) and len(second) and marks.sum() >= _SURE:
+            is_said |= bool(first.min() >= second.max() or second.min() >= first.max())
+    return columns, is_said
 
 
 def _one_hot(frame: Frame, dialect: Dialect) -> str | None:
@@ -291,7 +400,8 @@ def _refuse_two_columns_of_labels(frame: Frame, label, distinct, aside, options)
     if "label" in getattr(options, "given", ()):
         return
     for name in frame.header:
-        if name.lower() not in _LIKELY_LABELS - {"label", "labels", "class"} or name in aside:
+        is_plain = name.lower() in ("label", "labels", "class")
+        if is_plain or name in aside or not is_known("label", name):
             continue
         texts = _few_texts(frame, name)
         if set(texts) == set(distinct):
@@ -320,16 +430,19 @@ def _refuse_several_models(frame: Frame, aside) -> None:
     for name in frame.header:
         known = [] if name in aside else models_in(frame, name)
         what, reading = "models", "all rows are of one model"
-        if not _names_models(name):
+        if not names_models(name):
             what, reading = "parts", "the model was fitted to none of these rows"
-            if not _are_parts(known, both=True):
+            if name.lower() not in _PARTITIONS and not _are_parts(known, both=True):
                 continue
         if 1 < len(known) <= len(frame) / 2:  # else these may be probabilities
+            shown = [text for text in known if is_known("test", text)] or known
             beside = " Predictions of training rows look better than those of new ones."
             raise FileError(
                 f"{frame.path}: column {name!r} names {len(known)} {what}: {listed(known)}."
                 f"{beside if what == 'parts' else ''} The command report shows each by --by "
-                f"{name!r}. If {reading}, pass --ignore {name!r}."
+                f"{name!r}, and --only '{name}={shown[-1]}' keeps the rows of one. If {reading}, "
+                f"pass --ignore {name!r}.",
+                choices=[{"only": [f"{name}={value}"]} for value in shown[:_MOST_CHOICES]],
             )
 
 
@@ -338,7 +451,7 @@ def models_in(frame: Frame, name: str, before: Sequence[str] = ()) -> list[str]:
 
     Those of earlier rows, ``before``, stand first.
     """
-    of_models = _names_models(name)
+    of_models = names_models(name) or name.lower() in _PARTITIONS
     if not (of_models or frame.kind(name) == "text"):
         return []
     if not (of_models or _are_parts(_distinct(frame.texts(name, _SURE)))):
@@ -347,16 +460,27 @@ def models_in(frame: Frame, name: str, before: Sequence[str] = ()) -> list[str]:
     return known if of_models or _are_parts(known, both=len(known) > 1) else []
 
 
-def _names_models(name: str) -> bool:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
-    return _OF_MODELS.fullmatch(words) is not None
+def tell_training(frame: Frame, rest: Sequence[str], options) -> list[str]:
+    """A sentence where a column says of all rows that they are of training; no verdict then."""
+    for name in rest:
+        known = models_in(frame, name)
+        of_part = name.lower() in _PARTITIONS
+        if len(known) != 1 or not (is_known("training", known[0]) or (of_part and known == ["1"])):
+            continue
+        told = (
+            f"Column {name!r} is {known[0]!r} in all rows, as those of training are, whose "
+            "predictions look better than those of new ones. If the model was fitted to none of "
+            f"them, pass --ignore {name!r}."
+        )
+        return refused_or_told(frame.path, told, [{"ignore": [name]}], options)
+    return []
 
 
 def _are_parts(texts: Sequence[str], both: bool = False) -> bool:
     """Whether all texts are words for rows of training or of tests, of ``both`` kinds."""
-    words = {text.casefold() for text in texts}
-    has_both = bool(words & _OF_TRAINING) and bool(words & _OF_TESTS)
-    return words <= _OF_TRAINING | _OF_TESTS and (has_both or not both)
+    words, training, tests = {*map(folded, texts)}, words_of("training"), words_of("test")
+    has_both = bool(words & training) and bool(words & tests)
+    return words <= training | tests and (has_both or not both)
 
 
 def _refuse_files_of_the_same_samples(frame: Frame, ids: Sequence[str]) -> None:
@@ -597,8 +721,39 @@ def check_names(columns: Columns) -> None:
         return
     absent = np.flatnonzero(labels == "")
     if len(absent):
-        place = table.words_for_row(int(absent[0]))
-        raise FileError(f"{table.path}: {place} has no label. {LEAVE_OUT}", drop_missing=True)
+        place = f"{table.path}: {table.words_for_row(int(absent[0]))}"
+        raise _no_label(place, labels, table.frame)
+
+
+def _no_label(place: str, labels: np.ndarray, frame: Frame | None) -> FileError:
+    """What rows without a label may mean."""
+    n = np.count_nonzero(labels == "")
+    text = f"{place} has no label, as {n:,} of {len(labels):,} rows. {LEAVE_OUT}"
+    choices: list[dict[str, Any]] = [{"drop_missing": True}]
+    known = [text for text in dict.fromkeys(labels.tolist()) if text]
+    if frame is not None and (name := _class_of_empty(frame, known)):
+        text += f" A column is named by {name!r}, which programs write as an empty cell. If it "
+        text += f"is the label of these rows, pass --empty-label {name}."
+        choices.append({"empty_label": name})
+    elif len(known) == 1:
+        [other] = known
+        name = "other" if other != "other" else "none"
+        text += f" All others are {other!r}. If an empty cell is the other class, pass "
+        text += f"--empty-label {name} --pos-label {other!r}."
+        choices = [{"empty_label": name, "pos_label": other}]
+    return FileError(text, choices=choices)
+
+
+def _class_of_empty(frame: Frame, known: Sequence[str]) -> str | None:
+    """A word for missing values by which a column is named, as others are by labels."""
+    names = {name.casefold(): name for name in frame.header}
+    for word in ("none", "na", "nan", "null", "missing"):
+        for name in names:
+            for other in map(str.casefold, known):
+                start, found, end = name.partition(other)
+                if found and (column := names.get(f"{start}{word}{end}")) is not None:
+                    return column[len(start) : len(start) + len(word)]
+    return None
 
 
 def _by_number(names: list[str]) -> list[str]:
@@ -608,15 +763,32 @@ def _by_number(names: list[str]) -> list[str]:
 
 def unlabelled_table(path, classes, features, options, dialect) -> FileTable:
     """The table of a file of predictions of these classes, or of a single column (None)."""
-    frame = read_table(path, options.max_bytes, dialect, options.frames)
+    long = read_table(path, options.max_bytes, dialect, options.frames)
+    frame = by_sample(long, options)
+    if frame is not long and options.command == "recalibrate":
+        raise FileError(
+            f"{path}: has a row for each sample and class, and such a table is not written. Save a "
+            "column for each class."
+        )
     score, soft = options.score, options.soft
     named = dict.fromkeys(features, "--feature") | ({} if score is None else {score: "--score"})
     _check_header(frame, named, options, dialect)
     aside = {options.label, *options.ignore, options.weight, options.groups, *features}
+    aside |= {options.count, options.predicted, *options.by, *options.segments}
+    aside |= columns_of_only(frame, options).keys()
     if soft is not None:
         aside |= {name for name in frame.header if _is_of_shares(name, soft, aside)}
     seeker = Seeker(frame, classes or [], None, aside, options, dialect)
     table = (seeker.single() if classes is None else seeker.of_classes()).table
+    keep = np.ones(len(frame), bool)
+    for name, values in columns_of_only(frame, options).items():
+        if name in frame.header:
+            keep &= np.isin(plain_labels(frame.texts(name)), values)
+        else:
+            warn(f"{path}: has no column {name!r}, so that all of its rows are used.", stacklevel=2)
+    if options.distinct:
+        keep[np.flatnonzero(keep)[are_copies(frame, np.flatnonzero(keep))]] = False
+    table = table if keep.all() else table.take(keep)
     require_cells(path, table.names, table.numbers)
     return table
 
@@ -716,4 +888,5 @@ def unlabelled_arrays(path, classes, single, options) -> FileTable:
         proba = proba[:, order]
     if not len(proba):
         raise FileError(f"{path}: no rows of probabilities. Give a row per sample.")
+    proba = Dialect(codes=options.missing).without_codes(proba)
     return FileTable(path, proba, [], order=order, arrays=arrays)

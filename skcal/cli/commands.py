@@ -58,6 +58,7 @@ from skcal.cli.predictions import (
     dialect_of,
     features_of,
     read_predictions,
+    repeated,
     subgroups_of,
 )
 from skcal.cli.problems import (
@@ -366,6 +367,8 @@ def _compare(options):
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
     if options.file == options.second and options.second_score is not None:
         names = options.score, options.second_score
+    elif options.second_only:
+        names = options.only[0], options.second_only[0]
     elif names[0] == names[1]:
         names = options.file, options.second
     gate = None
@@ -387,7 +390,12 @@ def _compare(options):
 
 def _read_both(options) -> tuple[Predictions, Predictions]:
     """The predictions of two models for the same samples."""
-    return align(read_predictions(options), read_predictions(options, second=True), options)
+    first, second = align(
+        read_predictions(options), read_predictions(options, second=True), options
+    )
+    counts = {name: first.others[name] for name in first.others if name == options.count}
+    second = second._replace(others={**second.others, **counts})
+    return repeated(first, options), repeated(second, options)
 
 
 def _report_on(predictions, options, name, **more):

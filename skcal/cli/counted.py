@@ -18,6 +18,7 @@ from skcal.cli.frames import Frame
 from skcal.cli.gates import GATED_ERRORS, chosen_notions
 from skcal.cli.labels import Lost
 from skcal.cli.later import Later
+from skcal.cli.long import by_sample
 from skcal.cli.parts import JoinedFrame, joined, key_of, tables_of, with_partitions
 from skcal.cli.predictions import Predictions, dialect_of, read_more, read_predictions, subgroups_of
 from skcal.cli.problems import STANDARD_INPUT, FileError, errors_that_name
@@ -110,6 +111,9 @@ def _needing_rows(options) -> str:
     needing = {
         "--details": options.details,
         "--groups": options.groups,
+        "--count": options.count,
+        "--only": options.only,
+        "--distinct": options.distinct,
         "--predicted": options.predicted,
         "--soft": options.soft,
         "--resolution": options.resolution not in ("auto", None),
@@ -131,6 +135,9 @@ def _counted(options, files: Sequence[Path]) -> Predictions:
     path, dialect = Path(options.file), dialect_of(options)
     key = key_of(path, dialect)
     options.frames[key] = _first_rows(options, files)
+    if by_sample(options.frames[key], options) is not options.frames[key]:  # of several rows each
+        del options.frames[key]
+        return read_predictions(options)
     try:
         first = read_predictions(options, of_part=True)
     finally:

@@ -29,7 +29,8 @@ from skcal.cli.text import blocks_of_text, encoding_of, first_line, read_separat
 
 _PACKED: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
 _KINDS = {
-    **dict.fromkeys([".csv", ".tsv", ".txt", ".tab", ".dat"], "csv"),
+    **dict.fromkeys([".csv", ".tsv", ".txt", ".tab", ".dat", ".md", ".markdown", ".arff"], "csv"),
+    **dict.fromkeys([".out", ".predict", ".pred", ".prn"], "csv"),
     **dict.fromkeys([".jsonl", ".ndjson"], "jsonl"),
     **dict.fromkeys([".xlsx", ".xlsm"], "excel"),
     **dict.fromkeys([".parquet", ".pq"], "parquet"),
@@ -47,7 +48,10 @@ def kind_of(path) -> str:
     if Path(path).is_dir():
         return "folder" if not names[0].endswith(".npz") else "npz"
     if names[0].endswith(".zip"):
-        names = [names[0].removesuffix(".zip"), *_members(path)]
+        members = _members(path)
+        names = [names[0].removesuffix(".zip"), *members]
+        if any(name.endswith(".npy") for name in members):
+            return "npz"
     for name in names:
         for ending in _PACKED:
             name = name.removesuffix(ending)

@@ -21,6 +21,9 @@ from skcal.metrics.base import ROUNDING
 _FIRST = 1000  # rows by which columns are judged
 _MOST_CHOICES = 6
 _MOST_LISTED = 50  # entries of a list whose order a command shows
+_OF_LOG_ODDS = re.compile(
+    r"score|logit|margin|raw|decision|linear|log.?odds|(^|[\W_])(xb|lp|eta)([\W_]|$)", re.IGNORECASE
+)
 _ABSENT = 3  # columns from which on an entry may be absent: an option that a question lacks
 
 
@@ -62,6 +65,7 @@ class Seeker:
         self.options, self.dialect, self.path = options, dialect, frame.path
         aside = {*aside, *frame.aside, *frame.partitions}
         self.rest = [name for name in frame.header if name not in aside]
+        self._are_named = False  # the entries of a vector
         self._parsed: dict[str, np.ndarray] = {}
 
     def find(self) -> Found:
@@ -77,7 +81,7 @@ class Seeker:
             if in_order is None:
                 raise self._no_family()
             return in_order
-        if len(vectors) == 1 and not self._candidates():
+        if len(vectors) == 1 and not self.candidates():
             return self._vector(vectors[0])
         return self.single()
 
@@ -97,7 +101,7 @@ class Seeker:
         """The columns of these classes, all of which must be there."""
         if self.options.score is not None:
             return self._scored(self.options.score)
-        for (start, end), columns in self._patterns(self.rest, self.labels).items():
+        for (start, end), columns in self.patterns(self.rest, self.labels).items():
             if len(columns) == len(self.labels) and (start, end) == ("", ""):
                 return self._of(columns, self.labels)
         found = self._family(self.labels)
@@ -128,7 +132,7 @@ class Seeker:
             return None  # since the numbers in names are those of columns
         labels = labels or self.options.labels or self.labels
         names = [name for name in self.rest if self.frame.kind(name) in ("number", "empty")]
-        patterns = self._patterns(names, labels)
+        patterns = self.patterns(names, labels)
         if self.options.prefix is not None:
             start, _, end = self.options.prefix.partition("*")
             patterns = {(start, end): patterns.get((start, end), {})}
@@ -161,7 +165,8 @@ class Seeker:
             return self._of(whole_ones[key], list(whole_ones[key]), key)
         return None
 
-    def _patterns(self, names, labels) -> dict[tuple[str, str], dict[str, str]]:
+    @staticmethod
+    def patterns(names, labels) -> dict[tuple[str, str], dict[str, str]]:
         """Words before and behind labels in names, with the columns of the labels."""
         fold = str.lower if len({*map(str.lower, labels)}) == len({*labels}) else str
         number = {fold(label): k for k, label in enumerate(labels)}
@@ -210,7 +215,7 @@ class Seeker:
                     choices=[{"ignore": [other]}, {"labels": [*found, other]}],
                 )
             return found
-        inside = {part: name for part, name in wider.items() if self._is_in_unit(name)}
+        inside = {part: name for part, name in wider.items() if self.is_in_unit(name)}
         several = [columns for columns in (found, wider, inside) if len(columns) > 1]
         shares = [self._share_of_rows(list(columns.values())) for columns in several]
         best = max(shares, default=0.0)
@@ -318,8 +323,8 @@ class Seeker:
 
     def _in_order_of_labels(self) -> Found | None:
         """As many columns of numbers as ``--labels`` names, if their rows sum to 1."""
-        names, labels = self._candidates(), self.options.labels
-        names = [name for name in names if self._is_in_unit(name)] or names
+        names, labels = self.candidates(), self.options.labels
+        names = [name for name in names if self.is_in_unit(name)] or names
         if self.options.prefix is not None or len(names) != len(labels):
             return None
         columns = dict(zip(labels, names, strict=True))
@@ -410,7 +415,8 @@ class Seeker:
         if numbered.keys() == {*places}:
             return [numbered[k] for k in places]  # as Weka writes labels, 1:no and 2:yes
         if known <= set(parts):
-            if all(part.isdecimal() for part in parts) and sorted(parts) != parts:
+            are_numbers = all(part.isdecimal() for part in parts) and sorted(parts) != parts
+            if are_numbers and not self._are_named:
                 few = len(parts) <= _MOST_LISTED
                 texts, numbers = (
                     ",".join(order) if few else f"{','.join(order[:9])},…"
@@ -435,7 +441,7 @@ class Seeker:
 
     def _written(self, parts: list[str]) -> list[str] | None:
         """The classes of entries that have the same words before and behind, such as LABEL_0."""
-        for (start, end), found in self._patterns(parts, self.labels).items():
+        for (start, end), found in self.patterns(parts, self.labels).items():
             rest = [part for part in parts if part not in found.values()]
             others = [part[len(start) : len(part) - len(end)] for part in rest]
             alike = all(part.startswith(start) and part.endswith(end) for part in rest)
@@ -448,6 +454,7 @@ class Seeker:
     def _cells_of(self, name: str):
         """The cells of a column of vectors, whose entries lists in another column may name."""
         cells, known = self.frame.cells(name), set(self.labels)
+        self._are_named = str(cells[0]).lstrip("[ ")[:1] == "{"
         sizes = [len(vector_of(cell) or ()) for cell in cells[:1]]
         if not any(sizes) or not next(iter(vector_of(cells[0]) or ())).isdecimal():
             return cells
@@ -491,7 +498,7 @@ class Seeker:
             return self._scored(self.rest[0])
         raise self._several()
 
-    def _candidates(self) -> list[str]:
+    def candidates(self) -> list[str]:
         """Columns of numbers that look like predictions, not like codes."""
         return [n for n in self.rest if self.frame.kind(n) == "number" and self._is_score(n)]
 
@@ -509,10 +516,20 @@ class Seeker:
 
     def _first_numbers(self, name: str) -> np.ndarray | None:
         """The first numbers of a column that are not missing; None if one is no number."""
-        try:
-            dialect = self.dialect._replace(missing=True, percent=True)
-            values = self.frame.numbers(name, dialect, _FIRST)
-        except FileError:
+        values = None
+        for decimal in (self.dialect.decimal, ",", "."):
+            more: dict[str, Any] = {
+                "missing": True,
+                "percent": True,
+                "bounds": True,
+                "decimal": decimal,
+            }
+            try:
+                values = self.frame.numbers(name, self.dialect._replace(**more), _FIRST)
+            except FileError:
+                continue
+            break
+        if values is None:
             return None
         values = values[~np.isnan(values)]
         codes = likely_codes(values, max(PERCENT, self.options.scale))
@@ -521,9 +538,9 @@ class Seeker:
 
     def _several(self) -> FileError:
         """What to do where several columns may be predictions."""
-        likely, rest = self._candidates(), self.rest
+        likely, rest = self.candidates(), self.rest
         vectors = [name for name in rest if self.frame.kind(name) == "vector"]
-        in_unit = [name for name in likely if name and self._is_in_unit(name)]
+        in_unit = [name for name in likely if name and self.is_in_unit(name)]
         likely = [*(in_unit or likely), *vectors]
         names = [*likely, *(name for name in rest if name not in likely)]
         such = f", such as {self.labels[0]!r}" if self.labels else ""
@@ -549,13 +566,29 @@ class Seeker:
             more = {"score": likely[0]}
         elif likely:
             more = {"choices": [{"score": name} for name in likely[:_MOST_CHOICES]]}
+        elif odds := self._of_log_odds():
+            remedy += f" If {listed(odds)} {'holds' if len(odds) == 1 else 'hold'} log-odds, pass "
+            remedy += f"--score {odds[0]!r} --logits."
+            choices = [{"score": name, "logits": True} for name in odds[:_MOST_CHOICES]]
+            more = {"choices": choices}
         return FileError(
             f"{self.path}: columns {all_names(names)}: none has the name of a label{such}."
             f" {remedy}",
             **more,
         )
 
-    def _is_in_unit(self, name: str) -> bool:
+    def _of_log_odds(self) -> list[str]:
+        """Columns that are named as log-odds are, of numbers below and above 0."""
+        found = []
+        for name in self.rest:
+            if self.frame.kind(name) == "number" and _OF_LOG_ODDS.search(name):
+                values = self._first_numbers(name)
+                if values is not None and len(values) and values.min() < 0 < values.max():
+                    found.append(name)
+        return found
+
+    def is_in_unit(self, name: str) -> bool:
+        """Whether the first numbers of a column are in [0, 1]."""
         values = self._first_numbers(name)
         return bool(
             values is not None

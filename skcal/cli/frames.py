@@ -78,6 +78,7 @@ class Frame:
         for k, name in enumerate(header):
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
+        self._codes: dict[str, np.ndarray] = {}
         self._are_texts: list[bool] = []
         self._dtypes: list[Any] = []
 
@@ -166,7 +167,10 @@ class Frame:
 
     def codes(self, name: str) -> np.ndarray:
         """Which of the different cells of a column each row holds; -1 where one is missing."""
-        return self._columns.iloc[:, self._places[name]].factorize()[0]
+        if name not in self._codes:
+            codes = self._columns.iloc[:, self._places[name]].factorize()[0]
+            self._codes[name] = codes.astype(np.int32)
+        return self._codes[name]
 
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""
@@ -180,6 +184,77 @@ class Frame:
             is_whole = isinstance(value, float) and value.is_integer()
             texts.append("" if absent else str(int(value) if is_whole else value))
         return Texts(texts, codes)
+
+
+class RowsOf(Frame):
+    """Columns of which each row is one of another frame, or is made of several, from that one on.
+
+    Parameters
+    ----------
+    whole : Frame
+    header : list of str
+    columns : pandas.DataFrame or None
+    rows : ndarray of int of shape (n_rows,)
+        The row in ``whole`` that messages name.
+    notes : list of str
+    """
+
+    def __init__(self, whole: Frame, header, columns, rows: np.ndarray, notes):
+        super().__init__(whole.path, header, columns, whole.line_of, notes=notes, sep=whole.sep)
+        self._whole, self._rows = whole, rows
+        self.place, self.aside, self.is_ordered = whole.place, whole.aside, whole.is_ordered
+        self.files = None if whole.files is None else whole.files[rows]
+        self.partitions = [name for name in whole.partitions if name in header]
+
+    def words_for_row(self, row: int) -> str:
+        """Return what messages call a row."""
+        return self._whole.words_for_row(int(self._rows[row]))
+
+    def place_of(self, row: int) -> str:
+        """Return what messages call a row, with the file."""
+        return self._whole.place_of(int(self._rows[row]))
+
+
+class SomeRows(RowsOf):
+    """Some rows of a frame.
+
+    Parameters
+    ----------
+    whole : Frame
+    rows : ndarray of int of shape (n_rows,)
+    notes : list of str
+    """
+
+    def __init__(self, whole: Frame, rows: np.ndarray, notes):
+        super().__init__(whole, whole.header, None, rows, notes)
+
+    def __len__(self):
+        return len(self._rows)
+
+    def series(self, name: str, most: int | None = None):
+        """A column, or its first rows."""
+        return self._whole.series(name).iloc[self._rows[:most]]
+
+    def is_numeric(self, name: str) -> bool:
+        """Whether all cells are numbers."""
+        return self._whole.is_numeric(name)
+
+    def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
+        """The numbers of a column, or of its first rows; FileError names a cell that is none."""
+        if self.is_numeric(name):
+            return self._whole.numbers(name, dialect)[self._rows[:most]]
+        return super().numbers(name, dialect, most)
+
+    def codes(self, name: str) -> np.ndarray:
+        """Which of the different cells of a column each row holds; -1 where one is missing."""
+        return self.series(name).factorize()[0]
+
+    def texts(self, name: str, most: int | None = None) -> Texts:
+        """The texts of a column, or of its first rows; "" where one is missing."""
+        values, codes = self._whole.texts(name)
+        known: dict[int, int] = {}
+        codes = [known.setdefault(k, len(known)) for k in np.asarray(codes)[self._rows[:most]]]
+        return Texts([values[k] for k in known], np.array(codes, int))
 
 
 def _joined(parts):

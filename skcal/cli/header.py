@@ -7,10 +7,14 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from skcal._show import listed
 from skcal.cli.cells import is_likely_number, is_missing, is_whole
+from skcal.cli.names import is_known
 
 PROBED = 50  # rows by which the header is found
 ROW_NAMES = "row names"
+OF_LIBSVM = "predicted"  # which libsvm calls labels, before the classes of its probabilities
+_MOST_LINES = 8  # that a message names
 _AT_END = 10  # rows among which those of totals are looked for
 _HIGHEST = 20  # rows above a header
 _BELOW = 5  # rows below a header that hold numbers
@@ -18,13 +22,7 @@ _TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns i
 _SHORT_TYPES = frozenset("cdst")
 _ROLES = frozenset(["", "class", "meta", "ignore", "weight", *"cmiw"])
 _FLAGS = re.compile(r"^[cmiw]?[CDST]?#(?=.)")  # before the names of columns, of Orange
-_RULE = re.compile(r"[-+:=| ]*-{2}[-+:=| ]*")  # below the names, as databases print
-_TOTALS = {"total", "totals", "grand total", "subtotal", "sum", "mean", "average", "avg", "overall"}
-_TOTALS |= {"gesamt", "summe", "mittelwert", "durchschnitt", "somme", "moyenne", "suma", "media"}
-_TOTALS |= {"promedio", "totale", "totaal", "gemiddelde"}
-_BESIDE_TOTALS = frozenset(
-    ["sd", "std", "stdev", "median", "min", "max", "minimum", "maximum", "count", "n", "range"]
-)
+RULE = re.compile(r"[-+:=| ]*-{2}[-+:=| ]*")  # below the names, as databases print
 
 
 class Head(NamedTuple):
@@ -58,10 +56,13 @@ def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = Tru
     if _are_names(rows, above, _width(rows)):
         names = [names[0].removeprefix("#").strip(), *names[1:]]
     n_rows = 1
-    if _RULE.fullmatch("".join(first)):
+    if RULE.fullmatch("".join(first)):
         n_rows = 2
     elif len(first) == len(names) and _are_types(first, second, sep):
         n_rows = 3
+    at = names.index("labels") + 1 if "labels" in names[:-2] else 0
+    if at and all(re.fullmatch(r"-?\d+", name) for name in names[at:]):
+        names[at - 1] = OF_LIBSVM
     flagged = [_FLAGS.match(name) for name in names]
     if 2 * sum(map(bool, flagged)) > len(names):
         names = [_FLAGS.sub("", name) for name in names]
@@ -132,15 +133,27 @@ def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
     totals, n, n_empty = list[tuple[int, str]](), len(columns), 0
     for row in columns.iloc[-_AT_END:].astype(str).to_numpy()[::-1].tolist():
         cells = [cell.strip() for cell in row]
-        known = [k for k, cell in enumerate(cells) if _folded(cell) in _TOTALS | _BESIDE_TOTALS]
+        known = [
+            k
+            for k, cell in enumerate(cells)
+            if is_known("total", cell) or is_known("beside total", cell)
+        ]
         if any(cells) and not (known and _stands_once(columns.iloc[:, known[0]], cells[known[0]])):
             break
         n -= 1
         n_empty += not totals and not known
         totals += [(n, cells[k]) for k in known[:1]]
-    if not any(_folded(word) in _TOTALS for _, word in totals):
+    if not any(is_known("total", word) for _, word in totals):
         return len(columns) - n_empty, []
     return n, totals[::-1]
+
+
+def note_of_header(lines: Sequence[int]) -> str:
+    """A sentence on lines that name the columns again."""
+    shown = listed(list(map(str, lines)), _MOST_LINES)
+    if len(lines) == 1:
+        return f"Line {shown} repeats the header and is not read."
+    return f"Lines {shown} repeat the header and are not read."
 
 
 def notes_of(aside: set[str], line: int | None = None) -> list[str]:
@@ -158,7 +171,3 @@ def note_of_totals(totals, line_of) -> list[str]:
 
 def _stands_once(column, text: str) -> bool:
     return (column.astype(str).str.strip() == text).sum() == 1
-
-
-def _folded(cell: str) -> str:
-    return cell.rstrip(":").casefold()

@@ -18,6 +18,7 @@ from skcal._show import listed
 from skcal._validation import InputError, is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_missing, whole
 from skcal.cli.columns import OF_PERCENT, Columns
+from skcal.cli.names import is_known, words_of
 from skcal.cli.problems import PERCENT, FileError, one_sentence
 from skcal.cli.table import FileTable
 from skcal.metrics.base import ROUNDING
@@ -25,21 +26,14 @@ from skcal.metrics.base import ROUNDING
 _BINARY = ("0", "1")
 _TRUE = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]
 _FALSE = ["0", "false", "f", "no", "n", "wrong", "incorrect", "fail", "failed", "i", "inaccurate"]
-_RIGHT = dict.fromkeys(_TRUE, 1) | dict.fromkeys(_FALSE, 0)
+_PAIRS = list(zip(_FALSE, _TRUE, strict=True))
 WRONG_RIGHT = np.array([0, 1])
-_POSITIVE = frozenset(["yes", "true", "positive", "pos", "y", "t", "event", "case", "correct"])
-_NEGATIVE = frozenset(
-    ["no", "false", "negative", "neg", "n", "f", "no event", "control", "incorrect", "none"]
-)
-#: Words beside a class in the name of a column of its probabilities.
-_OF_PROBABILITIES = frozenset(
-    ["p", "prob", "probs", "proba", "probability", "pred", "score", "of", "class", "y"]
-)
 _FEWEST = 20  # numbers from which on their scale is judged
 _WIDE = 0.5  # range of probabilities, in which log-odds would not stay
 _OFTEN = 30.0  # times the mean prediction that the rarer label happens
 _NEAR = 3.0  # the ratio of a rate to the mean of probabilities of that label
 _FAR = 30  # a log-odds
+_FEW_OTHERS = 4  # words beside those for right and wrong that a command names
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
 _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
@@ -201,8 +195,8 @@ def positive_last(classes: np.ndarray, pos_label) -> np.ndarray:
     """The classes, of which two have the positive one second, 1 or a word such as yes."""
     names = [str(name) for name in classes.tolist()]
     if pos_label is None:
-        first, last = names[0].lower(), names[-1].lower()
-        is_first = names == ["1", "0"] or (first in _POSITIVE and last in _NEGATIVE)
+        words = is_known("positive", names[0]) and is_known("negative", names[-1])
+        is_first = names in (["1", "0"], ["1", "-1"]) or words
         return classes[::-1] if is_first and len(names) == 2 else classes
     pos_label = pos_label if pos_label in names else whole(pos_label)
     if len(names) != 2 or pos_label not in names:
@@ -242,7 +236,7 @@ def _class_of(name: str, labels: list[str]) -> str | None:
         return name
     parts = {part for part in re.split(r"[^\w]+|_", name.lower()) if part}
     named = [label for label in labels if not label.isdecimal() and label.lower() in parts]
-    alone = len(named) == 1 and parts - {named[0].lower()} <= _OF_PROBABILITIES
+    alone = len(named) == 1 and parts - {named[0].lower()} <= words_of("of probability")
     return named[0] if alone else None
 
 
@@ -255,11 +249,22 @@ def _refuse_unclear(table, labels, event) -> None:
     )
     if len({text.lower() for text in names}) < len(names):
         raise _two_spellings(table, names)
+    others = {*np.unique(labels).tolist()} - {*names}
+    if len(names) == len(others) == 1 and "" not in others:
+        [other], [name] = others, names
+        row = int(np.argmax(labels == other))
+        raise FileError(
+            f"{table.path}: label {table.words_for_row(row)} is {other!r}. If it is a class, pass "
+            f"--pos-label {name!r}: {(labels == name).sum():,} events of {len(labels):,}. If it "
+            f"marks missing labels, all others are {name!r}, and calibration needs labels of both "
+            "classes.",
+            pos_label=name,
+        )
     if len(names) == 2 and set(names) != set(_BINARY):
         n, mean = sum(int((labels == text).sum()) for text in names), np.nanmean(table.numbers)
         counts = [f"--pos-label {x}: {(labels == x).sum():,} events of {n:,}" for x in names]
-        likely = [text for text in names if text.lower() in _POSITIVE]
-        is_clear = len(likely) == 1 and {text.lower() for text in names} & _NEGATIVE
+        likely = [text for text in names if is_known("positive", text)]
+        is_clear = len(likely) == 1 and any(is_known("negative", text) for text in names)
         more: dict[str, Any] = {"choices": [{"pos_label": text} for text in names]}
         if event is not None:
             remedy += f" The predicted class is {event!r} wherever the score is above 0.5."
@@ -285,17 +290,49 @@ def _two_spellings(table: FileTable, names: Sequence[str]) -> FileError:
     )
 
 
-def read_right(table: FileTable, labels: np.ndarray) -> np.ndarray:
-    """1 of right answers and 0 of wrong ones, of any of the words for that."""
-    words, codes = np.unique(labels.astype(str), return_inverse=True)
+def read_right(table: FileTable, labels: np.ndarray, right: str | None) -> np.ndarray:
+    """1 of right answers and 0 of wrong ones, of any of the words for that, or of one word.
+
+    Words of several pairs, such as C, I and N, are refused: N is no answer there, and no in y, n.
+    """
+    labels = labels.astype(str)
+    words, codes = np.unique(labels, return_inverse=True)
     plain = [whole(word).lower() for word in words.tolist()]
-    known = [word for word, text in zip(words.tolist(), plain, strict=True) if text in _RIGHT]
+    if right is not None:
+        if whole(right).lower() not in plain:
+            raise ValueError(
+                f"--pos-label {right!r} is not one of the words {listed(words.tolist())}."
+            )
+        _refuse_others(
+            table, labels, [word for word in words.tolist() if not is_missing(word)], "", ""
+        )
+        return np.array([text == whole(right).lower() for text in plain]).astype(int)[codes]
+    held = [pair for pair in _PAIRS if not {*pair}.isdisjoint(plain)]
+    both = [pair for pair in held if {*pair} <= {*plain}]
+    pairs = both or held[:1]
+    meant = {text: k for pair in pairs for k, text in enumerate(pair)}
+    known = [word for word, text in zip(words.tolist(), plain, strict=True) if text in meant]
+    others = [word for word in words.tolist() if word not in known and not is_missing(word)]
     remedy = (
         "Write 1 or 0, true or false, yes or no, right or wrong, correct or incorrect, pass or "
         "fail, C or I."
     )
-    _refuse_others(table, labels.astype(str), known, ", neither right nor wrong.", remedy)
-    return np.array([_RIGHT[text] for text in plain])[codes]
+    if known and others and len(others) <= _FEW_OTHERS:
+        row = int(np.argmax(np.isin(labels, others)))
+        shown = [word for word in known if meant[whole(word).lower()]] or ["C"]
+        n, n_right = len(labels), int(np.isin(labels, shown).sum())
+        n_others = int(np.isin(labels, others).sum())
+        drop = " ".join(f"--drop-label {word!r}" for word in others)
+        raise FileError(
+            f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}, neither "
+            f"right nor wrong. {remedy} {n_others:,} of {n:,} labels are {listed(others)}. If "
+            f"these answers are wrong, pass --pos-label {shown[0]!r}: then "
+            f"{n_right / n:.3g} are right. To leave them out, pass {drop}: then "
+            f"{n_right / (n - n_others):.3g} are.",
+            choices=[{"pos_label": shown[0]}, {"drop_label": others}],
+        )
+    _refuse_others(table, labels, known, ", neither right nor wrong.", remedy)
+    return np.array([meant[text] for text in plain])[codes]
 
 
 def _refuse_others(

@@ -11,10 +11,19 @@ from contextlib import contextmanager
 from itertools import chain
 from typing import Any
 
+import numpy as np
+
 from skcal._show import listed
-from skcal.cli.cells import Dialect, fields_in
+from skcal.cli.cells import Dialect, fields_in, is_likely_number, is_whole
 from skcal.cli.frames import Frame
-from skcal.cli.header import PROBED, head_of, note_of_totals, notes_of, samples_of
+from skcal.cli.header import (
+    PROBED,
+    head_of,
+    note_of_header,
+    note_of_totals,
+    notes_of,
+    samples_of,
+)
 from skcal.cli.problems import FileError, check_size
 from skcal.cli.text import encoding_of
 
@@ -186,22 +195,59 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
         raise FileError(f"{path}: reading it needs openpyxl: pip install openpyxl.") from error
     except (zipfile.BadZipFile, KeyError, EOFError) as error:
         raise FileError(f"{path}: a damaged file ({error}). Save it again, or as .csv.") from error
-    filled = [name for name, sheet in sheets.items() if len(sheet)]
-    if len(filled) != 1:
-        raise FileError(
-            f"{path}: has {len(filled)} sheets with cells ({listed(filled)}). Save one as .csv."
-        )
-    sheet = sheets[filled[0]].fillna("")
+    frames = {
+        name: _frame_of_sheet(path, sheet.fillna(""), dialect)
+        for name, sheet in sheets.items()
+        if len(sheet)
+    }
+    frame = _chosen_sheet(path, frames, dialect.sheet)
+    return with_fields(pandas, frame)
+
+
+def _frame_of_sheet(path, sheet, dialect: Dialect) -> Frame:
     rows = [list(map(str.strip, row)) for row in sheet.iloc[:PROBED].values.tolist()]
     above, n_rows, names, aside = head_of(rows, has_header=dialect.header)
-    columns = sheet.iloc[above + n_rows :].reset_index(drop=True)
+    columns = sheet.iloc[above + n_rows :]
+    again = (columns == sheet.iloc[above]).all(axis=1).to_numpy() if n_rows else np.array([False])
+    lines = 1 + np.arange(above + n_rows, len(sheet))
+    notes = notes_of(aside, above + 1 if above else None)
+    if again.any():
+        notes.append(note_of_header(lines[again].tolist()))
+        columns, lines = columns[~again], lines[~again]
+    columns = columns.reset_index(drop=True)
     n, totals = samples_of(columns)
-    first = above + n_rows + 1
-    notes = notes_of(aside, first - n_rows if above else None)
-    notes += note_of_totals(totals, lambda row: row + first)
-    frame = Frame(path, names, columns.iloc[:n], lambda row: row + first, notes=notes)
+    notes += note_of_totals(totals, lines.__getitem__)
+    frame = Frame(path, names, columns.iloc[:n], lines.__getitem__, notes=notes)
     frame.aside, frame.place = aside, f"line {above + 1}"
     return frame
+
+
+def _chosen_sheet(path, frames: dict[str, Frame], given: str | None) -> Frame:
+    """The sheet that an option names, or the only one with rows of numbers that are not whole."""
+    names = listed([repr(name) for name in frames], len(frames))
+    if given is not None:
+        if given not in frames:
+            raise FileError(f"{path}: has no sheet {given!r} with cells (sheets: {names}).")
+        return frames[given]
+    likely = [name for name in frames if _holds_fractions(frames[name])]
+    if len(frames) == 1 or len(likely) == 1:
+        [name] = likely if len(frames) > 1 else frames
+        said = f"Sheet {name!r} is read, of the sheets {names}."
+        frames[name].notes += [said] * (len(frames) > 1)
+        return frames[name]
+    raise FileError(
+        f"{path}: has {len(frames)} sheets with cells: {names}. Name the one with predictions by "
+        "--sheet.",
+        choices=[{"sheet": name} for name in (likely or frames)],
+    )
+
+
+def _holds_fractions(frame: Frame) -> bool:
+    """Whether a column holds numbers, of which some have decimals, or lists."""
+    kinds = [frame.kind(name) for name in frame.header] if len(frame.header) > 1 else []
+    numbers = [name for name, kind in zip(frame.header, kinds, strict=False) if kind == "number"]
+    cells = (str(cell).strip("%") for name in numbers for cell in frame.cells(name, _FIRST))
+    return "vector" in kinds or any(is_likely_number(cell) and not is_whole(cell) for cell in cells)
 
 
 def read_parquet(path, max_bytes) -> Frame:

@@ -65,6 +65,12 @@ def _prefix(text):
     return text
 
 
+def _pair(text):
+    if not text.partition("=")[0] or "=" not in text:
+        raise argparse.ArgumentTypeError(f"{text!r} is not COLUMN=VALUE, such as split=test")
+    return text
+
+
 def _names(text):
     names = [name.strip() for name in text.split(",")]
     if len(names) < 2 or len(set(names)) < len(names):
@@ -187,6 +193,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "divide each row by its sum, for probabilities that were rounded (sums within 0.05 of 1, "
         "numbers within 0.005 of 0 and 1)"
     ),
+    "--bounds": _flag("read <1, >99 and ~5 as the number in them"),
     "--drop-missing": _flag("leave out samples without a prediction or a label, and say how many"),
     "--missing": _columns(
         "leave out samples whose prediction is this, such as -99, or is missing, and say how many; "
@@ -196,6 +203,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--drop-label": _columns(
         "leave out samples with this label, and say how many; may be repeated", "LABEL"
     ),
+    "--empty-label": _text("LABEL", "the label of rows whose label is empty"),
+    "--sheet": _text("NAME", "the sheet of an .xlsx file"),
     "--max-size": _value(
         _gigabytes,
         "GB",
@@ -207,7 +216,8 @@ OPTIONS: dict[str, dict[str, Any]] = {
     "--label": _column("column of labels (default: label)", default="label"),
     "--pos-label": _text(
         "LABEL",
-        "positive label of a single column; of two columns, that which --notion binary means",
+        "positive label of a single column; of two columns, that which --notion binary means; with "
+        "--correct the only word for a right answer",
     ),
     "--score": _column(
         "the one column that holds P(positive class), or a list of probabilities; other columns "
@@ -235,6 +245,15 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "the column that says whether an answer was right: 1 or 0, true or false, yes or no, "
         "correct or incorrect, pass or fail, C or I"
     ),
+    "--only": {
+        "type": _pair,
+        "metavar": "COLUMN=VALUE",
+        "action": "append",
+        "default": [],
+        "help": "read only the rows in which this column has this value, such as model=v2 or "
+        "split=test; may be repeated",
+    },
+    "--distinct": _flag("leave out rows that are equal to an earlier one in all columns"),
     "--ignore": _columns("column that is neither class nor label; may be repeated"),
     "--id": _columns(
         "column with the name of each sample, by which compare joins two files and monitor knows "
@@ -245,6 +264,7 @@ OPTIONS: dict[str, dict[str, Any]] = {
         "each other"
     ),
     "--weight": _column("column of sample weights"),
+    "--count": _column("column that says how many equal samples each row stands for"),
     "--soft": _value(
         _prefix,
         "PREFIX",

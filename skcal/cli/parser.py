@@ -78,7 +78,8 @@ def parse(arguments=None) -> argparse.Namespace:
         options.files = files if len(files) > 1 else ()
         options.file = name_of(files) if options.files else str(files[0])
     options.ignore, options.frames = [*options.ignore, *options.id], {}
-    if options.file == options.second == "-" and options.second_score is None:
+    of_one_file = options.second_score is not None or options.second_only
+    if options.file == options.second == "-" and not of_one_file:
         parser.error("the standard input can be one file, not both")
     return options
 
@@ -116,12 +117,12 @@ class _Command(NamedTuple):
 
 
 _OF_FILES = (
-    "quiet label pos-label normalize ignore id score predicted prefix labels confidence correct "
-    "sep decimal header encoding scale percent logits log-probabilities drop-missing missing "
-    "drop-label max-size"
+    "quiet label pos-label normalize only distinct ignore id score predicted prefix labels "
+    "confidence correct sep decimal header encoding scale percent logits log-probabilities bounds "
+    "drop-missing missing drop-label empty-label sheet max-size"
 )
 _RANDOM = "seed n-jobs"
-_SAMPLES = "groups weight soft"
+_SAMPLES = "groups weight count soft"
 _REPORT = (
     f"{_SAMPLES} by segments detail html description outer-cv notion search bins strategy "
     "resamples resolution max-error"
@@ -199,7 +200,8 @@ _COMMANDS = {
             },
         },
         "Compare two models on the same samples, row by row: one estimator, the same bins, a "
-        "paired test. Two columns of one file: compare A --score FIRST --score SECOND.",
+        "paired test. Two columns of one file: compare A --score FIRST --score SECOND. Rows of two "
+        "models in one file: compare A --only model=FIRST --only model=SECOND --id COLUMN.",
     ),
     "monitor": _Command(
         "watch a model: add a batch to the evidence, exit with 1 after an alarm",
@@ -267,7 +269,7 @@ _COMMANDS = {
         "estimate the calibration error where the population has shifted and has no labels",
         "labelled.csv new.csv --feature age --feature sex --score p",
         {"file": {"metavar": "SOURCE"}, "second": {"metavar": "TARGET"}},
-        f"seed json {_OF_FILES} groups weight notion feature resamples",
+        f"seed json {_OF_FILES} groups weight count notion feature resamples",
         {
             "notion": "confidence, binary or top-label (default: binary or confidence)",
             "resamples": {
@@ -337,7 +339,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 def _defaults() -> dict[str, Any]:
     """What commands without an option take for it, by names of parsed options."""
-    defaults: dict[str, Any] = {"second": None, "second_score": None}
+    defaults: dict[str, Any] = {"second": None, "second_score": None, "second_only": []}
     for option, how in OPTIONS.items():
         value = how.get("default", False if how.get("action") == "store_true" else None)
         defaults.setdefault(how.get("dest", option[2:].replace("-", "_")), value)
@@ -347,11 +349,18 @@ def _defaults() -> dict[str, Any]:
 def _complete_comparison(options, parser):
     """Let two scores be those of two models, perhaps of one file."""
     scores = [options.score] if isinstance(options.score, str) else options.score or []
+    pairs = [text.partition("=")[0] for text in options.only]
+    if options.second is None and len(pairs) == 2 and pairs[0] == pairs[1]:  # two models
+        options.second, options.second_only = options.file, options.only[1:]
+        options.only = options.only[:1]
     if len(scores) > 2:
         parser.error("--score is given more than twice: compare takes two models")
     if options.second is None:
         if len(scores) != 2:
-            parser.error("pass two files, or one with --score FIRST --score SECOND")
+            parser.error(
+                "pass two files, or one with --score FIRST --score SECOND or --only MODEL=FIRST "
+                "--only MODEL=SECOND"
+            )
         options.second = options.file
         if scores[0] == scores[1]:
             parser.error(f"--score {scores[0]} is given twice: name two columns")
@@ -362,7 +371,7 @@ def _complete_comparison(options, parser):
 def _refuse_one_column_twice(options, parser):
     """Refuse a column of predictions that is that of labels, too, or of something else."""
     roles = {"--label": options.label, "--weight": options.weight, "--groups": options.groups}
-    roles["--predicted"] = options.predicted
+    roles |= {"--predicted": options.predicted, "--count": options.count}
     scores = {options.score, options.second_score} - {None}
     if options.confidence is not None:
         roles["--correct"] = roles.pop("--label")
@@ -381,7 +390,7 @@ def _complete_answers(options, parser):
     if options.confidence is None or options.correct is None:
         lacking = "--correct" if options.correct is None else "--confidence"
         parser.error(f"{lacking} COLUMN is missing: --confidence and --correct belong together")
-    settled = ("score", "pos_label", "soft", "notion", "predicted", "prefix", "labels")
+    settled = ("score", "soft", "notion", "predicted", "prefix", "labels")
     _refuse(options, settled, "--confidence, which settles that", parser)
     if options.command == "monitor":
         parser.error("--confidence is not an option of monitor: pass --score and --label")
@@ -399,7 +408,7 @@ def _refuse(options, names, reason, parser):
 def _complete_recalibrate(options, parser):
     """Check which files there are; with --map the first is APPLY."""
     if options.map is not None:
-        settled = ("save", "logits", "pos_label", "method", "groups", "weight", "soft")
+        settled = ("save", "logits", "pos_label", "method", "groups", "weight", "count", "soft")
         _refuse(options, settled, "--map, whose fit has settled that", parser)
         if options.second is not None:
             parser.error("with --map there is nothing to fit to: pass APPLY alone")

@@ -78,7 +78,7 @@ def _is_table(path) -> bool:
 
 def key_of(path: Path, dialect: Dialect) -> tuple:
     """The key of a table among those that were read before."""
-    return str(path), *dialect._replace(percent=False, missing=False, codes=())
+    return str(path), *dialect._replace(percent=False, missing=False, codes=(), bounds=False)
 
 
 def read_table(

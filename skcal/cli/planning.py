@@ -18,6 +18,7 @@ from skcal.cli.predictions import (
     Predictions,
     dialect_of,
     features_of,
+    is_of_second,
     read_unlabelled,
 )
 from skcal.cli.problems import STANDARD_INPUT, FileError, check_output, errors_that_name, read_text
@@ -136,6 +137,9 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     if getattr(recalibrator.best_estimator_, "_takes_absent", False):
         predictions = _with_absent(predictions)
     proba = recalibrator.predict_proba(predictions)
+    if options.predicted is not None and not single:
+        of_second = is_of_second(table, classes, options).astype(int)
+        proba = proba[np.arange(len(proba)), of_second][:, None]
     if single:
         proba = proba[:, 1:].reshape(table.numbers.shape)
     write_table(options.out, table, proba, dialect_of(options))

@@ -14,15 +14,23 @@ import numpy as np
 
 from skcal._show import listed
 from skcal._validation import check_predictions
-from skcal.cli.cells import Dialect, is_missing
-from skcal.cli.clusters import refuse_or_tell, refuse_or_tell_weights
+from skcal.cli.cells import Dialect, is_missing, whole
+from skcal.cli.clusters import (
+    refuse_or_tell,
+    refuse_or_tell_copies,
+    refuse_or_tell_weights,
+    tell_counts,
+)
 from skcal.cli.columns import (
     Columns,
     as_labels,
     check_names,
+    columns_of_only,
     labelled_arrays,
     labelled_table,
     same_columns,
+    tell_training,
+    text_column,
     unlabelled_arrays,
     unlabelled_table,
 )
@@ -43,7 +51,7 @@ from skcal.cli.labels import (
     refuse_wrong_scale,
     samples_left_out,
 )
-from skcal.cli.problems import PERCENT, FileError, errors_that_name
+from skcal.cli.problems import PERCENT, FileError, check_size, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics.base import divide_by_sums
 from skcal.report.compare import read_subgroups
@@ -175,6 +183,8 @@ def dialect_of(options) -> Dialect:
         header=options.header != "none",
         missing=drops_missing(options),
         codes=options.missing,
+        bounds=options.bounds,
+        sheet=options.sheet,
     )
 
 
@@ -236,6 +246,8 @@ def read_predictions(
     path, pos_label = Path(options.second if second else options.file), options.pos_label
     if second and options.second_score is not None:
         options = Namespace(**{**vars(options), "score": options.second_score})
+    if second and options.second_only:
+        options = Namespace(**{**vars(options), "only": options.second_only})
     columns = _other_columns(options)
     others = {name: option for name, option in columns.items() if option == "--id" or not second}
     files = () if second else options.files
@@ -267,7 +279,8 @@ def read_predictions(
                     proba, labels, classes, of_answers = _of_predicted(table, read, proba)
                     names = names if proba.ndim == 1 else ()
                 elif of_answers:
-                    labels, classes = read_right(table, labels), WRONG_RIGHT
+                    labels, classes = read_right(table, labels, pos_label), WRONG_RIGHT
+                    pos_label = None
                 pair = encode(table, proba, labels, classes, options, known, read.event)
                 if not (of_answers or (options.logits and options.command == "recalibrate")):
                     notes = _remark_on_hits(proba, *pair, options.label)
@@ -280,7 +293,7 @@ def read_predictions(
     weight = beside.get(options.weight)
     if weight is not None:
         weight = _read_weights(weight, options.weight, options, of_part)
-    return predictions._replace(
+    predictions = predictions._replace(
         settled=read if of_part else None,
         others=beside,
         left_out=left_out,
@@ -290,6 +303,8 @@ def read_predictions(
         notes=(*_notes_of(options), *read.notes),
         of_answers=of_answers,
     )
+    # Of two files the rows are brought into one order first.
+    return predictions if options.command == "compare" else repeated(predictions, options)
 
 
 def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, LeftOut | None]:
@@ -318,7 +333,8 @@ def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, L
                 check_shares(proba, table.names, labels, read.classes, options)
                 labels, classes = labels.numbers, read.classes
             elif first.of_answers:
-                labels, classes = read_right(table, labels), first.classes
+                labels = read_right(table, labels, options.pos_label)
+                classes = first.classes
             else:
                 labels = of_classes(table, labels, first.classes)
                 classes = first.classes if read.classes is None else read.classes
@@ -355,11 +371,15 @@ def _rows_that_belong_together(read, proba, pair, options) -> list[str]:
     table, (labels, classes) = read.table, pair
     if table.frame is None or not hasattr(options, "groups"):
         return []
-    rest, told = unused_columns(table, options), []
-    if getattr(options, "weight", "") is None:
-        told = refuse_or_tell_weights(table.frame, rest, table.rows, options)
-    if options.groups is not None:
-        return told
+    rest = unused_columns(table, options)
+    told = tell_training(table.frame, rest, options)
+    if options.weight is not None:
+        told += tell_counts(table.frame, table.rows, options)
+    elif options.count is None and options.command != "monitor":
+        told += refuse_or_tell_weights(table.frame, rest, table.rows, options)
+    copies = refuse_or_tell_copies(table.frame, rest, table.rows, options)
+    if options.groups is not None or copies:
+        return told + copies
     order = np.argsort(classes)
     happened = order[np.searchsorted(classes[order], labels)]
     return told + refuse_or_tell(table.frame, rest, table.rows, proba, happened, options)
@@ -368,8 +388,9 @@ def _rows_that_belong_together(read, proba, pair, options) -> list[str]:
 def unused_columns(table: FileTable, options) -> list[str]:
     """The columns of a table that nothing was read from."""
     used = {*_other_columns(options), *table.names, table.vector, *options.ignore, options.label}
-    used |= {options.predicted, options.score, getattr(options, "weight", None)}
     frame: Any = table.frame
+    used |= {options.predicted, options.score, options.weight, options.count}
+    used |= columns_of_only(frame, options).keys()
     return [name for name in dict.fromkeys(frame.header) if name not in used]
 
 
@@ -418,7 +439,7 @@ def _other_columns(options) -> dict[str, str]:
     """Columns that are neither classes nor labels, with the options that name them."""
     several = {"--by": options.by, "--segments": options.segments, "--feature": options.feature}
     named = {column: option for option, columns in several.items() for column in columns}
-    of_samples = {options.groups: "--groups", options.weight: "--weight"}
+    of_samples = {options.groups: "--groups", options.weight: "--weight", options.count: "--count"}
     if options.command in ("compare", "monitor"):
         of_samples |= dict.fromkeys(options.id, "--id")
     return named | {column: option for column, option in of_samples.items() if column is not None}
@@ -438,6 +459,29 @@ def _read_weights(values, name, options, of_part: bool = False) -> np.ndarray:
             f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
         )
     return weights[codes]
+
+
+def repeated(predictions: Predictions, options) -> Predictions:
+    """Each row as often as ``--count`` says, in an order in which equal rows are no neighbours."""
+    name = options.count
+    if name is None:
+        return predictions
+    values = predictions.others[name]
+    numbers = _read_weights(values, name, options)
+    wrong = np.flatnonzero(numbers % 1)
+    if len(wrong):
+        raise FileError(
+            f"{options.file}: column {name!r} holds {values[wrong[0]]!s}, which is no number of "
+            f"samples. If it holds sample weights, pass --weight {name!r} in its place.",
+            count=None,
+            weight=name,
+        )
+    width = predictions.proba[:1].size + len(predictions.others)
+    check_size(options.file, 8.0 * numbers.sum() * width, options.max_bytes)
+    rows = np.repeat(np.arange(len(numbers)), numbers.astype(np.int64))
+    note = f"Column {name!r} says how many samples each of {len(numbers):,} rows stands for."
+    predictions = predictions._replace(notes=(*predictions.notes, note))
+    return predictions.take(np.random.default_rng(0).permutation(rows))
 
 
 def _read_groups(table: FileTable, names: np.ndarray | None, column) -> np.ndarray | None:
@@ -480,17 +524,42 @@ def read_unlabelled(
         Holds all other columns, or arrays, for :func:`skcal.cli.table.write_table`.
     """
     path, names = Path(options.second), [str(name) for name in classes.tolist()]
-    dialect = dialect_of(options)._replace(missing=False, codes=())
+    dialect = dialect_of(options)
     with errors_that_name(path, options.max_bytes):
         if kind_of(path) == "npz":
             table = unlabelled_arrays(path, names, single, options)
         else:
-            wanted = None if single else names
+            wanted = None if single or options.predicted is not None else names
             table = unlabelled_table(path, wanted, features, options, dialect)
+        if drops_missing(options) and table.numbers.dtype.kind == "f":
+            absent = np.isnan(table.numbers).reshape(len(table.numbers), -1).any(axis=1)
+            if absent.any():
+                stay = "stay as they are" if options.command == "recalibrate" else "are left out"
+                n, size = np.count_nonzero(absent), len(absent)
+                warn(f"{path}: {n:,} of {size:,} rows without a prediction {stay}.", stacklevel=2)
+                table = table.take(~absent)
         predictions = _on_scale(table, options).predictions
         with errors_in_words_of(table, options):
             from_logits = options.logits if keep_logits is None else keep_logits
-            return _check_numbers(predictions, options, from_logits, keep_logits is not None), table
+            checked = _check_numbers(predictions, options, from_logits, keep_logits is not None)
+        if options.predicted is not None and not single:
+            second = is_of_second(table, classes, options)
+            checked = np.where(second, checked, 1 - checked)
+            checked = np.column_stack([1 - checked, checked])
+        return checked, table
+
+
+def is_of_second(table: FileTable, classes: np.ndarray, options) -> np.ndarray:
+    """Whether the column of ``--predicted`` names the second of two classes in each row."""
+    names = np.array([whole(name) for name in text_column(table, options.predicted, np.inf)])
+    written = as_labels(np.unique(names).tolist(), list(map(str, classes.tolist())))
+    if not written:
+        raise FileError(
+            f"{table.path}: the column of --predicted holds {listed(np.unique(names).tolist())}, "
+            f"and the labels are {listed(classes.tolist())}. Write the same names in both."
+        )
+    names = names if table.rows is None else names[table.rows]
+    return np.array([written[name] for name in names.tolist()]) == str(classes[1])
 
 
 def align(first: Predictions, second: Predictions, options) -> tuple[Predictions, Predictions]:

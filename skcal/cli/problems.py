@@ -238,7 +238,7 @@ def _commands(options, read, added, problems):
 
 
 def _repeats(name: str) -> bool:
-    return name in ("ignore", "drop_label", "missing")
+    return name in ("ignore", "drop_label", "missing", "only")
 
 
 def _joined(added: dict, more: dict) -> dict:
@@ -260,6 +260,8 @@ def _command(options: Namespace, added: dict[str, Any]) -> str:
         option = f"--{name.replace('_', '-')}"
         if value is True:
             words.append(option)
+        elif value is None:
+            arguments = _without(arguments, option)
         elif value is False or (name == "scale" and value == 1 and "--percent" in arguments):
             arguments = [part for part in arguments if part not in (option, "--percent")]
         elif name == "scale" and value == PERCENT:

@@ -18,6 +18,7 @@ from skcal._show import listed
 from skcal.cli.cells import Dialect
 from skcal.cli.files import kind_of
 from skcal.cli.frames import Frame
+from skcal.cli.names import is_known, last_word
 from skcal.cli.problems import FileError, check_size
 
 _DAMAGES = (
@@ -28,6 +29,7 @@ _DAMAGES = (
     NotImplementedError,  # of a method of compression
     RuntimeError,  # of a password
 )
+_MOST_PAIRS = 6  # of arrays, of which commands are shown
 _WRITTEN = "Pass a .csv, .tsv, .txt, .jsonl, .parquet or .npz file, of text perhaps as .gz."
 
 
@@ -109,7 +111,9 @@ def write_table(out, table: FileTable, numbers: np.ndarray, dialect: Dialect) ->
         if frame is None:
             if numbers.ndim == 2:
                 numbers = numbers[:, np.argsort(table.order)]
-            _write_arrays(file, {**(table.arrays or {}), "proba": numbers})
+            arrays = table.arrays or {}
+            numbers = np.array(_in_rows(table, numbers, arrays.get("proba")))
+            _write_arrays(file, {**arrays, "proba": numbers})
             return
         if kind == "jsonl":
             text = _with_numbers(table, numbers)
@@ -131,7 +135,7 @@ def write_table(out, table: FileTable, numbers: np.ndarray, dialect: Dialect) ->
 
 def refuse_unwritable(path) -> None:
     """Raise for a kind of file that is read but not written."""
-    packed = str(path).lower().endswith((".zip", ".bz2", ".xz"))
+    packed = str(path).lower().endswith((".zip", ".bz2", ".xz", ".arff", ".md", ".markdown"))
     if packed or kind_of(path) not in ("csv", "jsonl", "parquet", "npz"):
         raise FileError(f"{path}: such a file is not written. {_WRITTEN}")
 
@@ -139,15 +143,25 @@ def refuse_unwritable(path) -> None:
 def _replaced(frame: Frame, table: FileTable, numbers, dialect, as_text: bool):
     """The columns of a file with other numbers."""
     columns = frame.columns.copy()
+    parts, write = dict(zip(table.names, numbers.T.tolist(), strict=True)), dialect.write
     if table.vector is not None:
-        rows = _vectors(table, numbers)
-        cells = [json.dumps(row) for row in rows] if as_text else rows
-        columns.isetitem(frame.header.index(table.vector), cells)
-        return columns
-    for name, values in zip(table.names, numbers.T, strict=True):
-        cells = [dialect.write(value) for value in values.tolist()] if as_text else values
-        columns.isetitem(frame.header.index(name), cells)
+        parts, write = {table.vector: _vectors(table, numbers)}, json.dumps
+    for name, values in parts.items():
+        place = frame.header.index(name)
+        cells = list(map(write, values)) if as_text else values
+        others = columns.iloc[:, place].to_numpy(dtype=object)
+        columns.isetitem(place, _in_rows(table, cells, others))
     return columns
+
+
+def _in_rows(table: FileTable, values, others):
+    """Values in the rows of a table, and the others in all other rows of the file."""
+    if table.rows is None:
+        return values
+    cells = list(others)
+    for row, value in zip(table.rows.tolist(), values, strict=True):
+        cells[row] = value
+    return cells
 
 
 def _vectors(table: FileTable, numbers: np.ndarray) -> list:
@@ -164,7 +178,9 @@ def _with_numbers(table: FileTable, numbers) -> str:
     assert table.frame is not None
     lines = []
     rows = numbers.tolist() if table.vector is None else _vectors(table, numbers)
-    for text, values in zip(table.frame.records, rows, strict=True):
+    records = table.frame.records
+    known = records if table.rows is None else [records[row] for row in table.rows.tolist()]
+    for text, values in zip(known, rows, strict=True):
         record = json.loads(text)
         parts = [values] if table.vector is not None else values
         for name, value in zip([table.vector] if table.vector else table.names, parts, strict=True):
@@ -174,7 +190,7 @@ def _with_numbers(table: FileTable, numbers) -> str:
                     "a field of its own."
                 )
         lines.append(json.dumps(record, ensure_ascii=False) + "\n")
-    return "".join(lines)
+    return "".join(_in_rows(table, lines, [f"{text.strip()}\n" for text in records]))
 
 
 def _replace(record: Any, name: str, value: Any) -> bool:
@@ -213,14 +229,35 @@ def read_arrays(
     remedy = "Name the array of predictions by --score and that of labels by --label, or save them "
     remedy += f"by numpy.savez(file, {', '.join(f'{name}=…' for name in needed[:2])})."
     with _open_archive(path, max_bytes, remedy) as data:
-        missing = [name for name in needed if name not in data]
+        held = [name.removesuffix(".npy") for name in data.zip.namelist() if name.endswith(".npy")]
+        missing = [name for name in needed if name not in held]
         if missing:
+            choices = _likely_arrays(data, held) if others is not None else []
             raise FileError(
-                f"{path}: array {missing[0]!r} is missing (found: {listed(list(data))}). {remedy}"
+                f"{path}: array {missing[0]!r} is missing (found: {listed(held)}). {remedy}",
+                choices=choices,
             )
         wanted = [*needed, *(name for name in others or () if name in data)]
-        names = data.files if others is None else list(dict.fromkeys(wanted))
+        names = held if others is None else list(dict.fromkeys(wanted))
         return {name: _read_array(path, data, name, max_bytes, remedy) for name in names}
+
+
+def _likely_arrays(data, names: Sequence[str]) -> list[dict[str, str]]:
+    """Pairs of arrays that may hold predictions and labels, by their types and names."""
+    scores, labels, others = list[str](), list[str](), list[str]()
+    for name in names:
+        with data.zip.open(f"{name}.npy") as file:
+            version = np.lib.format.read_magic(file)
+            read = getattr(np.lib.format, f"read_array_header_{version[0]}_0", None)
+            shape, _, dtype = read(file) if read is not None else ((), False, np.dtype(object))
+        last = name.rpartition("/")[2]
+        if dtype.kind == "f" and len(shape) in (1, 2):
+            scores.append(name)
+        elif dtype.kind in "iubUS" and len(shape) == 1:
+            is_named = is_known("label", last) or is_known("label", last_word(last)[0])
+            (labels if is_named else others).append(name)
+    pairs = [{"score": score, "label": label} for score in scores for label in labels or others]
+    return pairs if len(pairs) <= _MOST_PAIRS else []
 
 
 @contextmanager

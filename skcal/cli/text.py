@@ -5,22 +5,41 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from itertools import islice
 
 import numpy as np
 
-from skcal.cli.cells import Dialect
+from skcal._show import listed
+from skcal.cli.cells import Dialect, is_likely_number
 from skcal.cli.frames import Frame
-from skcal.cli.header import PROBED, ROW_NAMES, Head, head_of, note_of_totals, notes_of, samples_of
+from skcal.cli.header import (
+    PROBED,
+    ROW_NAMES,
+    RULE,
+    Head,
+    head_of,
+    note_of_header,
+    note_of_totals,
+    notes_of,
+    samples_of,
+)
+from skcal.cli.names import is_known
 from skcal.cli.problems import FileError
 
 _LONGEST_LINE = 2**24  # bytes
 _CHUNK = 2**16  # rows of a text that are read at a time
 _BLOCK = 2**23  # characters of a text that are held at a time where it is counted
+_ATTRIBUTE = re.compile(r"@attribute\s+('(?:[^'\\]|\\.)*'|\"[^\"]*\"|\S+)\s", re.IGNORECASE)
+_OF_LIBSVM = re.compile(r"labels( -?\d+){2,}\s*")
+_N_ROWS = re.compile(  # below a printed table
+    r"\s*\(?\d[\d,.]* (rows?|records?|tuples?|results?|zeilen?|lignes?|filas?|righe)( \w+)*\)?\.?"
+    r"( \([^()]*\))?\s*",
+    re.IGNORECASE,
+)
+_MOST_LINES = 8  # that a message names
 _SEP = re.compile(r"sep=(.)")  # what spreadsheets write and read above a header
-_WITHOUT_NAME = ("id", "inst#", "row", "index", "no", "nr", "doc_id", "#")
 
 
 def first_line(path, file) -> bytes:
@@ -99,8 +118,19 @@ class _Text:
         self.line_of_header: int | None = None
         self._n_skipped, self.has_row_names = 0, False
         self._n_samples: int | None = None
+        self._quote, self._is_no_row, self._header = '"', list[Callable](), [""]
         with self._stream() as stream:
             self.n_lines_of_weka = self._n_skipped = _lines_of_preamble(stream)
+        with self._stream() as stream:
+            start = [line.strip() for line in islice(stream, PROBED) if line.strip()]
+        if start and re.match("(%|@relation)", start[0], re.IGNORECASE):
+            self._read_names_of_arff()
+            return
+        if start and _OF_LIBSVM.fullmatch(start[0]):
+            self.sep = dialect.sep or " "
+        if any(map(RULE.fullmatch, start[:2])):  # as programs print tables
+            self._is_no_row += [lambda line: RULE.fullmatch(line.strip()), _N_ROWS.fullmatch]
+            self.sep = dialect.sep or ("|" if re.search("[+|]", "".join(start[:2])) else self.sep)
         rows = self._first_rows()
         if match := _SEP.fullmatch(",".join(rows[0][1])):
             self.sep, self._n_skipped = dialect.sep or match[1], 1
@@ -114,14 +144,30 @@ class _Text:
             return
         self.head = head_of(cells, self.sep, dialect.header)
         above, n_rows, names, _ = self.head
+        self._header = cells[above] if n_rows else [""]
         self._below = next(iter(cells[above + n_rows :]), [])
         if above:
             self.line_of_header = line = rows[above][0]
             self._n_skipped = line - 1 - sum(cell.count("\n") for cell in cells[above])
         more = self.sep in " \t" and len(self._below) == len(names) + 1 > 2  # as R writes tables
-        if more and self._below[-1] and names[0].lower() not in _WITHOUT_NAME:
+        numbered = names[0] == "#" or is_known("number of rows", names[0])
+        if more and self._below[-1] and not numbered:
             names.insert(0, ROW_NAMES)
             self.has_row_names = True
+
+    def _read_names_of_arff(self) -> None:
+        """Take the names of columns from the lines above the rows."""
+        names: list[str] = []
+        with self._stream() as stream:
+            for k, line in enumerate(stream, 1):
+                if found := _ATTRIBUTE.match(line.strip()):
+                    names.append(re.sub(r"^(['\"])(.*)\1$", r"\2", found[1]))
+                elif line.strip().lower() == "@data":
+                    self._n_skipped = k
+                    break
+        self._quote, self.head = "'", Head(0, 0, names or [""], set())
+        self._is_no_row.append(lambda line: line.startswith("%"))
+        self._below = next((row for _, row in self._first_rows() if any(row)), [])
 
     def _first_rows(self) -> list[tuple[int, list[str]]]:
         """The first rows, with the lines in which they end, blanks around cells stripped."""
@@ -158,14 +204,14 @@ class _Text:
             stream = io.TextIOWrapper(self.opened(stack), encoding_of(self.dialect), newline="")
             for _ in range(self._n_skipped):
                 stream.readline()
-            yield stream
+            yield _Kept(stream, self._is_no_row) if self._is_no_row else stream
 
     @contextmanager
     def _rows(self):
         """Rows of fields, with the lines in which they end."""
         with self._stream() as stream:
             n_lines = self.n_before + self._n_skipped
-            yield ((n_lines + line, row) for line, row in _rows(stream, self.sep))
+            yield ((n_lines + line, row) for line, row in _rows(stream, self.sep, self._quote))
 
     def line_of(self, row: int) -> int:
         """The line in which a row of samples ends."""
@@ -191,6 +237,8 @@ class _Text:
             raise FileError(
                 f"{self.path}: {' '.join(str(error).split())}. Save it again."
             ) from error
+        if self._names_again(columns):
+            columns = pandas.concat(map(_narrowed, self.read()))
         last = columns.iloc[:, -1]
         if last.dtype.kind not in "iuf" and (last == "").any():  # also fields that are not there
             self._refuse_widths()
@@ -201,10 +249,43 @@ class _Text:
         self._n_samples = n
         return pandas.concat(map(_narrowed, self.read())) if n else empty
 
+    def _names_again(self, columns) -> bool:
+        """Leave out rows that name all columns again, as those of files one after the other do."""
+        from pandas.api.types import is_string_dtype
+
+        names, k = self._header, len(self.head.names) - len(self._header)
+        if k < 0 or not all(map(is_string_dtype, columns.dtypes)):
+            return False
+        likely = np.flatnonzero(columns.iloc[:, k].str.strip().isin(names))
+        cells = {int(row): [*map(str.strip, columns.iloc[row, k:])] for row in likely}
+        others = [row for row in cells if cells[row] != names and {*cells[row]} == {*names}]
+        if others:
+            raise self._other_header([self.line_of(row) for row in others], cells[others[0]])
+        again = [row for row in cells if cells[row] == names]
+        if again:
+            self.notes.append(note_of_header([self.line_of(row) for row in again]))
+            self._is_no_row.append(self._is_header)
+        return bool(again)
+
+    def _is_header(self, line: str) -> bool:
+        if self._header[0] not in line:
+            return False
+        [row] = csv.reader([line], delimiter=self.sep) or [[]]
+        return [cell.strip() for cell in row] == self._header
+
+    def _other_header(self, lines: Sequence[int], names: Sequence[str]) -> FileError:
+        """Tables of other columns, or another order of them, one after the other."""
+        shown = listed(list(map(str, lines)), _MOST_LINES)
+        return FileError(
+            f"{self.path}: line {shown} {'begin tables' if lines[1:] else 'begins a table'} with "
+            f"the columns {listed(names)}, below one with {listed(self._header)}. Write each table "
+            "into a file of its own, and pass all of them."
+        )
+
     def read(self, places=None, n_rows=None):
         """Parts of columns as texts, or of all as numbers where all cells are."""
         with self._stream() as stream:
-            rows = _rows(stream, self.sep)
+            rows = _rows(stream, self.sep, self._quote)
             for _ in range(self.head.n_rows):
                 next(rows)
             yield from self.pandas.read_csv(
@@ -217,6 +298,7 @@ class _Text:
                 dtype=None if places is None else object,
                 na_filter=False,
                 decimal=self.dialect.decimal,
+                quotechar=self._quote,
                 chunksize=_CHUNK,
                 **({} if self.pandas.__version__ >= "3.1" else {"float_precision": "round_trip"}),
             )
@@ -243,6 +325,10 @@ class _Text:
         with self._rows() as rows:
             for line, row in islice(rows, self.head.n_rows, None):
                 if len(row) != width:
+                    cells = [cell.strip() for cell in row]
+                    names = len(cells) > 1 and not any(map(is_likely_number, cells))
+                    if names and not {*cells}.isdisjoint(self._header) and all(cells):
+                        raise self._other_header([line], cells)
                     raise _wrong_width(self.path, line, row, width, self.sep)
         if error is not None and any("\n" in field or "\r" in field for field in row):
             raise FileError(
@@ -310,12 +396,40 @@ def _lines_of_preamble(stream) -> int:
     return n_lines if is_weka else 0
 
 
-def _rows(stream, sep: str) -> Iterator[tuple[int, list[str]]]:
+class _Kept(io.TextIOBase):
+    """Lines of a stream, empty ones in place of those, but the first, that are no rows.
+
+    Parameters
+    ----------
+    stream : text stream
+    is_no_row : sequence of callable
+        Each says of a line whether it is none.
+    """
+
+    def __init__(self, stream, is_no_row: Sequence[Callable]):
+        self._stream, self._is_no_row, self._is_first = stream, is_no_row, True
+
+    def readline(self, size=-1):
+        """Return the next line."""
+        line = self._stream.readline()
+        keeps, self._is_first = self._is_first, False
+        return "\n" if not keeps and line and any(one(line) for one in self._is_no_row) else line
+
+    def read(self, size=-1):
+        """Return about so many characters, whole lines."""
+        parts, n_read = list[str](), 0
+        while (size < 0 or n_read < size) and (line := self.readline()):
+            parts.append(line)
+            n_read += len(line)
+        return "".join(parts)
+
+
+def _rows(stream, sep: str, quote: str) -> Iterator[tuple[int, list[str]]]:
     """Rows of fields, the first one even if it is empty, with the lines in which they end."""
     lines = iter(stream.readline, "")
     if sep == " ":
         lines = (f"{' '.join(line.split())}\n" for line in lines)
-    rows = csv.reader(lines, delimiter=sep)
+    rows = csv.reader(lines, delimiter=sep, quotechar=quote)
     for k, row in enumerate(rows):
         if k == 0 or len(row) > 1 or (row and row[0].strip()):
             yield rows.line_num, row

@@ -66,7 +66,7 @@ CASES = {
         table("p,happened", P, Y),
         "",
         "Name the column of labels by --label",
-        "--label happened",
+        None,
     ),
     "repeat --ignore": (
         table("a,b,p,label", P, P, P, Y),

@@ -64,7 +64,6 @@ def test_a_single_column_holds_the_probability_of_label_1(csv_file):
         ("cat\tdog\tlabel\n0.5\t0.5\tcat\n", "by commas, not tabulators, or pass --sep tab"),
         ('p,label\n"0,5",1\n', "is '0,5'. If that is a decimal comma, pass --decimal ','"),
         ("p,label\n7.2%,1\n", r"'7\.2%', a percentage\. Pass --percent\.$"),
-        ("cat,dog,label\n0.5,0.5,cat\ncat,dog,label\n", r"line 3 repeats the header\. Remove it"),
         (
             "cat,dog,label\n0.5,0.5,cat\n0.5,n/a,cat\n",
             r"'n/a'\. Pass --drop-missing to leave out such samples\.$",

@@ -635,7 +635,9 @@ def test_rows_of_several_models_are_not_taken_for_one(tmp_path):
     path = write(tmp_path / "a.csv", "p,label,model", zip(*columns, strict=True))
     for options in ([], ["--score", "p"]):
         commands, told = offers(path, *options)
-        assert not commands
+        assert [command[-1] for command in commands] == ["model=A", "model=B"]
+        for command in commands:
+            assert_event(read(path, *command))
         assert "names 2 models: A, B. The command report shows each by --by 'model'" in told
     assert len(read(path, "--score", "p", "--by", "model", "--max-error", "0.1").proba) == 2 * N
     assert len(read(path, "--score", "p", "--ignore", "model").proba) == 2 * N

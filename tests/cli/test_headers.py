@@ -211,9 +211,10 @@ def assert_three_in(found, names):
 
 
 def test_two_columns_that_may_be_labels_are_both_named(tmp_path):
-    path = as_text(tmp_path / "a.csv", zip(P, Y, GUESS, strict=True))
-    commands, _ = offers(path)
+    path = as_text(tmp_path / "a.csv", zip(P, Y, np.roll(Y, 1), GUESS, strict=True))
+    commands, told = offers(path)
     assert [command[3] for command in commands] == ["column2", "column3"]
+    assert "as the scores say in each row" in told.partition("'column4' (")[2]
 
 
 def test_parts_without_a_header_are_one_table(tmp_path):

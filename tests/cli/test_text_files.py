@@ -59,7 +59,6 @@ def test_rows_are_those_of_the_csv_module_and_lines_those_of_editors(form, tmp_p
         ("0.5,x,cat\n0.5,0.5,cat\n", "line 43, column 'dog' is 'x', not a number. Give a num"),
         ("0.5,0.5\n0.5,x,cat\n", "line 43 has 2 fields, the header 3"),
         ("0.5,0.5,cat,\n", "line 43 has 4 fields"),
-        (TABLE, "line 43 repeats the header"),
     ],
 )
 def test_the_first_wrong_row_is_named(late, message, tmp_path):
