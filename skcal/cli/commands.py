@@ -214,10 +214,10 @@ def _shown_name(file) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
-def _predictions_of(options, known=None) -> Predictions:
+def _predictions_of(options, **asked) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
-    read = partial(read_predictions, known=known)
-    predictions = read_or_list_problems(options, read_or_count if _counts(options) else read)
+    read = partial(read_or_count if _counts(options) else read_predictions, **asked)
+    predictions = read_or_list_problems(options, read)
     options.frames.clear()
     if predictions.of_answers:
         options.notion = [ANSWERS]
@@ -228,7 +228,7 @@ def _predictions_of(options, known=None) -> Predictions:
 
 def _counts(options) -> bool:
     """Whether a command asks what sums answer."""
-    return options.command in ("evaluate", "report", "test", "plot")
+    return options.command in ("evaluate", "report", "test", "plot", "monitor")
 
 
 def _warn_of(predictions: Predictions, options) -> None:

@@ -73,10 +73,18 @@ class CountedPredictions(Predictions):
         return sample._replace(source=source)
 
 
-def read_or_count(options: Namespace) -> Predictions:
+def read_or_count(options: Namespace, known: Any = None, each: Any = None) -> Predictions:
     """Read the predictions of a command, or count them where there are many.
 
     Up to ``_MOST_ROWS`` rows are read at once, and so are files of options that need rows.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+    known : ndarray, default=None
+        The classes of earlier files, whose order a table has.
+    each : callable, default=None
+        Called with the predictions of each block that is counted.
     """
     path, n_rows, needing = Path(options.file), 0, _needing_rows(options)
     files: Sequence[Path] = options.files or [path]
@@ -86,22 +94,22 @@ def read_or_count(options: Namespace) -> Predictions:
         with errors_that_name(part, options.max_bytes):
             if str(part) == STANDARD_INPUT:
                 if needing:
-                    return read_predictions(options)
+                    return read_predictions(options, known=known)
                 stream = options.frames.get(STANDARD_INPUT) or StandardInput(options.max_bytes)
                 options.frames[STANDARD_INPUT] = stream
                 n_rows = stream.n_rows(_MOST_ROWS)
             elif n_rows <= _MOST_ROWS:
                 n_rows += n_rows_of(part, _MOST_ROWS - n_rows, options.max_bytes)
     if n_rows <= _MOST_ROWS:
-        return read_predictions(options)
+        return read_predictions(options, known=known)
     if not needing:
-        return _counted(options, files)
+        return _counted(options, files, known, each)
     warn(
         f"{path}: {needing} needs rows, so all rows are held in memory. Without it more than "
         f"{_MOST_ROWS:,} rows are counted in blocks.",
         stacklevel=2,
     )
-    return read_predictions(options)
+    return read_predictions(options, known=known)
 
 
 def _needing_rows(options) -> str:
@@ -124,13 +132,15 @@ def _needing_rows(options) -> str:
         needing |= {"TARGET": options.second, "--by": options.by, "--segments": options.segments}
         needing |= {"--search": options.search, "--outer-cv": options.outer_cv}
         needing |= {"--bins": options.bins != 15, "--strategy": options.strategy != "uniform"}
+    if options.command == "monitor":
+        needing |= {"--id": options.id}
     if options.command == "plot":
         needing |= {"--method": options.method != "auto", "--bins": options.bins}
         needing |= {"--strategy": options.strategy != "uniform"}
     return next((option for option, is_given in needing.items() if is_given), "")
 
 
-def _counted(options, files: Sequence[Path]) -> Predictions:
+def _counted(options, files: Sequence[Path], known=None, each=None) -> Predictions:
     """Settle by some rows of all blocks what the columns mean, and count all rows."""
     path, dialect = Path(options.file), dialect_of(options)
     key = key_of(path, dialect)
@@ -139,14 +149,15 @@ def _counted(options, files: Sequence[Path]) -> Predictions:
         del options.frames[key]
         return read_predictions(options)
     try:
-        first = read_predictions(options, of_part=True)
+        first = read_predictions(options, known=known, of_part=True)
     finally:
         del options.frames[key]  # which does not hold all rows
     assert first.settled is not None
     if first.settled.table.vector is not None:  # another column may name its entries
-        return read_predictions(options)
+        return read_predictions(options, known=known)
     notions = [ANSWERS] if first.of_answers else chosen_notions(options, first.proba)
-    given = {"labels": first.classes, "resolution": options.resolution}
+    same = known is not None and {*first.classes.tolist()} == {*known.tolist()}
+    given = {"labels": known if same else first.classes, "resolution": options.resolution}
 
     def empty():
         return {notion: CalibrationTable(notion, **given) for notion in notions}
@@ -165,6 +176,9 @@ def _counted(options, files: Sequence[Path]) -> Predictions:
             print(f"{n_rows:,} rows of {path.name} are read")
             if left_out is not None:
                 lost = left_out.total if lost is None else lost.plus(left_out.total)
+            part = part.ordered_as(given["labels"])
+            if each is not None:
+                each(part)
             _count(tables[""], part, slice(None))
             for name in options.by:
                 values = subgroups_of(part, name)

@@ -20,6 +20,7 @@ from scipy.stats import binom
 
 from skcal._files import replacing
 from skcal._show import as_json, listed
+from skcal.cli.counted import CountedPredictions
 from skcal.cli.options import with_option
 from skcal.cli.predictions import Predictions, names_of, shown_name
 from skcal.cli.problems import FileError, read_text
@@ -80,7 +81,8 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     Parameters
     ----------
     read : callable
-        ``read(known=classes)`` reads the batch; a batch of a single column may lack a class.
+        ``read(known=classes, each=…)`` reads the batch, or counts it and calls ``each`` for each
+        block; a batch of a single column may lack a class.
     notion : str
         "auto" if none was asked for.
     options : Namespace
@@ -181,13 +183,19 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
     if known.columns and known.columns.get("id") and not options.id:
         options.id = known.columns["id"]
         options.ignore = [*options.ignore, *options.id]
+    marks_of_blocks: list[np.ndarray] = []
+
+    def each(part: Predictions) -> None:
+        marks_of_blocks.append(_marks(part, _contents(part), options))
+
     if monitor is None:
-        predictions = read()
+        predictions = read(each=each)
         alpha = 0.05 if options.alpha is None else options.alpha
         given = {"alpha": alpha, "run_length": options.run_length}
         monitor = CalibrationMonitor(notion, labels=predictions.classes, **given)
     else:
-        predictions = read(known=monitor.classes_)
+        options.notion = [str(monitor.notion_)]
+        predictions = read(known=monitor.classes_, each=each)
         _require_classes(predictions, monitor.classes_, options)
         predictions = predictions.ordered_as(monitor.classes_)
     known.columns = _same_columns(predictions, known.columns, options)
@@ -197,8 +205,12 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
             "twice. With --id only new rows would be added.",
             stacklevel=2,
         )
-    contents = _contents(predictions)
-    digest, marks = _digest(contents), _marks(predictions, contents, options)
+    if isinstance(predictions, CountedPredictions):
+        marks = np.concatenate(marks_of_blocks)
+        digest = _digest(marks)
+    else:
+        contents = _contents(predictions)
+        digest, marks = _digest(contents), _marks(predictions, contents, options)
     if not options.again:
         if digest in known.batches:
             warn(
@@ -209,8 +221,13 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         new = _new_rows(marks, known, predictions, options)
         if not new.any():
             return False, monitor
-        marks, predictions = marks[new], predictions.take(new)
-    monitor.update(predictions.proba, predictions.labels, groups=predictions.groups)
+        if not new.all():
+            marks, predictions = marks[new], predictions.take(new)
+    if isinstance(predictions, CountedPredictions):
+        [table] = predictions.tables[""].values()
+        monitor.update(table)
+    else:
+        monitor.update(predictions.proba, predictions.labels, groups=predictions.groups)
     known.batches = [*known.batches, digest, _in_order(marks)][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
     return True, monitor
@@ -242,8 +259,10 @@ def _shown(name: str, value) -> str:
 
 
 def _digest(contents: np.ndarray) -> str:
-    """Return a digest of a batch, the same for any file and any order of rows."""
-    return hashlib.sha256(b"".join(np.sort(contents).tolist())).hexdigest()[:16]
+    """Return a digest of a batch, the same for any file and any order of rows, or marks."""
+    rows = np.sort(contents)
+    joined = rows.tobytes() if rows.dtype.kind == "u" else b"".join(rows.tolist())
+    return hashlib.sha256(joined).hexdigest()[:16]
 
 
 def _contents(predictions: Predictions) -> np.ndarray:

@@ -21,6 +21,7 @@ from skcal.cli.gates import chosen_notions
 from skcal.cli.parser import parse
 from skcal.cli.predictions import read_predictions
 from skcal.cli.problems import FileError
+from skcal.monitoring import CalibrationMonitor
 from skcal.notions import ANSWERS as OF_ANSWERS
 from skcal.table import CalibrationTable
 
@@ -536,3 +537,48 @@ def test_advice_of_blocks_is_followed(text, tmp_path, capsys, in_blocks, monkeyp
     pattern = re.escape(text).replace(re.escape("{}"), ".*")
     assert re.search(pattern, capsys.readouterr().err)
     assert main(follow) != 2
+
+
+MONITORED = {
+    "binary": (BINARY, ["--score", "p"]),
+    "words": (words(BINARY), ["--pos-label", "yes"]),
+    "percent": ({"p": 100 * P, "label": Y}, ["--percent"]),
+    "classes": (WIDE, ["--notion", "top-label"]),
+}
+
+
+@pytest.mark.parametrize("case", MONITORED)
+def test_a_monitor_counts_long_files(case, tmp_path, monkeypatch, capsys, request):
+    """Of equal predictions in each cell, in one stage: as of rows; each file is known again."""
+    columns, options = MONITORED[case]
+    days = [{name: np.asarray(part)[k::8] for name, part in columns.items()} for k in range(2)]
+    files = [str(csv(tmp_path / f"{k}.csv", day)) for k, day in enumerate(days)]
+    states, said = [tmp_path / "rows.json", tmp_path / "tables.json"], []
+    for state in states:
+        if state == states[1]:
+            request.getfixturevalue("in_blocks")
+        for file in files:
+            assert main(["monitor", str(state), file, *options]) == 0
+        said.append(capsys.readouterr().out)
+    rows, tables = (json.loads(state.read_text()) for state in states)
+    assert rows["rows"] == tables["rows"]  # the marks of each row
+    assert rows["columns"] == tables["columns"]
+    monitors = [CalibrationMonitor.from_json(state.read_text()) for state in states]
+    assert len({monitor.n_samples_seen_ for monitor in monitors}) == 1
+    assert_allclose(*(monitor.log_e_value_ for monitor in monitors), atol=0.02)
+    before = states[1].read_bytes()
+    renamed = str(csv(tmp_path / "renamed.csv", {n: c[::-1] for n, c in days[1].items()}))
+    assert main(["monitor", str(states[1]), renamed, *options]) == 0
+    assert "was added before and is not added again" in capsys.readouterr().err
+    assert main(["monitor", str(states[0]), files[0], *options]) == 2  # counted as rows before
+    assert "of rows that were added before" in capsys.readouterr().err
+    assert states[1].read_bytes() == before
+
+
+def test_a_monitor_holds_rows_of_ids(tmp_path, in_blocks, capsys):
+    file = csv(tmp_path / "a.csv", {**BINARY, "id": np.arange(N)})
+    state = str(tmp_path / "s.json")
+    assert main(["monitor", state, str(file), "--score", "p", "--id", "id"]) in (0, 1)
+    assert "--id needs rows" in capsys.readouterr().err
+    assert main(["monitor", state, str(file), "--score", "p"]) in (0, 1)
+    assert "was added before" in capsys.readouterr().err
