@@ -95,6 +95,8 @@ FOLLOWED = {
         ],
         "tests/table/test_report_of_table.py::test_bins_that_hold_few_samples_are_mended",
     ),
+    # tests/cli/test_monitor_command.py
+    "shows which subgroups are off.": "test_the_exit_status_tells_the_alarm",
     "Pass a skcal.Sample for these": "tests/table/test_report_of_table.py::test_what_a_report",
     "and all rows before it are {}": "tests/cli/test_counted.py::test_another_model_in_a_late",
     "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",

@@ -343,14 +343,13 @@ def _is_no_chance(marks, known) -> bool:
 
 def _begins_with_a_batch(marks, batches: list[str]) -> bool:
     """Whether a file begins with the rows of an earlier one in their order, not by chance."""
+    sizes = {int(entry.split()[0]) for entry in batches if " " in entry}
+    known = [n for n in sizes if 0 < n < len(marks) and _in_order(marks[:n]) in batches]
+    if not known:
+        return False
     _, place, counts = np.unique(marks, return_inverse=True, return_counts=True)
     chance = np.cumsum(np.log(counts / len(marks))[place])  # of each beginning
-    sizes = {int(entry.split()[0]) for entry in batches if " " in entry}
-    return any(
-        chance[n - 1] < np.log(_CHANCE) and _in_order(marks[:n]) in batches
-        for n in sizes
-        if 0 < n < len(marks)
-    )
+    return any(chance[n - 1] < np.log(_CHANCE) for n in known)
 
 
 def _in_order(marks) -> str:

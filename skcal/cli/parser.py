@@ -217,6 +217,8 @@ _COMMANDS = {
         f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
         "acknowledge reset note plan batch format",
         {
+            "confidence": argparse.SUPPRESS,  # which it refuses with a remedy
+            "correct": argparse.SUPPRESS,
             "notion": "what is watched, for a new STATE (default: binary or confidence)",
             "alpha": {
                 "type": float,

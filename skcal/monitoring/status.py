@@ -10,16 +10,25 @@ import numpy as np
 from skcal._show import percent, printable, share, worded
 from skcal.monitoring.history import RECENT, Period, are_said
 
-#: What to do after an alarm; the command line knows what STATE is.
-_NEXT = (
-    "Next: find the cause. Then acknowledge(note) closes the alarm and watches on; after a "
-    "recalibration reset(note) begins without samples.",
-    "Next: find the cause.\n"
+#: What to do after an alarm, once it is said which samples to look at; the command line knows what
+#: STATE is.
+_THEN = (
+    "calibration_report with by= shows which subgroups are off. Then acknowledge(note) closes the "
+    "alarm and watches on; after a recalibration reset(note) begins without samples.",
+    "The command report with --by COLUMN shows which subgroups are off.\n"
     "To close the alarm and watch on: python -m skcal monitor STATE --acknowledge --note CAUSE\n"
     "After a recalibration, to begin anew: python -m skcal monitor STATE --reset --note CAUSE",
 )
+_CHECKS = {  # what may be the cause, by words of what an alarm was raised for
+    "probability was 0": "whether predictions are rounded to 0, or labels are of other rows",
+    "rarer the event": "whether classes, columns or labels are swapped",
+    "often than predicted": "whether cases come from a new source, or labels are late, missing or "
+    "defined anew",
+    "extreme": "whether inputs are missing, noisier or scaled anew, or the model is another one",
+}
 CHANCE = 0.8  # of finding what "would have been found" says
-_OFF, _SURELY_OFF = 2.24, 3.5  # standard deviations, beyond: one of two by chance in 5 %, 0.1 %
+# Standard deviations, beyond: one of two by chance in 5 %, 0.1 %.
+_OFF, _SURELY_OFF = 2.24, 3.5
 _PAST = {" happens": " happened", " is ": " was ", " are ": " were "}
 _GONE = " Later samples speak against a drift: it is over, or the alarm came by chance."
 _REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
@@ -109,7 +118,7 @@ def summary(monitor) -> str:
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"Largest e-values: {shown}.")
     if monitor._is_open:
-        lines.append(worded(*_NEXT))
+        lines.append(f"Next: {_where_to_look(monitor)} {worded(*_THEN)}")
     return printable("\n".join(lines))
 
 
@@ -119,6 +128,20 @@ def _last_reset(monitor) -> str:
         return ""
     note = f": {resets[-1].note}" if resets[-1].note else ""
     return f" since the reset at sample {resets[-1].n_samples:,}{note}"
+
+
+def _where_to_look(monitor) -> str:
+    """Which samples to compare after an alarm, and what may have changed in them."""
+    raised, titles = _raised_for(monitor), monitor.e_values_
+    which = "the samples"
+    if not monitor._layout.common:
+        which = f"the samples of {max(titles, key=titles.__getitem__)}"
+    if raised.get("low") is not None:
+        which = f"the samples with {_range_in_words(raised['low'], raised['high'])}"
+    since = raised.get("since")
+    place = f" since about sample {since:,} with earlier ones" if since else " with earlier ones"
+    checks = [check for words, check in _CHECKS.items() if words in raised.get("note", "")]
+    return f"compare {which}{place}{', and check ' + checks[0] if checks else ''}."
 
 
 def _alarm(monitor) -> str:
@@ -137,12 +160,17 @@ def _is_over(monitor) -> str:
     period = monitor.periods_.get("since_drift")
     if period is None:
         return _GONE * monitor._evidence_is_gone
-    _, *later, start, _ = monitor._drift_rows()
-    others = "".join(_other_drift(monitor, *rows) for rows in pairwise([*later, start]))
-    if monitor._history.variance_since(start) < RECENT:
+    history, rows = monitor._history, monitor._drift_rows()
+    others = "".join(_other_drift(monitor, *ends) for ends in pairwise(rows[1:-1]))
+    before, start = rows[-3:-1]
+    variance = history.variance_since(start)
+    ratio = variance / max(history.variance_since(before) - variance, 1e-300)
+    # By so many standard deviations predictions would be off now, had the drift gone on.
+    gone_on = np.abs(history.leanings(before, start)).max() * np.sqrt(ratio)
+    if variance < RECENT or gone_on < 2 * _OFF:
         return f"{others} Since then there are too few events to say whether the drift is over."
-    leanings = np.array(monitor._history.leanings(start))
-    is_back = np.abs(leanings) <= _OFF
+    leanings = np.array(history.leanings(start))
+    is_back = np.abs(leanings) <= np.clip(gone_on / 2, _OFF, _SURELY_OFF)
     if is_back.all():
         return f"{others} The drift seems to be over."
     if np.abs(leanings).max() < _SURELY_OFF:
@@ -296,25 +324,36 @@ def _observed_and_predicted(period: Period, events: str) -> str:
 
 
 def _evidence_so_far(monitor) -> str:
+    begun, ever = "", "an alarm ever comes"
+    begins = [entry for entry in monitor.journal_ if entry.what in ("acknowledged", "reset")]
+    if begins and begins[-1].what == "acknowledged":
+        begun = (
+            f" since the acknowledgement at sample {begins[-1].n_samples:,}, with which it began"
+        )
+        begun, ever = f"{begun} anew", "another alarm ever comes"
     if monitor.run_length is not None:
         needed = f"{monitor.run_length:,.0f}"
         return (
-            f"Evidence: e-detector {monitor.detector_:,.3g}, alarm at {needed}. A false alarm "
-            f"comes after {needed} samples or more on average."
+            f"Evidence{begun}: e-detector {monitor.detector_:,.3g}, alarm at {needed}. A false "
+            f"alarm comes after {needed} samples or more on average."
         )
     needed = f"{threshold(monitor):,.4g}"
     return (
-        f"Evidence: e-value {monitor.e_value_:,.3g}, alarm at {needed}. If predictions are "
-        f"calibrated, the probability that an alarm ever comes is at most {percent(monitor.alpha)}."
+        f"Evidence{begun}: e-value {monitor.e_value_:,.3g}, alarm at {needed}. If predictions are "
+        f"calibrated, the probability that {ever} is at most {percent(monitor.alpha)}."
     )
+
+
+def _beside_one(ratio: float) -> str:
+    return f"{ratio:.2f}" if abs(ratio - 1) >= 0.01 else f"{ratio:.4f}"
 
 
 def _detectable(drifts: FoundByNow) -> str:
     sides = []
     if drifts.ratio_high is not None:
-        sides.append(f"O/E {drifts.ratio_high:.2f} or more")
+        sides.append(f"O/E {_beside_one(drifts.ratio_high)} or more")
     if drifts.ratio_low is not None:
-        sides.append(f"O/E {drifts.ratio_low:.2f} or less")
+        sides.append(f"O/E {_beside_one(drifts.ratio_low)} or less")
     period = f"the last {drifts.n_samples:,} samples"
     if not sides:
         return f"No drift during {period} could have been found yet."

@@ -110,8 +110,8 @@ def table():
     return work
 
 
-def long_file(kind, n_files=1):
-    """The gate of the command line, for files of 5·10⁶ predictions."""
+def long_file(kind, n_files=1, monitor=False):
+    """The gate of the command line, or its monitor, for files of 5·10⁶ predictions."""
 
     def prepare():
         folder = tempfile.TemporaryDirectory()
@@ -122,8 +122,10 @@ def long_file(kind, n_files=1):
             frame.to_csv(path, index=False) if kind == "csv" else frame.to_parquet(path)
 
         def work():
-            options = "--score", "p", "--max-error", "0.1", "--quiet"
-            commands.main(["evaluate", folder.name, *options])
+            command = ["evaluate", folder.name, "--max-error", "0.1"]
+            if monitor:
+                command = ["monitor", str(Path(folder.name, "state.json")), str(path)]
+            commands.main([*command, "--score", "p", "--quiet"])
             folder.cleanup()
 
         return work
@@ -177,6 +179,7 @@ CASES = {
     "evaluate --max-error, 5·10⁶ rows, .csv": (long_file("csv"), 0),
     "evaluate --max-error, 5·10⁶ rows, .parquet": (long_file("parquet"), 0),
     "evaluate --max-error, 5·10⁷ rows, a folder": (long_file("parquet", 10), 0),
+    "monitor, 5·10⁶ rows, .csv": (long_file("csv", monitor=True), 0),
     "class-wise table, 10,000 × 1,000": (table_of("classwise", 10_000, 1000), 0),
     "top-label table, 20,000 × 1,000": (table_of("top-label", 20_000, 1000), 0),
     "table, 10⁶ in 10⁵ groups": (table_of("binary", 10**6, n_groups=10**5), 0),

@@ -67,10 +67,12 @@ def test_the_exit_status_tells_the_alarm(run, tmp_path):
     assert status == 1
     text = run(write(tmp_path / "batch.csv", *batch(9)), status=1)
     assert "ALARM at sample" in text
+    assert "Next: compare the samples since about sample " in text
+    assert "The command report with --by COLUMN shows which subgroups are off." in text
     for option in ("--acknowledge", "--reset"):
-        assert (
-            f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note CAUSE" in text
-        )
+        command = f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note CAUSE"
+        assert command in text
+        assert main(shlex.split(command)[3:]) == 0
 
 
 def test_json_holds_the_evidence(run, tmp_path):

@@ -11,7 +11,10 @@ and how far :meth:`CalibrationMonitor.plan` is from the median. Run
     python tests/studies/monitor_study.py levels
     python tests/studies/monitor_study.py delays
     python tests/studies/monitor_study.py cusum
+    python tests/studies/monitor_study.py tables
     python tests/studies/monitor_study.py speed
+
+"tables" has the delays of a monitor that is fed with a table a day, beside those of its rows.
 """
 
 import argparse
@@ -23,6 +26,7 @@ from laws import beta, labels_of, normal_logits, odds, uniform
 from scipy.special import expit, logit, softmax
 from scipy.stats import binom
 
+from skcal import CalibrationTable
 from skcal.hypothesis_tests import cox_test, monte_carlo_test, spiegelhalter_test
 from skcal.monitoring import CalibrationMonitor
 
@@ -260,6 +264,43 @@ def print_cusum(n_streams, before, size=200, most=20_000):
         )
 
 
+OF_TABLES = {
+    "1 % events, odds 1.4": (STREAMS["1 % positives"], odds(1, np.log(1.4))),
+    "14 % events, odds 1.3": (beta(1, 6), odds(1, np.log(1.3))),
+    "14 % events, slope 0.7": (beta(1, 6), odds(0.7)),
+    "uniform, odds 1.2": (uniform, odds(1, np.log(1.2))),
+    "uniform, slope 0.8": (uniform, odds(0.8)),
+    "uniform, a range": (uniform, lambda p: p + 0.4 * ((p > 0.35) & (p < 0.39))),
+}
+
+
+def delay_in_days(draw, drift, seed, size, before, most, by_table):
+    """Samples from the drift to the alarm, at most ``most``."""
+    rng, monitor = np.random.default_rng([seed, 3]), CalibrationMonitor(labels=[0, 1])
+    for start in range(0, before + most, size):
+        p = draw(rng, size)
+        q = p if start < before else drift(p)
+        y = (rng.uniform(size=size) < q).astype(int)
+        monitor.update(*([CalibrationTable(labels=[0, 1]).update(y, p)] if by_table else [p, y]))
+        if monitor.alarm_:
+            return monitor.alarm_ - before
+    return most
+
+
+def print_tables(n_streams):
+    """Print a row a drift: the mean delay of rows and of tables, without early alarms."""
+    for days in ((200, 4_000, 20_000), (2_000, 10_000, 40_000), (20_000, 20_000, 200_000)):
+        for name, case in OF_TABLES.items():
+            found = np.array(
+                [
+                    [delay_in_days(*case, seed, *days, by_table) for by_table in (False, True)]
+                    for seed in range(n_streams)
+                ]
+            )
+            means = found[(found > 0).all(axis=1)].mean(axis=0)
+            print(f"{days[0]:7,} {name:24} rows {means[0]:8.0f} tables {means[1]:8.0f}", flush=True)
+
+
 def print_speed():
     """Print seconds of the processor a million samples, and the size of the state."""
     rng = np.random.default_rng(0)
@@ -284,7 +325,7 @@ def print_speed():
 
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("study", choices=["levels", "delays", "cusum", "speed"])
+    parser.add_argument("study", choices=["levels", "delays", "cusum", "tables", "speed"])
     parser.add_argument("--n-streams", type=int)
     options = parser.parse_args()
     warnings.filterwarnings("ignore", "Too few outcomes are uncertain")  # of tests of rare events
@@ -292,6 +333,8 @@ if __name__ == "__main__":
         print_levels(options.n_streams or 400)
     elif options.study == "delays":
         print_delays(options.n_streams or 100)
+    elif options.study == "tables":
+        print_tables(options.n_streams or 12)
     elif options.study == "cusum":
         for before in (2_000, 10_000):
             print_cusum(options.n_streams or 24, before)
