@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterable
+from numbers import Integral
 from typing import NamedTuple
 
 import numpy as np
@@ -27,6 +28,7 @@ def read_splits(cv, X, y, groups: Groups, name: str = "cv", *, counted=True, **p
     elif get_routing_for_object(cv).consumes("split", ["groups"]):
         reason = f"is a {type(cv).__name__}, which splits by groups."
         raise InputError(name, reason, "Pass groups to fit, too.")
+    refuse_no_pairs(getattr(cv, "cv", None), name)  # the list of scikit-learn's wrapper
     try:
         pairs = list(cv.split(X, y, **params))
     except Exception as error:
@@ -100,11 +102,14 @@ class Absent(NamedTuple):
     fold : int
     n_absent : int
         How many classes this fold lacks.
+    n_held : int
+        How many samples, or groups, hold the class at all.
     """
 
     code: int
     fold: int
     n_absent: int
+    n_held: int
 
     def sentence(self, classes: np.ndarray) -> str:
         """Return the reason of an error, without a remedy."""
@@ -116,7 +121,7 @@ class Absent(NamedTuple):
 
 
 def absent_class(
-    trainings: Iterable[np.ndarray], happened: np.ndarray, weight: np.ndarray
+    trainings: Iterable[np.ndarray], happened: np.ndarray, weight: np.ndarray, groups: Groups
 ) -> Absent | None:
     """Return a class that occurs, but not in the training rows of a fold, if there is one.
 
@@ -127,6 +132,7 @@ def absent_class(
     happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
         The column of each label, or the shares of the classes.
     weight : ndarray of shape (n_samples,)
+    groups : Groups
     """
     n_classes = int(happened.max(initial=0)) + 1
 
@@ -139,16 +145,28 @@ def absent_class(
     for fold, rows in enumerate(trainings):
         absent = np.flatnonzero(occurs & ~(mass(rows) > 0))
         if len(absent):
-            return Absent(int(absent[0]), fold, len(absent))
+            code = int(absent[0])
+            holds = (happened[:, code] > 0 if happened.ndim > 1 else happened == code) & (
+                weight > 0
+            )
+            n_held = len(np.unique(groups.units(len(weight))[holds]))
+            return Absent(code, fold, len(absent), n_held)
     return None
 
 
-def warn_of_absent_class(absent: Absent | None, classes: np.ndarray, consequence: str) -> None:
-    """Warn of a class that a training part lacks, and say what follows from it."""
+def warn_of_absent_class(
+    absent: Absent | None, classes: np.ndarray, consequence: str, cv, fewest: int = 2
+) -> None:
+    """Warn of a class that a training part lacks, and say what follows from it.
+
+    A number of folds keeps a class in each training part that ``fewest`` samples or groups hold.
+    """
     if absent is not None:
+        other = (
+            "" if isinstance(cv, Integral) or absent.n_held < fewest else "a number of folds, or "
+        )
         warnings.warn(
-            f"{absent.sentence(classes)}: {consequence}. Pass fewer folds, a stratified cv, or "
-            "more samples.",
+            f"{absent.sentence(classes)}: {consequence}. Pass {other}more samples of this class.",
             UserWarning,
             stacklevel=2,
         )
@@ -165,6 +183,6 @@ def shuffled_folds(
     for again in range(_SHUFFLES):
         blocks = groups.blocks(n_splits, (seed + again) % 2**31)
         folds = list(blocks.split(places, groups=groups.codes))
-        if not absent_class((train for train, _ in folds), happened, weight):
+        if not absent_class((train for train, _ in folds), happened, weight, groups):
             break
     return folds

@@ -45,7 +45,7 @@ from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notio
 
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
 NO_MATTER = object()  # groups, for what is the same whatever they are
-SCALAR_NOTIONS = "'binary', 'confidence', 'top-label', 'classwise'"
+_SCALAR_NOTIONS = "'confidence', 'top-label', 'classwise'"
 
 
 class Source(NamedTuple):
@@ -849,8 +849,13 @@ def refuse_vectors(sample: Sample) -> None:
     if not sample.notion.scalar:
         raise ValueError(
             f"notion={sample.notion!r} conditions on a vector, where a single probability is "
-            f"needed. Use one of {SCALAR_NOTIONS}."
+            f"needed. Use one of {scalar_notions(sample)}."
         )
+
+
+def scalar_notions(sample: Sample) -> str:
+    """Names of notions of single probabilities that these classes have."""
+    return _SCALAR_NOTIONS if len(sample.classes) > 2 else f"'binary', {_SCALAR_NOTIONS}"
 
 
 def _require_positive_class(pos_label, n_columns: int, notion: Notion) -> None:

@@ -6,17 +6,23 @@ from functools import cache
 from pathlib import Path
 
 import advice_of_commands
+import advice_of_displays
 import advice_of_input
 import advice_of_maps
 import advice_of_methods
 import advice_of_objects
+import advice_of_searches
 
 import skcal
 
 ROOT = Path(skcal.__file__).parent
+#: A verb with what to pass or to use, an option, or a public name.
 _REMEDY = re.compile(
-    r"\b[Pp]ass\b|\b[Uu]se\b|(?<![\w-])--[a-z]|\bnumpy\.|\bscipy\.|\bsklearn\.|\bskcal\.|\bpandas\."
+    r"\b[Pp]ass\b(?!$)|\b[Uu]se\b(?!$)|(?<![\w-])--[a-z]"
+    r"|\bnumpy\.|\bscipy\.|\bsklearn\.|\bskcal\.|\bpandas\."
 )
+#: Calls whose texts are no messages: names of modules.
+_OF_MODULES = {"import_module", "startswith"}
 #: Parts of messages that a test follows to the letter, by the test.
 FOLLOWED = {
     # tests/cli/test_advice_of_files.py
@@ -172,6 +178,8 @@ FOLLOWED = {
     "or pass notion='canonical': an": "test_matrices_of_another_size_are_refused_as_followed",
     "Of a kernel k of two points pass": "test_a_kernel_of_two_points_is_passed_as_the_message_says",
     # tests/test_advice.py
+    "Leave {} out, or pass {}={}.": "test_options_that_are_not_used_are_left_out_or_used_as_the",
+    "to_frame() needs pandas": "test_a_frame_needs_pandas_as_the_message_says",
     "Pass notion='multi-label' and": "test_several_labels_are_read_as_the_message_says",
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",
     "pass the labels as integers": "test_digits_as_texts_warn_where_numbers_have_another_order",
@@ -182,7 +190,11 @@ FOLLOWED = {
 }
 #: Whole texts that a table of cases follows, in tests/test_advice.py and tests/cli.
 OF_FUNCTIONS = {**advice_of_input.CASES, **advice_of_methods.CASES, **advice_of_maps.CASES}
-OF_FUNCTIONS |= advice_of_objects.CASES
+OF_FUNCTIONS |= {
+    **advice_of_objects.CASES,
+    **advice_of_searches.CASES,
+    **advice_of_displays.CASES,
+}
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES}
 _HELP = {"help", "description", "epilog", "metavar"}
 
@@ -196,7 +208,7 @@ def collected():
     found = {}
     for path in sorted(ROOT.rglob("*.py")):
         tree = ast.parse(path.read_text(encoding="utf-8"))
-        aside = _docstrings(tree) | _help(tree)
+        aside = _docstrings(tree) | _help(tree) | _names(tree)
         for node in ast.walk(tree):
             text = _text(node)
             if text is None or node in aside or not _REMEDY.search(text):
@@ -226,6 +238,17 @@ def _docstrings(tree):
         and node.body
         and isinstance(node.body[0], ast.Expr)
     }
+
+
+def _names(tree):
+    """Nodes of names of modules."""
+    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+    called = [call for call in calls if _name(call.func) in _OF_MODULES]
+    return {part for call in called for argument in call.args for part in ast.walk(argument)}
+
+
+def _name(function):
+    return getattr(function, "attr", getattr(function, "id", ""))
 
 
 def _help(tree):

@@ -247,6 +247,11 @@ PREDICTIONS = {
         lambda: [ece(Y, expit(logit(P))), ece(Y, logit(P), from_logits=True)],
         [BINARY, BINARY],
     ),
+    "{}scipy.special.expit({}){}.": (
+        lambda: ece(Y, -np.abs(logit(P))),
+        lambda: ece(Y, expit(-np.abs(logit(P)))),
+        by_hand(Y, np.minimum(P, 1 - P)),
+    ),
     "All logits in {} are from 0 to 1, as probabilities are. If they are probabilities, do not "
     "pass them as logits.": (
         lambda: ece(Y, P, from_logits=True),

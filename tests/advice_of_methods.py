@@ -423,4 +423,155 @@ def months():
     return np.arange(N).astype("M8[D]").astype("M8[M]").astype(int)
 
 
-CASES = {**METRICS, **TESTS}
+FEW = np.eye(60, dtype=int)[[9, 40]].sum(axis=0)  # two events
+RARE = np.linspace(0.01, 0.1, 60)
+CERTAIN = (np.tile([1, 0], 20), np.tile([0.0, 1.0], 20))  # predictions that are all wrong
+CELLS = np.arange(N) // 20  # six groups
+
+
+class OneColumn(LogisticRegression):
+    """A classifier that returns P(positive class) alone."""
+
+    def predict_proba(self, X):
+        return super().predict_proba(X)[:, 1:]
+
+
+def embedding(**options):
+    return p_of(tests.mean_embedding_test, Y, P, method="chi2", **options)
+
+
+def prevalences(y, p, **options):
+    return quietly(metrics.shifted_calibration_error, y, p, n_resamples=20, **options).estimate
+
+
+class LazyColumns:
+    """Columns that are not read yet, as a lazy data frame has them."""
+
+    columns = ("w",)
+
+    def collect(self):
+        return {"w": WEIGHT}
+
+
+MORE = {
+    "strategy={} does not fit {} feature(s) per sample. Use one of {}.": (
+        lambda: ece(C, THREE, notion="canonical", strategy="quantile"),
+        lambda: (
+            [
+                0 < ece(C, THREE, notion="canonical", strategy=strategy) < 1
+                for strategy in ("uniform", "median-variance")
+            ]
+            + [ece(C, THREE, notion="canonical", strategy="unique")]
+        ),
+        lambda: [True, True, np.abs(THREE - HOT).sum(axis=1).mean() / 2],
+    ),
+    'Pass the step of the predictions, or "auto".': (
+        lambda: tests.calibration_test(Y, P.round(1), resolution=0.15, n_resamples=99),
+        lambda: [
+            tests.calibration_test(Y, P.round(1), resolution=step, n_resamples=99).pvalue
+            for step in (0.1, "auto")
+        ],
+        lambda: [p_of(tests.calibration_test, Y, P.round(1), n_resamples=99)] * 2,
+    ),
+    "Use {}.": (
+        lambda: ece(Y, P, binning="quantile"),
+        lambda: ece(y_true=Y, y_proba=P, strategy="quantile", n_bins=1),
+        abs(np.mean(Y - P)),
+    ),
+    "Use more samples.": (
+        lambda: [
+            tests.compare_calibration(FEW, RARE, RARE[::-1]),
+            metrics.cox_recalibration(FEW, RARE),
+        ],
+        lambda: [
+            tests.compare_calibration(np.tile(FEW, 5), np.tile(RARE, 5), np.tile(RARE, 5)).pvalue,
+            round(metrics.cox_recalibration(np.tile(FEW, 5), np.tile(RARE, 5)).slope, 6),
+        ],
+        lambda: [1.0, round(slope_of(np.tile(FEW, 5), np.tile(RARE, 5)), 6)],
+    ),
+    "Use more samples, or {}.": (
+        lambda: metrics.binned_rms_error_interval(FEW, RARE),
+        lambda: [
+            metrics.binned_rms_error_interval(np.tile(FEW, 9), np.tile(RARE, 9)).low >= 0,
+            mc(FEW, RARE) > 0,
+        ],
+        [True, True],
+    ),
+    "Pass shares in place of counts.": (
+        lambda: tests.compare_calibration(VOTES, ROWS, ROWS[::-1], second_y_true=2 * VOTES),
+        lambda: tests.compare_calibration(VOTES / 3, ROWS, ROWS, second_y_true=VOTES / 3).pvalue,
+        1.0,
+    ),
+    "The covariance of the deviations at {} locations is singular, of rank {}. Pass only the "
+    "locations numbered {}.": (
+        lambda: embedding(locations=[0.5, 0.5, 0.2]),
+        lambda: embedding(locations=np.array([0.5, 0.5, 0.2])[[0, 2]]),
+        lambda: embedding(locations=[0.2, 0.5]),
+    ),
+    "Use method='monte-carlo', or fewer locations.": (
+        lambda: tests.mean_embedding_test(Y, P, method="chi2", n_locations=5),
+        lambda: [
+            embedding(n_locations=1) > 0,
+            p_of(tests.mean_embedding_test, Y, P, method="monte-carlo", n_resamples=99) > 0,
+        ],
+        [True, True],
+    ),
+    "Lower confidence_level, or use more groups.": (
+        lambda: tests.scan_test(Y, P, groups=CELLS, confidence_level=0.999),
+        lambda: [
+            p_of(tests.scan_test, Y, P, groups=CELLS, confidence_level=0.9),
+            p_of(tests.scan_test, Y, P, groups=GROUPS, confidence_level=0.999) > 0,
+        ],
+        lambda: [p_of(tests.scan_test, Y, P, groups=CELLS, confidence_level=0.95), True],
+    ),
+    "Pass a data frame, or collect() it.": (
+        lambda: tests.segment_test(Y, P, LazyColumns(), n_resamples=99),
+        lambda: tests.segment_test(Y, P, LazyColumns().collect(), n_resamples=99).pvalue,
+        lambda: tests.segment_test(Y, P, WEIGHT, n_resamples=99).pvalue,
+    ),
+    "All blocks agree, or all predictions are certain, so the standard error is 0 and no limit "
+    "holds. Use method='monte-carlo'.": (
+        lambda: quietly(tests.skce_test, *CERTAIN, method="block", block_size=2),
+        lambda: p_of(tests.skce_test, *CERTAIN, method="monte-carlo", n_resamples=99),
+        0.01,
+    ),
+    "Use method='splines' or 'loess'.": (
+        lambda: metrics.flexible_calibration_curve(Y, P, method="isotonic", sample_weight=WEIGHT),
+        lambda: [
+            metrics.flexible_calibration_curve(Y, P, method=m, sample_weight=WEIGHT).frequency
+            for m in ("splines", "loess")
+        ],
+        lambda: [
+            metrics.flexible_calibration_curve(Y, P, method=m, sample_weight=3 * WEIGHT).frequency
+            for m in ("splines", "loess")
+        ],
+    ),
+    "Predictions between 0 and 1 cannot make up for outcomes against those of exactly 0 or 1, so "
+    "that no finite intercept is the most likely. Pass probabilities that are not rounded to 0 and "
+    "1.": (
+        lambda: metrics.cox_recalibration(Y, P.round()),
+        lambda: metrics.cox_recalibration(Y, P).slope,
+        lambda: slope_of(Y, P),
+    ),
+    "Use a classifier with a column per class.": (
+        lambda: metrics.get_scorer("neg_expected_calibration_error")(
+            OneColumn().fit(FEATURES, Y), FEATURES, Y
+        ),
+        lambda: metrics.get_scorer("neg_expected_calibration_error")(MODEL, FEATURES, Y),
+        lambda: -by_hand(Y, MODEL.predict_proba(FEATURES)[:, 1]),
+    ),
+    "Use a model with some discrimination.": (
+        lambda: metrics.shifted_calibration_error(Y, np.full(N, 0.5), target_proba=TARGET),
+        lambda: shifted(target_proba=TARGET, random_state=0),
+        lambda: shifted(target_proba=TARGET[::-1], random_state=0),
+    ),
+}
+VOTES = np.column_stack([3 - Y, Y])
+
+
+def slope_of(y, p):
+    z = np.log(p / (1 - p))[:, None]
+    return LogisticRegression(C=np.inf, tol=1e-12, max_iter=10**5).fit(z, y).coef_[0, 0]
+
+
+CASES = {**METRICS, **TESTS, **MORE}

@@ -1,7 +1,10 @@
 """Advice of functions, followed to the letter, gives the right number."""
 
+import ast
 import re
+import sys
 import warnings
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +12,16 @@ import pytest
 from advice import CASES, FOLLOWED, OF_FUNCTIONS, collected, matches, not_followed
 from scipy.special import expit, softmax
 
-from skcal import Binning, CalibrationErrorEstimator, Recalibrator
+from skcal import (
+    Binning,
+    CalibrationErrorEstimator,
+    Recalibrator,
+    datasets,
+    hypothesis_tests,
+    metrics,
+    report,
+)
+from skcal._unused import refuse_unused
 from skcal._validation import InputError
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error, expected_calibration_error
@@ -127,7 +139,7 @@ def test_advice_of_functions_is_followed(text):
         try:
             call()
         except (ValueError, TypeError, AttributeError) as error:
-            message = str(error)
+            message = f"{error} {error.__cause__ or ''}"
         else:
             message = " ".join(str(warning.message) for warning in caught)
     assert matches(text, message)
@@ -135,7 +147,81 @@ def test_advice_of_functions_is_followed(text):
     np.testing.assert_allclose(then(), expected, rtol=1e-9)
 
 
-MOST_LISTED = 139  # which may only fall
+def kernel(X, Z):
+    return np.minimum(X, Z.T)
+
+
+#: A value of each option that is not its default, and a value of others that leaves it unused.
+GIVEN = {"n_bins": 7, "strategy": "quantile", "min_samples": 5, "n_pairs": 50, "degree": 2}
+GIVEN |= {"bandwidth": 0.5, "block_size": 4, "n_locations": 3, "kernel": "rbf", "noise": 0.25}
+GIVEN |= {"net_benefit_width": 0.1, "error": "cutoff", "min_share": 0.2, "n_resamples": 99}
+GIVEN |= {"estimator": "block", "variance": "sample", "kernel_bound": 2.0, "n_jobs": 1}
+GIVEN |= {"candidates": "fast", "cv": 3, "outer_cv": 3, "max_search_samples": 100}
+GIVEN |= {"compare_name": "b", "second_y_true": Y[:, 0]}
+OTHERS = {"strategy": "unique", "edges": [0, 0.5, 1], "kernel": kernel, "locations": [0.5, 0.2]}
+OTHERS |= {"threshold": None, "interval": (0.2, 0.8), "error": "calibration", "model": "M1"}
+OTHERS |= {"method": "unbiased", "search": False, "compare": None}
+METHODS = {"compare_calibration": {"degree": "skce"}, "skce_test": {"estimator": "block"}}
+METHODS["compare_calibration"] |= dict.fromkeys(["kernel", "bandwidth"], "projection")
+METHODS["skce_test"] |= dict.fromkeys(["n_resamples", "n_jobs"], "block")
+METHODS["skce_test"] |= dict.fromkeys(["variance", "kernel_bound"], "monte-carlo")
+METHODS["mean_embedding_test"] = {"n_resamples": "chi2"}
+ARGUMENTS = {
+    "make_dirichlet": ((50,), {}),
+    "compare_calibration": ((Y[:, 0], P[:, 0], P[:, 1]), {}),
+    "equivalence_test": ((Y[:, 0], P[:, 0]), {"limit": 0.3}),
+    "validation_sample_size": ((0.5,), {"linear_predictor": (0, 1)}),
+}
+UNUSED = [
+    (function, option, other)
+    for module in (datasets, metrics, hypothesis_tests, report)
+    for function in (getattr(module, name) for name in module.__all__)
+    for option, others in getattr(function, "_used_with", {}).items()
+    for other in others
+]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize(("function", "option", "other"), UNUSED)
+def test_options_that_are_not_used_are_left_out_or_used_as_the_message_says(
+    function, option, other
+):
+    name = function.__name__
+    args, given = ARGUMENTS.get(name, ((Y[:, 0], P[:, 0]), {}))
+    if name == "calibration_report":
+        function, given = partial(refuse_unused, function), {}
+        args = ()
+    of_method = METHODS.get(name, {}).get(option, OTHERS["method"])
+    unused = {other: of_method if other == "method" else OTHERS[other]}
+    if (name, other) == ("compare_calibration", "kernel"):
+        given = {"method": "skce"}
+    with pytest.raises(InputError, match=f"Leave {option} out") as caught:
+        call(function, *args, **given | unused | {option: GIVEN[option]})
+    call(function, *args, **given | unused)  # left out
+    told = re.search(r"or pass (\w+)=(.*)\.$", str(caught.value))
+    if told is not None:
+        followed = {told[1]: ast.literal_eval(told[2])}
+        more = {"kernel": kernel} if option == "kernel_bound" else {}
+        call(function, *args, **given | followed | more | {option: GIVEN[option]})
+
+
+def test_a_frame_needs_pandas_as_the_message_says(monkeypatch):
+    result = metrics.calibration_bins(Y[:, 0], P[:, 0])
+    with monkeypatch.context() as patch:
+        patch.setitem(sys.modules, "pandas", None)  # as where it is not installed
+        with pytest.raises(ImportError, match=r"to_frame\(\) needs pandas: pip install pandas\."):
+            result.to_frame()
+    assert result.to_frame().size > 1
+
+
+def call(function, *args, **options):
+    """A call whose options beside arrays are a dict for what only checks them."""
+    if isinstance(function, partial):
+        return function(options)
+    return function(*args, **options)
+
+
+MOST_LISTED = 21  # which may only fall
 LISTED = Path(__file__).with_name("advice_not_followed.txt")
 
 

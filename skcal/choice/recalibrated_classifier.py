@@ -334,9 +334,9 @@ class RecalibratedClassifierCV(
             else:
                 splits = self._given_splits(cv, X, y, groups, weight > 0, params)
         refuse_overlap(splits, len(codes))
-        absent = absent_class((train for train, _ in splits), codes, weight)
+        absent = absent_class((train for train, _ in splits), codes, weight, groups)
         if absent and not frozen:
-            self._refuse_absent(absent, codes, weight, groups)
+            self._refuse_absent(absent, groups)
         return splits
 
     @staticmethod
@@ -349,13 +349,11 @@ class RecalibratedClassifierCV(
             remedy = "Leave out the samples of weight 0, or pass a number of folds."
             raise error.with_remedy(remedy) from None
 
-    def _refuse_absent(self, absent, codes, weight, groups):
+    def _refuse_absent(self, absent, groups):
         """Raise for a training part without a class, with folds that help if there are any."""
-        rows = np.flatnonzero((codes == absent.code) & (weight > 0))
-        n_units = len(np.unique(groups.units(len(codes))[rows]))
         kind = "StratifiedKFold" if groups.independent else "StratifiedGroupKFold"
-        remedy = f"Pass cv={kind}({min(n_units, 5)}, shuffle=True)."
-        if n_units == 1:
+        remedy = f"Pass cv={kind}({min(absent.n_held, 5)}, shuffle=True)."
+        if absent.n_held == 1:
             unit = "sample" if groups.independent else "group"
             remedy = f"This class has one {unit}: pass more of it, or leave the class out."
         reason = f"is unsuitable. {absent.sentence(self.classes_)}, so that a classifier would "

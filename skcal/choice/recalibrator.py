@@ -269,8 +269,9 @@ class Recalibrator(
         splits = splits_that_choose(data, self.cv, most, self.random_state)
         drawn = np.unique(np.concatenate([rows for split in splits for rows in split]))
         counts = np.where(np.isin(np.arange(len(data.X)), drawn), data.weight, 0.0)
-        absent = absent_class((train for train, _ in splits), data.happened, counts)
-        warn_of_absent_class(absent, self.classes_, "maps that were fitted without it judge it")
+        absent = absent_class((train for train, _ in splits), data.happened, counts, data.groups)
+        judge = "maps that were fitted without it judge it"
+        warn_of_absent_class(absent, self.classes_, judge, self.cv)
         n_chosen = len(np.unique(np.concatenate([test for _, test in splits])))
         mix = self.mix and len(splits) > 2 and n_chosen == data.n_positive and len(candidates) > 2
         n_fits = sum(len(candidate.settings) for candidate in candidates) * len(splits)

@@ -506,8 +506,9 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
             raise ValueError(
                 f"The best function, {type(self.best_function_).__name__}, has no residual(X) to "
                 "be added to predictions. Fit skcal.model_selection.FunctionCorrection("
-                "CalibrationErrorEstimator(search.one_step_function_, search.notion_)) to the "
-                "samples instead: the best function that has."
+                "sklearn.base.clone(search.best_estimator_).set_params("
+                "function=search.one_step_function_)) to the samples instead: the best function "
+                "that has."
             )
         return FunctionCorrection(clone(best))._set(best, n_rows(self._sample.weight))
 

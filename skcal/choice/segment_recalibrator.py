@@ -218,9 +218,10 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         before, after = np.empty(len(y)), np.empty(len(y))
         happened = y == self.classes_[1]
         folds = shuffled_folds(data.groups, self.cv, seed, happened.astype(int), weight)
-        if absent := absent_class((train for train, _ in folds), happened.astype(int), weight):
+        trainings = (train for train, _ in folds)
+        if absent := absent_class(trainings, happened.astype(int), weight, data.groups):
             reason = f"is unsuitable for {self.cv} folds. {absent.sentence(self.classes_)}."
-            raise InputError("y", reason, "Pass fewer folds, or more samples of this class.")
+            raise InputError("y", reason, "Pass more samples of this class.")
         for train, test in folds:
             model, held_out = self._fit_model(data.take(train), seed), data.take(test)
             before[test] = model.log_odds(held_out.X)

@@ -232,7 +232,7 @@ def _require_one_law(sample: Sample):
     if not sample.notion.joint_law:
         raise ValueError(
             f"notion={sample.notion!r} says nothing of how the outcomes of several classes are "
-            "drawn together. Pass y_true == k and y_proba[:, k] for a class k, or use "
+            "drawn together. Pass y_true == labels[k] and y_proba[:, k] for a class k, or use "
             "notion='top-label'."
         )
 

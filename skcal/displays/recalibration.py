@@ -212,9 +212,10 @@ class RecalibrationDisplay(Display):
             for sample, part in zip(samples, ("before", "after"), strict=True)
         )
         if len(before.panels) > 1 or len(after.panels) > 1:
+            other = "" if before.notion.of_labels else "notion='confidence', or "
             raise ValueError(
-                f"notion={before.notion!r} has a diagram a class. Use 'confidence' or 'binary', or "
-                "a ReliabilityDisplay before and one after."
+                f"notion={before.notion!r} has a diagram a class. Use {other}a ReliabilityDisplay "
+                "before and one after."
             )
         curve: dict[str, np.ndarray] = {}
         if before.notion.of_positive_class:

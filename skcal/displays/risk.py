@@ -292,9 +292,9 @@ def _risk_curves(search, param) -> list[RiskCurve]:
         names = sorted(
             {name for f in search.families_ for setting in f.settings for name in setting}
         )
+        others = f"one of {', '.join(map(repr, names))}, or " if names else ""
         raise ValueError(
-            f"param={param!r} is not varied by any candidate. Use one of "
-            f"{', '.join(map(repr, names)) or '(none is varied)'}, or None for the candidates."
+            f"param={param!r} is not varied by any candidate. Use {others}None for the candidates."
         )
     best = search.best_family_.split_scores[search.best_family_.best]
     return [_risk_curve(family, param, search, best) for family in families]

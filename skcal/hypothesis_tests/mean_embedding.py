@@ -257,7 +257,7 @@ def _inverse(V):
     if rank < len(V):
         raise ValueError(
             f"The covariance of the deviations at {len(V)} locations is singular, of rank {rank}. "
-            f"Use at most n_locations={max(rank, 1)}, distinct locations, or a smaller bandwidth."
+            f"Pass only the locations numbered {_informative(V).tolist()}."
         )
     return np.linalg.inv(correlation) / scale / scale[:, None]
 
@@ -305,7 +305,7 @@ def _asymptotic(statistic, problem, method, choose):
     else:
         events = _effective_events(X, statistic.k, classes, V)
     limit = f"the limit at {len(points)} location(s)"
-    remedy = "Use method='monte-carlo', or fewer n_locations."
+    remedy = "Use method='monte-carlo', or fewer locations."
     warn_if_few_events(events, _EVENTS * (len(points) + 1), limit, remedy)
     terms = _terms(problem, statistic.kernel, points, classes)
     n, J = terms.shape

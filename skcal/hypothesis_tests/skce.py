@@ -45,7 +45,7 @@ _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
 @used_with(
     bandwidth={"kernel": is_named},
-    estimator={"method": ("monte-carlo", "distribution-free")},
+    estimator={"method": ("distribution-free", "monte-carlo")},
     variance={"method": ("block",)},
     kernel_bound={"method": ("distribution-free",)},
     n_resamples={"method": ("monte-carlo", "asymptotic", "spectral")},

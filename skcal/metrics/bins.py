@@ -37,11 +37,16 @@ BIN_OPTIONS = {
 }
 
 
+def is_of_vectors(strategy: Any) -> bool:
+    """Whether bins are split until they hold ``min_samples``, as vectors alone can be."""
+    return bool(strategy == "median-variance")
+
+
 #: With which options these are used, for :func:`skcal._unused.used_with`.
 USE_OF_BINS: dict[str, dict] = {
     "n_bins": {"strategy": ("uniform", "quantile"), "edges": (None,)},
     "strategy": {"edges": (None,)},
-    "min_samples": {"strategy": ("median-variance",), "edges": (None,)},
+    "min_samples": {"strategy": is_of_vectors, "edges": (None,)},
 }
 
 

@@ -156,8 +156,9 @@ def cross_fitted_calibration_error(
     data = Problems(sample._replace(weight=weight).problems(), weight, sample.groups)
     splits = _splits(sample, data, cv, random_state)
     if sample.notion.of_given_classes and not isinstance(cv, Integral):
-        absent = absent_class((train for train, _ in splits), sample.codes, sample.weight)
-        warn_of_absent_class(absent, sample.classes, OUTCOMES_UNKNOWN)
+        trainings = (train for train, _ in splits)
+        absent = absent_class(trainings, sample.codes, sample.weight, sample.groups)
+        warn_of_absent_class(absent, sample.classes, OUTCOMES_UNKNOWN, cv)
     error = _estimate(kind, sample.notion, data, function, splits)
     return error.signed if signed else error.estimate
 
@@ -391,8 +392,10 @@ def _splits_of_refinement(sample: Sample, cv, random_state) -> list[tuple[np.nda
         fold = np.empty(n_samples, dtype=int)
         fold[order] = np.arange(n_samples) % cv
         splits = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(cv)]
-    absent = absent_class((train for train, _ in splits), sample.codes, sample.weight)
-    warn_of_absent_class(absent, sample.classes, "methods that were fitted without it judge it")
+    trainings = (train for train, _ in splits)
+    absent = absent_class(trainings, sample.codes, sample.weight, sample.groups)
+    judge = "methods that were fitted without it judge it"
+    warn_of_absent_class(absent, sample.classes, judge, cv)
     return splits
 
 

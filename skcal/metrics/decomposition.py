@@ -17,7 +17,14 @@ from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
 from skcal._unused import used_with
 from skcal.metrics.base import Strategy
-from skcal.metrics.bins import BIN_OPTIONS, BinMoments, BinnedRows, BinRule, bin_moments
+from skcal.metrics.bins import (
+    BIN_OPTIONS,
+    BinMoments,
+    BinnedRows,
+    BinRule,
+    bin_moments,
+    is_of_vectors,
+)
 from skcal.metrics.smoothers import isotonic_frequency, make_points
 from skcal.metrics.statistic import observed_draw
 from skcal.sample import Sample, read_sample
@@ -66,9 +73,7 @@ class ScoreDecomposition(ShownRounded):
         return f"recalibration would save {saved} of the score {score}"
 
 
-@used_with(
-    n_bins={"strategy": ("uniform", "quantile")}, min_samples={"strategy": ("median-variance",)}
-)
+@used_with(n_bins={"strategy": ("uniform", "quantile")}, min_samples={"strategy": is_of_vectors})
 @validate_params({**_GROUPS, **SCORES})
 def score_decomposition(
     y_true: ArrayLike | Sample,

@@ -24,7 +24,7 @@ from skcal.metrics.gap_sums import (
     noise_of_sums,
 )
 from skcal.notions import Notion, Problem
-from skcal.sample import SCALAR_NOTIONS, Sample, read_sample
+from skcal.sample import Sample, read_sample, scalar_notions
 
 _LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
 _SIGNIFICANT = 1.9  # standard errors of a bias, from which no estimate is smaller
@@ -311,7 +311,7 @@ class ErrorLimits:
             raise InputError(
                 f"notion={str(sample.notion)!r}",
                 "conditions on a vector, for which there is no calibration error with limits.",
-                f"Use one of {SCALAR_NOTIONS}, or the RMS calibration error of "
+                f"Use one of {scalar_notions(sample)}, or the RMS calibration error of "
                 "skcal.CalibrationErrorSearchCV.",
             )
         self.sample, self.known = sample, {} if known is None else known

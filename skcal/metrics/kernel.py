@@ -315,8 +315,6 @@ def incomplete(problem, class_root, kernel, n_pairs, random_state):
             total += values + np.roll(values, shift)
         squares += [pair @ pair, pair**2 @ h, pair**2 @ h**2]
     mass = masses.sum() / 2
-    if mass <= 0:
-        raise ValueError("The pairs have no weight. Pass a larger n_pairs.")
     value = products.sum() / (2 * mass)
     deviations = products - value * masses
     spread = max(squares @ [value**2, -2 * value, 1], 0.0)  # 0 but for rounding where h is constant

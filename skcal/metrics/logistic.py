@@ -245,7 +245,7 @@ class LogisticLine:
             raise ValueError(
                 "Predictions between 0 and 1 cannot make up for outcomes against those "
                 "of exactly 0 or 1, so that no finite intercept is the most likely. Pass "
-                "predict_proba output."
+                "probabilities that are not rounded to 0 and 1."
             )
         return float(intercept)
 

@@ -14,7 +14,7 @@ from skcal._validation import check_weight, n_rows
 from skcal.model_selection import engine
 from skcal.model_selection.estimates import corrected_proba
 from skcal.model_selection.estimator import CalibrationErrorEstimator
-from skcal.notions import NOTIONS, Problems, make_problems
+from skcal.notions import Problems, make_problems
 
 
 class ClassifierProbabilities(TransformerMixin, BaseEstimator):
@@ -202,7 +202,7 @@ class FunctionCorrection(ClassifierMixin, BaseEstimator):
         if not (fitted.notion_.of_given_classes or fitted.notion_.of_largest):
             raise ValueError(
                 f"notion={fitted.notion_!r} corrects sums of probabilities and tells no "
-                f"probability of a class. Use one of {', '.join(map(repr, NOTIONS))}."
+                "probability of a class. Use 'canonical', 'confidence', 'top-label' or 'classwise'."
             )
         self.estimator_, self.n_rows_ = fitted, n_rows
         self.classes_, self.n_features_in_ = fitted.classes_, fitted.n_features_in_

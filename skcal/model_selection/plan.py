@@ -134,7 +134,7 @@ def make_plans(search, data: Sample) -> list[Plan]:
         plans = _nested(search, data, seeds, inner)
     for plan in plans:
         _require_pairs_of_samples(plan, data)
-    _warn_of_absent_classes(plans, data)
+    _warn_of_absent_classes(plans, data, search.cv)
     return plans
 
 
@@ -281,19 +281,21 @@ def _require_pairs_of_samples(plan, data: Sample):
         for part, rows in [("training", trained), *(("validation", rows) for rows in scoring)]:
             count = int(np.count_nonzero(data.weight[rows]))
             if count < 2:
+                many = part == "validation" and len(data.codes) >= 6  # two in each of three blocks
                 raise ValueError(
                     f"cv leaves {count} {part} sample(s) in fold {number} of {len(data.codes)} "
-                    "samples (n_samples); a risk needs 2. Pass fewer folds or more samples."
+                    f"samples (n_samples); a risk needs 2. Pass {'fewer folds or ' * many}more "
+                    "samples."
                 )
 
 
-def _warn_of_absent_classes(plans, data):
+def _warn_of_absent_classes(plans, data, cv):
     """Say which classes a training set lacks, where functions learn outcomes class by class."""
     if not data.notion.of_given_classes:
         return
     for plan in plans:
-        if absent := absent_class(plan.trainings, data.codes, data.weight):
-            return warn_of_absent_class(absent, data.classes, OUTCOMES_UNKNOWN)
+        if absent := absent_class(plan.trainings, data.codes, data.weight, data.groups):
+            return warn_of_absent_class(absent, data.classes, OUTCOMES_UNKNOWN, cv, fewest=3)
 
 
 def warn_of_small_problems(plans, problems, data: Sample):
@@ -311,6 +313,7 @@ def warn_of_small_problems(plans, problems, data: Sample):
         warnings.warn(
             f"Class {data.classes.tolist()[min(small)]!r} ({len(small)} such classes) is predicted "
             "for fewer than 2 samples of some fold: it adds no risk there, and where it was not "
-            "trained its error is estimated as 0. Pass fewer folds or more samples.",
+            "trained its error is estimated as 0. Pass more samples, or notion='confidence', which "
+            "takes all predicted classes together.",
             stacklevel=2,
         )

@@ -237,6 +237,8 @@ def _shares(given, name, proba) -> np.ndarray:
         raise InputError(name, f"has shape {np.shape(given)}.", f"Pass {needed}.")
     if not (shares >= 0).all() or abs(shares.sum() - 1) > _TOLERANCE:
         raise InputError(
-            name, f"holds no shares that sum to 1: {given!r}.", "Pass class frequencies."
+            name,
+            f"holds no shares that sum to 1: {given!r}.",
+            "Pass shares of the classes, which sum to 1.",
         )
     return shares / shares.sum()

@@ -117,7 +117,8 @@ def _large_limit(found) -> list[str]:
         return []
     return [
         f"The tolerance of {found.tolerance:g} is above the rate of the rarer outcome "
-        f"({share(rate)}): a model that never predicts it would pass. Choose a share of that rate."
+        f"({share(rate)}): a model that never predicts it would pass. "
+        f"Pass {worded('max_error=', '--max-error')} as a share of that rate."
     ]
 
 

@@ -534,7 +534,7 @@ def _undefined(test, sample, validation) -> list[str]:
         return []
     text = f"Slope {validation.slope_note}. "
     text += "The slope of the others is shown. " * math.isfinite(validation.slope.estimate)
-    text += "O/E, Brier score and calibration error use all predictions as they are."
+    text += "O/E, Brier score and calibration error are those of all predictions as they are."
     steps = None if test is None or test.resolution else likely_steps(sample.problems())
     if steps:
         text += f" All predictions are multiples of 1/{steps}. "
