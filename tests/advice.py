@@ -55,6 +55,7 @@ FOLLOWED = {
             "If that is rounding, pass --normalize",
             "as is the probability of the class that a model predicts",
             "pass it by --predicted",
+            "probability of one event, pass --ignore",
             "Name the one that holds what happened by --label",
             "If it is no class, pass --ignore",
             "Pass --encoding",
@@ -108,6 +109,14 @@ FOLLOWED = {
     "Pass --strategy quantile to hold": "tests/cli/test_counted.py::test_an_option_that_needs",
     "Count a skcal.CalibrationTable where": "tests/table/test_engines.py::test_the_group_by_of_the",
     "--cv 3 or more, or --outer-cv": "tests/cli/test_words_of_commands.py::test_too_few_folds",
+    # tests/cli/test_advice_of_commands.py
+    "standard input: is closed": "test_a_file_is_named_where_the_standard_input_is_closed",
+    "reading it needs pandas": "test_files_need_pandas_as_the_message_says",
+    "does not suffice. Pass fewer samples": "test_a_lack_of_memory_names_options_that_the_command",
+    "or --n-jobs 1": "test_a_lack_of_memory_names_options_that_the_command_has",
+    "not numbers. Name the column of probabilities": "test_a_column_of_times_is_not_of_numbers",
+    "of P(positive) by --score.": "test_columns_without_names_of_labels_are_named_by_the_score",
+    "fewer --bins, or leave --bins out": "test_too_many_bins_of_a_plot_name_the_option",
     # tests/cli/test_max_error.py
     "--all-rows shows": "test_many_subgroups_are_a_table_the_worst_first_and_all_with_details",
     "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",

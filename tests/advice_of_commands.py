@@ -53,6 +53,34 @@ def make_files():
     with zipfile.ZipFile("a.csv.zip", "w") as archive:
         archive.write("a.csv")
 
+    write("thirds.csv", *zip("xyz", three.T, strict=True), ("label", classes[np.arange(N) % 3]))
+    write("far.csv", *zip("xyz", three.T / 2, strict=True), ("label", classes[np.arange(N) % 3]))
+    write("lack.csv", *zip("xy", three.T[:2], strict=True), ("label", classes[np.arange(N) % 3]))
+    write("mixed.csv", ("p_a", 1 - P), ("p_b", P), ("y_a", 1 - Y), ("y_b", Y), ("y_c", 0 * Y))
+    write("several.csv", ("p_a", 1 - P), ("p_b", P), ("y_a", 1 - Y), ("y_b", np.ones(N, int)))
+    write("pair.csv", ("of_no", (1 - P).round(3)), ("of_yes", P), "label")
+    write("turned.csv", "p", ("label", 1 - Y))
+    write("single.csv", ("p_b", P), ("y_a", 1 - Y), ("y_b", Y))
+    write("runs.csv", *TWICE, "p", "label")
+    write("others.csv", *TWICE, ("p", Q), "label")
+    write("off.csv", ("p", (P / 4).round(4)), "label")
+    write("rare.csv", ("p", (np.arange(N) / 2000 + 0.03).round(4)), ("label", RARE))
+    known = [str(y) if k < 50 else "" for k, y in enumerate(Y)]
+    write("later.csv", "p", ("label", np.array(known, dtype=object)))
+    write("named.csv", "id", "p", ("label", np.array(known, dtype=object)))
+    lists = np.array([f'"[{1 - p:.3f} {p:.3f}]"' for p in P], dtype=object)
+    write("lists.csv", ("p", lists), ("label", np.array(["a", "b"])[Y]))
+    write("sorted.csv", ("a", 1 - P), ("b", P), ("label", np.array(["a", "b"])[Y]))
+    np.savez("other.npz", foo=P)
+    lines = Path("a.csv").read_text().splitlines()
+    rows = Path("b.csv").read_text().splitlines()[1:]
+    Path("again.csv").write_text("\n".join(lines + rows[:20]) + "\n")
+    Path("new.csv").write_text("\n".join(lines[:1] + rows[:20]) + "\n")
+
+
+TWICE = [("question", np.arange(N) // 2), ("sample", np.arange(N) % 2)]
+RARE = (np.arange(N) % 30 == 0).astype(int)
+
 
 def write(path, *columns):
     """A table of columns, by their names or with numbers of their own."""
@@ -383,5 +411,85 @@ CASES = {
         "evaluate words.csv --label word --pos-label no",
         "evaluate words.csv --label word --pos-label yes --json",
         EVALUATE,
+    ),
+    "--normalize is for rounded rows alone, sums within {} of 1. Give a column of probabilities "
+    "for each class.": (
+        "evaluate far.csv --normalize",
+        "evaluate thirds.csv --json",
+        "evaluate named.npz --json",
+    ),
+    "{}: --labels names {} classes, column {} has {} entries. Name the class of each entry.": (
+        "evaluate lists.csv --labels a,b,c",
+        "evaluate lists.csv --labels a,b --json",
+        "evaluate sorted.csv --json",
+    ),
+    "{}: {} {} among the labels, but no column holds probabilities of that name, and the rows of "
+    "{} do not sum to 1. Give a column of probabilities for each class, or one by --score.": (
+        "evaluate lack.csv",
+        "evaluate thirds.csv --json",
+        "evaluate named.npz --json",
+    ),
+    "{}: of the classes {} there are probabilities or shares, not both. Name a column of shares by "
+    "{} and the class, and columns that are no classes by --ignore.": (
+        "evaluate mixed.csv --soft y_",
+        "evaluate mixed.csv --soft y_ --ignore y_c --json",
+        "evaluate soft.csv --soft y_ --json",
+    ),
+    "Name each once. If a question has several answers, number them in a column of both files, "
+    "such as sample, and pass --id question --id sample --groups question.": (
+        f"compare runs.csv others.csv --score p --id question {SHORT}",
+        f"compare runs.csv others.csv --id question --id sample --groups question {SHORT}",
+        0,
+    ),
+    "Name each prediction once, perhaps by two columns: --id customer --id date.": (
+        "monitor s.json runs.csv --id question --score p",
+        "monitor s.json runs.csv --id question --id sample --json",
+        "monitor t.json a.csv --json",
+    ),
+    "Next: find the cause. To close the alarm and watch on: {} --acknowledge --note CAUSE After a "
+    "recalibration, to begin anew: {} --reset --note CAUSE": (
+        "monitor s.json off.csv",
+        "monitor s.json off.csv --quiet ; monitor s.json --acknowledge --note CAUSE ; "
+        "monitor s.json --reset --note CAUSE --quiet ; monitor s.json a.csv --quiet",
+        0,
+    ),
+    "Pass the name of one, which is made if absent.": (
+        "monitor halves a.csv",
+        "monitor s.json a.csv --json",
+        "monitor t.json id.csv --score p --json",
+    ),
+    "by numpy.savez(file, {}).": (
+        "evaluate other.npz",
+        "evaluate named.npz --json",
+        "evaluate thirds.csv --json",
+    ),
+    "{}: do not add it again when it has more labels, or its rows count twice. With --id only new "
+    "rows would be added.": (
+        "monitor s.json later.csv --skip-unlabelled",
+        "monitor s.json named.csv --skip-unlabelled --id id --score p --quiet ; "
+        "monitor s.json id.csv --id id --score p --quiet ; monitor s.json --format prometheus",
+        0,
+    ),
+    "{}: {} of {} rows have predictions and label of rows that were added before, far more than "
+    "chance would make. Pass new rows only, or begin another state file whose rows --id names. "
+    "--again adds all rows.": (
+        "monitor s.json a.csv --quiet ; monitor s.json again.csv",
+        "monitor s.json a.csv --quiet ; monitor s.json new.csv --json",
+        "monitor t.json a.csv --quiet ; monitor t.json new.csv --again --json",
+    ),
+    ", so that a model that always says 0 would pass: choose a share of that rate": (
+        "evaluate rare.csv --max-error 0.5",
+        "evaluate rare.csv --max-error 0.01 --json",
+        "evaluate rare.csv --max-error 0.010 --json",
+    ),
+    "Give one class for each sample, or name one label's columns by --score and --label.": (
+        "evaluate several.csv --soft y_",
+        "evaluate several.csv --score p_b --label y_a --json",
+        "evaluate turned.csv --json",
+    ),
+    "Name the positive one by --pos-label.": (
+        "evaluate single.csv --soft y_",
+        "evaluate single.csv --soft y_ --pos-label b --json",
+        "evaluate soft.csv --soft y_ --json",
     ),
 }

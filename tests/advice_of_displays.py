@@ -225,13 +225,18 @@ CASES = {
         ],
         [1, 3, 3],
     ),
-    "The bins with samples are {}, more than the {} that a diagram can show. Pass {}.": (
+    "{} bins hold samples, more than the {} that a diagram can show. Pass {}.": (
         lambda: reliability(MANY[1], MANY[0], n_bins=1100),
         lambda: [
             len(first(reliability(MANY[1], MANY[0], **options))) <= 1000
-            for options in ({"n_bins": 20}, {"n_bins": "auto"}, {"edges": [0, 0.5, 1]})
+            for options in (
+                {"n_bins": 20},
+                {"n_bins": "auto"},
+                {"n_bins": 15, "strategy": "quantile"},
+                {"edges": [0, 0.5, 1]},
+            )
         ],
-        [True] * 3,
+        [True] * 4,
     ),
     "param={} is not varied by any candidate. Use {}None for the candidates.": (
         lambda: risk(grid(), param="x"),

@@ -249,8 +249,7 @@ def compared(notion, rows=slice(None), **options):
 
 
 PLANS = {
-    "cv={} makes {} blocks, and functions are fitted without two of them. Pass cv=3 or more, or "
-    "outer_cv.": (
+    "cv={} makes {} blocks, and functions are fitted without two of them. Pass {}.": (
         lambda: search(cv=2),
         lambda: [squared(search(cv=3)), squared(search(cv=2, outer_cv=BLOCKS)) < 1],
         lambda: [squared(of_binning()), True],

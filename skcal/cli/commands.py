@@ -43,7 +43,7 @@ from skcal.cli.gates import (
 )
 from skcal.cli.monitor import watch
 from skcal.cli.options import MOST_RESAMPLES, with_option
-from skcal.cli.parser import parse
+from skcal.cli.parser import parse, takes
 from skcal.cli.planning import (
     check_targets,
     error_in_target,
@@ -93,10 +93,6 @@ _IN_OPTIONS = {
     "No logit in": "No logit is above 0, as no logarithm of a probability is. If these are "
     "logarithms of probabilities, pass --log-probabilities in place of --logits.",
 }
-_NO_MEMORY = (
-    "The memory does not suffice. Pass fewer samples or classes, a lower --n-jobs or --bins, or "
-    "--notion confidence."
-)
 
 
 def main(arguments=None) -> int:
@@ -129,7 +125,8 @@ def _main(options) -> int:
         _discard_output()
         return 128 + 13  # as a shell says of SIGPIPE
     except (MemoryError, BrokenExecutor):
-        return _refuse(_NO_MEMORY)
+        fewer = " or --n-jobs 1" * takes(options.command, "n-jobs")
+        return _refuse(f"The memory does not suffice. Pass fewer samples or classes{fewer}.")
     except Problems as error:
         for line in error.lines:
             print_message(line)

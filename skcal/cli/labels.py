@@ -39,7 +39,8 @@ _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
     "probabilities": "Leave --logits out.",
     "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
-    "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1.",
+    "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1. Give a "
+    "column of probabilities for each class.",
     "rounded": "If that is rounding, pass --normalize.",
     "classes": "Every label must be the name of a column of probabilities.",
     "positive class": "Name the positive one by --pos-label.",

@@ -361,7 +361,7 @@ def _read_state(path: Path, options) -> tuple[CalibrationMonitor, Known]:
     """The monitor of a state file, and which batches and rows it has seen."""
     if not path.is_file():
         remedy = "Pass the name of one, which is made if absent."
-        if options.file is None:
+        if options.file is None and not path.exists():
             remedy = "Pass a FILE with predictions to begin it."
         raise FileError(f"{path}: is no file. {remedy}")
     text = read_text(path, options.max_bytes)

@@ -339,6 +339,11 @@ def make_parser() -> argparse.ArgumentParser:
     return parser
 
 
+def takes(command: str, option: str) -> bool:
+    """Whether a command has an option."""
+    return option in _COMMANDS[command].options.split()
+
+
 def _defaults() -> dict[str, Any]:
     """What commands without an option take for it, by names of parsed options."""
     defaults: dict[str, Any] = {"second": None, "second_score": None, "second_only": []}

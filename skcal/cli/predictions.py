@@ -410,8 +410,6 @@ def _of_predicted(table: FileTable, read, proba):
     """
     labels, predicted = read.outcomes, _as_labels(table, read)
     classes = np.array(sorted({*labels.tolist(), *predicted.tolist()}))
-    if proba.ndim != 1:
-        raise FileError(f"{table.path}: --predicted needs one column of probabilities, by --score.")
     if len(classes) > 2:
         return proba, (labels == predicted).astype(int), WRONG_RIGHT, True
     second = np.where(predicted == classes[-1], proba, 1 - proba)

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from skcal._bins import Intervals
+from skcal._show import worded
 from skcal.displays.axis import UNIT, ProbabilityAxis, axes_of
 from skcal.displays.base import fitted_functions, require_residual
 from skcal.displays.draw import problem_titles, titled
@@ -312,10 +312,14 @@ def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     filled = table.count > 0
     n_filled = np.count_nonzero(filled)
     if n_filled > MAX_BINS:
-        fewer = "fewer edges" if isinstance(rule.strategy, Intervals) else "fewer n_bins, or 'auto'"
+        fewer = worded("fewer n_bins, or n_bins='auto'", "fewer --bins, or leave --bins out")
+        if rule.strategy == "unique":
+            fewer = "n_bins='auto', or strategy='quantile'"
+        elif not isinstance(rule.strategy, str):
+            fewer = "fewer edges"
         raise ValueError(
-            f"The bins with samples are {n_filled:,}, more than the {MAX_BINS:,} that a diagram "
-            f"can show. Pass {fewer}."
+            f"{n_filled:,} bins hold samples, more than the {MAX_BINS:,} that a diagram can show. "
+            f"Pass {fewer}."
         )
     together = CalibrationBins.of_moments(*about, 1 - 2 * tail / n_filled)
     limits = [end[filled, 0] for end in (table.low, table.high, together.low, together.high)]

@@ -115,6 +115,8 @@ def _large_limit(found) -> list[str]:
     rate = min(rates) if len(rates) == 2 else 1.0
     if found.tolerance < rate:
         return []
+    if not rate:
+        return ["One of the outcomes never happened, so no limit says much. Collect more samples."]
     return [
         f"The tolerance of {found.tolerance:g} is above the rate of the rarer outcome "
         f"({share(rate)}): a model that never predicts it would pass. "

@@ -1,5 +1,8 @@
 """The mean embedding test: its definition, its null covariance, its asymptotic forms."""
 
+import ast
+import re
+
 import numpy as np
 import pytest
 from calibrated_samples import kernel_value, polynomial, sample, superclass
@@ -143,16 +146,18 @@ def test_a_singular_covariance_says_how_many_locations_carry_information(method)
     y, p = sample("binary")
     options = {"locations": [0.1, 0.5, 0.5, 0.9, 0.1], "method": method, "n_resamples": 19}
     options = used(mean_embedding_test, **options)
-    with pytest.raises(
-        ValueError, match=r"at 5 locations .* of rank 3\. Use at most n_locations=3"
-    ):
+    given = np.array(options["locations"])
+    with pytest.raises(ValueError, match=r"at 5 locations .* of rank 3\. Pass only") as caught:
         mean_embedding_test(y, p, **options)
+    kept = ast.literal_eval(re.search(r"numbered (\[.*\])\.", str(caught.value))[1])
+    assert sorted(given[kept]) == [0.1, 0.5, 0.9]
+    followed = mean_embedding_test(y, p, **{**options, "locations": given[kept]})
+    right = mean_embedding_test(y, p, **{**options, "locations": [0.1, 0.5, 0.9]})
+    assert followed.statistic == pytest.approx(right.statistic)
     y, proba = sample("canonical")
     proba = np.column_stack([proba, np.zeros(len(y))])  # a class without variance
     options |= {"locations": proba[[0, 30, 50]], "location_classes": [0, 4, 1]}
-    with pytest.raises(
-        ValueError, match=r"at 3 locations .* of rank 2\. Use at most n_locations=2"
-    ):
+    with pytest.raises(ValueError, match=r"at 3 locations .* of rank 2\. Pass only .* \[0, 2\]"):
         mean_embedding_test(y, proba, notion="canonical", **options)
 
 
