@@ -286,8 +286,3 @@ def matches(text, told):
     """Whether what was told holds a text of the source, with anything where it is filled in."""
     pattern = ".*".join(map(re.escape, text.split("{}")))
     return re.search(pattern, " ".join(told.replace("skcal: ", "").split())) is not None
-
-
-if __name__ == "__main__":  # write the list again, after advice was changed or followed
-    LIST = "\n".join(sorted(not_followed())) + "\n"
-    Path(__file__).with_name("advice_not_followed.txt").write_text(LIST, "utf-8")
