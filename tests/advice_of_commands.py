@@ -75,7 +75,7 @@ def make_files():
     lines = Path("a.csv").read_text().splitlines()
     rows = Path("b.csv").read_text().splitlines()[1:]
     Path("again.csv").write_text("\n".join(lines + rows[:20]) + "\n")
-    Path("new.csv").write_text("\n".join(lines[:1] + rows[:20]) + "\n")
+    Path("next.csv").write_text("\n".join(lines[:1] + rows[:20]) + "\n")
 
 
 TWICE = [("question", np.arange(N) // 2), ("sample", np.arange(N) % 2)]
@@ -474,8 +474,8 @@ CASES = {
     "chance would make. Pass new rows only, or begin another state file whose rows --id names. "
     "--again adds all rows.": (
         "monitor s.json a.csv --quiet ; monitor s.json again.csv",
-        "monitor s.json a.csv --quiet ; monitor s.json new.csv --json",
-        "monitor t.json a.csv --quiet ; monitor t.json new.csv --again --json",
+        "monitor s.json a.csv --quiet ; monitor s.json next.csv --json",
+        "monitor t.json a.csv --quiet ; monitor t.json next.csv --again --json",
     ),
     ", so that a model that always says 0 would pass: choose a share of that rate": (
         "evaluate rare.csv --max-error 0.5",
