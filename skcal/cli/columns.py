@@ -368,7 +368,7 @@ def _columns_of(found, texts, numbers: dict[str, np.ndarray]) -> tuple[list[str]
         with np.errstate(invalid="ignore"):
             marks = np.isin(found, texts) & (values >= 0) & (values <= 1)
         first, second = (values[marks & (found == text)] for text in texts)
-        if len(first) and len(second) and marks.sum() >= _SURE:
+        if len(first) and len(second) and marks.sum() >= _SURE and np.ptp(values[marks]) > 0:
             is_said |= bool(first.min() >= second.max() or second.min() >= first.max())
     return columns, is_said
 

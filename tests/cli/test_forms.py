@@ -716,6 +716,20 @@ def test_lists_of_labels_beside_their_probabilities_name_the_entries(kind, chang
     assert_three(read(path, *given), names.tolist())
 
 
+@pytest.mark.parametrize("threshold", ["0.3", "0", "1"])
+def test_a_column_of_one_number_says_no_label(threshold, tmp_path):
+    names = np.array(["False", "True"])
+    path = write(
+        tmp_path / "a.csv",
+        "readmitted,readmitted_True_P,readmitted_False_P,readmitted_P,THRESHOLD",
+        zip(names[Y], P, Q, names[(P > 0.3).astype(int)], [threshold] * N, strict=True),
+    )
+    (command,), told = offers(path)
+    assert "'readmitted_P' (" in told and told.count("as the scores say in each row") == 1
+    assert command[-2:] == ["--label", "readmitted"]
+    assert_event(read(path, *command))
+
+
 # What nothing in a file decides is asked, and what was decided is said
 
 
