@@ -85,8 +85,8 @@ def screenshots():
     screenshot("notebook", cell("calibration_report(y, proba)", report), "760,800")
     narrow = cell("calibration_report(y, proba)", report)
     screenshot("notebook_narrow", narrow, "520,1004")
-    screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,330")
-    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,396")
+    screenshot("monitor", cell("monitor.update(p, y)", watched()), "760,376")
+    screenshot("monitor_narrow", cell("monitor.update(p, y)", watched()), "520,468")
 
 
 def cell(code, result):
