@@ -446,13 +446,6 @@ CASES = {
         "monitor s.json runs.csv --id question --id sample --json",
         "monitor t.json a.csv --json",
     ),
-    "Next: find the cause. To close the alarm and watch on: {} --acknowledge --note CAUSE After a "
-    "recalibration, to begin anew: {} --reset --note CAUSE": (
-        "monitor s.json off.csv",
-        "monitor s.json off.csv --quiet ; monitor s.json --acknowledge --note CAUSE ; "
-        "monitor s.json --reset --note CAUSE --quiet ; monitor s.json a.csv --quiet",
-        0,
-    ),
     "Pass the name of one, which is made if absent.": (
         "monitor halves a.csv",
         "monitor s.json a.csv --json",

@@ -98,3 +98,14 @@ def test_columns_without_names_of_labels_are_named_by_the_score():
     assert "or name the one of P(positive) by --score." in told
     followed = numbers_of("evaluate pair.csv --score of_yes --json")
     assert followed == numbers_of("evaluate a.csv --json")
+
+
+def test_an_alarm_is_closed_and_the_monitor_begins_anew_as_it_says():
+    status, told, _ = run("monitor s.json off.csv")
+    assert status == 1
+    close, anew = re.findall(r"python -m skcal (monitor s\.json --.*) CAUSE", told)
+    assert run(f"{close} 'a new threshold'")[0] == 0
+    assert run(f"{anew} 'recalibrated'")[0] == 0
+    followed = numbers_of("monitor s.json a.csv --json")
+    right = numbers_of("monitor t.json a.csv --json")
+    assert followed[:4] == right[:4]
