@@ -113,7 +113,6 @@ FOLLOWED = {
     "standard input: is closed": "test_a_file_is_named_where_the_standard_input_is_closed",
     "reading it needs pandas": "test_files_need_pandas_as_the_message_says",
     "does not suffice. Pass fewer samples": "test_a_lack_of_memory_names_options_that_the_command",
-    "Next: find the cause": "test_an_alarm_is_closed_and_the_monitor_begins_anew_as_it_says",
     "or --n-jobs 1": "test_a_lack_of_memory_names_options_that_the_command_has",
     "not numbers. Name the column of probabilities": "test_a_column_of_times_is_not_of_numbers",
     "of P(positive) by --score.": "test_columns_without_names_of_labels_are_named_by_the_score",

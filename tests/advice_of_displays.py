@@ -216,8 +216,8 @@ CASES = {
         ],
         [2, 3],
     ),
-    "{} conditions on a vector, which one frequency axis does not show. Use one of {}: 'classwise' "
-    "has a panel a class": (
+    "{} conditions on a vector, which one frequency axis does not show. Use one of "
+    "'confidence', 'top-label', 'classwise': 'classwise' has a panel a class": (
         lambda: reliability(C, THREE, notion="canonical"),
         lambda: [
             len(reliability(C, THREE, notion=notion).panels)

@@ -37,7 +37,7 @@ from skcal.hypothesis_tests import calibration_error_interval, calibration_test,
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import BinRule, CalibrationErrorInterval
-from skcal.sample import Sample, read_sample, scalar_notions
+from skcal.sample import Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
 OPTIONS = {
@@ -446,7 +446,7 @@ def _require_scalar(sample: Sample):
         asked = worded(f"notion={sample.notion!r}", f"--notion {sample.notion}")
         raise ValueError(
             f"{asked} conditions on a vector, which one frequency axis does not show. Use one of "
-            f"{scalar_notions(sample)}: 'classwise' has a panel a class"
+            "'confidence', 'top-label', 'classwise': 'classwise' has a panel a class"
             + worded("; SimplexDisplay shows vectors of three classes or groups.", ".")
         )
 

@@ -10,15 +10,6 @@ import numpy as np
 from skcal._show import percent, printable, share, worded
 from skcal.monitoring.history import RECENT, Period, are_said
 
-#: What to do after an alarm, once it is said which samples to look at; the command line knows what
-#: STATE is.
-_THEN = (
-    "calibration_report with by= shows which subgroups are off. Then acknowledge(note) closes the "
-    "alarm and watches on; after a recalibration reset(note) begins without samples.",
-    "The command report with --by COLUMN shows which subgroups are off.\n"
-    "To close the alarm and watch on: python -m skcal monitor STATE --acknowledge --note CAUSE\n"
-    "After a recalibration, to begin anew: python -m skcal monitor STATE --reset --note CAUSE",
-)
 _CHECKS = {  # what may be the cause, by words of what an alarm was raised for
     "probability was 0": "whether predictions are rounded to 0, or labels are of other rows",
     "rarer the event": "whether classes, columns or labels are swapped",
@@ -118,7 +109,16 @@ def summary(monitor) -> str:
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
         lines.append(f"Largest e-values: {shown}.")
     if monitor._is_open:
-        lines.append(f"Next: {_where_to_look(monitor)} {worded(*_THEN)}")
+        then = worded(  # the command line knows what STATE is
+            "calibration_report with by= shows which subgroups are off. Then acknowledge(note) "
+            "closes the alarm and watches on; after a recalibration reset(note) begins without "
+            "samples.",
+            "The command report with --by COLUMN shows which subgroups are off.\n"
+            "To close the alarm and watch on: python -m skcal monitor STATE --acknowledge "
+            "--note CAUSE\nAfter a recalibration, to begin anew: python -m skcal monitor STATE "
+            "--reset --note CAUSE",
+        )
+        lines.append(f"Next: {_where_to_look(monitor)} {then}")
     return printable("\n".join(lines))
 
 

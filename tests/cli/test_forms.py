@@ -725,7 +725,8 @@ def test_a_column_of_one_number_says_no_label(threshold, tmp_path):
         zip(names[Y], P, Q, names[(P > 0.3).astype(int)], [threshold] * N, strict=True),
     )
     (command,), told = offers(path)
-    assert "'readmitted_P' (" in told and told.count("as the scores say in each row") == 1
+    assert "'readmitted_P' (" in told
+    assert told.count("as the scores say in each row") == 1
     assert command[-2:] == ["--label", "readmitted"]
     assert_event(read(path, *command))
 

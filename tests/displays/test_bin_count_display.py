@@ -67,7 +67,7 @@ def test_both_biases_are_seen():
         ({"strategy": "sweep"}, "strategy"),
         ({"n_resamples": 5}, "n_resamples"),
         ({"n_resamples": None}, r"n_resamples.*\[19, inf\)\. Got None"),
-        ({"notion": "classwise"}, r"Pass y_true == k"),
+        ({"notion": "classwise"}, r"Pass y_true == labels\[k\]"),
         ({"notion": "canonical"}, "conditions on a vector"),
     ],
 )

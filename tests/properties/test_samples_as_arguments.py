@@ -187,6 +187,9 @@ def test_a_sample_answers_as_the_arrays_that_it_was_read_from(name):
         if "resolution" in reading and "resolution" not in takes:  # whose verdict is another
             continue
         expected = of_arrays(name, case)
+        if name == "bootstrap_interval" and case == "logits":  # sums of rows in another order
+            drawn = found.pop("distribution")
+            np.testing.assert_allclose(drawn, expected.pop("distribution"), rtol=1e-14)
         assert found == expected, case
         answers += not isinstance(found, str)
     assert answers > 0
