@@ -192,6 +192,8 @@ def test_options_that_are_not_used_are_left_out_or_used_as_the_message_says(
         args = ()
     of_method = METHODS.get(name, {}).get(option, OTHERS["method"])
     unused = {other: of_method if other == "method" else OTHERS[other]}
+    if (option, other) == ("pvalue", "error"):
+        unused = {other: "cutoff"}
     if (name, other) == ("compare_calibration", "kernel"):
         given = {"method": "skce"}
     with pytest.raises(InputError, match=f"Leave {option} out") as caught:

@@ -333,8 +333,8 @@ def _metric_of_groups(evaluate, codes, counts):
 def _read_for_counts(metric, given, beside, params) -> tuple[Sample, float, Callable] | None:
     """The samples of positive weight that a metric is asked about, it, and it as of counts."""
     of_sample, question = form_of_counts(metric, params)
-    if of_sample is None:
-        return None
+    if of_sample is None or (isinstance(given, Sample) and np.ndim(given.arguments["y_true"]) == 2):
+        return None  # samples with several votes are drawn as rows are
     refuse_beside_sample(beside)
     refuse_unused(metric, params)
     question |= {"groups": None, "few_groups": _FEW_GROUPS, "at_least": 2, "from_sums": True}
