@@ -212,10 +212,12 @@ def read_or_list_problems(options: Namespace, read: Callable[[Namespace], _Found
     raise Problems(problems, lines)
 
 
-def _commands(options, read, added, problems):
+def _commands(options, read, added, problems, before=()):
     """Options with which the files are read, beside those that were given, and what is read.
 
     Problems are added to the list, after a choice those of readings that end in a command alone.
+    ``before`` holds the problems that led to a choice: a remedy after which one of them comes back
+    is none.
     """
     given = Namespace(**vars(options))
     given.given = {*getattr(options, "given", ()), *added}
@@ -224,15 +226,16 @@ def _commands(options, read, added, problems):
     try:
         yield added, read(given)
     except FileError as error:
-        if str(error) in problems:
+        if str(error) in (*before, *problems):
             return
         problems.append(str(error))
         if error.remedy:
-            yield from _commands(options, read, _joined(added, error.remedy), problems)
+            yield from _commands(options, read, _joined(added, error.remedy), problems, before)
             return
         for choice in error.choices:
             more: list[str] = []
-            commands = list(_commands(options, read, _joined(added, choice), more))
+            known = (*before, *problems)
+            commands = list(_commands(options, read, _joined(added, choice), more, known))
             problems += [text for text in more if text not in problems] if commands else []
             yield from commands
 

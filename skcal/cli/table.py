@@ -232,11 +232,11 @@ def read_arrays(
         held = [name.removesuffix(".npy") for name in data.zip.namelist() if name.endswith(".npy")]
         missing = [name for name in needed if name not in held]
         if missing:
+            text = f"{path}: array {missing[0]!r} is missing (found: {listed(held)})."
+            if missing[0] not in needed[:2]:
+                raise FileError(text)
             choices = _likely_arrays(data, held) if others is not None else []
-            raise FileError(
-                f"{path}: array {missing[0]!r} is missing (found: {listed(held)}). {remedy}",
-                choices=choices,
-            )
+            raise FileError(f"{text} {remedy}", choices=choices)
         wanted = [*needed, *(name for name in others or () if name in data)]
         names = held if others is None else list(dict.fromkeys(wanted))
         return {name: _read_array(path, data, name, max_bytes, remedy) for name in names}

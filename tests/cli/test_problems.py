@@ -14,6 +14,7 @@ from read_files import read_predictions, write_table
 from skcal.cli import predictions
 from skcal.cli.commands import main
 from skcal.cli.parser import parse
+from skcal.cli.problems import FileError, Problems, read_or_list_problems
 
 FEW = ["--resamples", "19"]
 N = 120
@@ -263,3 +264,18 @@ def test_lines_that_are_no_objects_are_named(text, message, tmp_path, capsys):
     (tmp_path / "a.jsonl").write_text(text)
     assert main(["test", str(tmp_path / "a.jsonl"), *FEW]) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_remedy_after_which_the_same_problem_comes_back_is_none():
+    """The number of readings stays small, whichever problems follow each other."""
+    readings = []
+
+    def read(options):
+        readings.append(options)
+        text, other = ("odd", "even") if len(readings) % 2 else ("even", "odd")
+        raise FileError(f"{text}.csv", choices=[{"label": text}, {"label": other}, {"only": ["a"]}])
+
+    with pytest.raises(Problems) as caught:
+        read_or_list_problems(parse(["evaluate", "a.csv"]), read)
+    assert caught.value.lines == ["odd.csv"]
+    assert len(readings) == 1 + 3 + 9
