@@ -232,9 +232,9 @@ def _commands(options, read, added, problems, before=()):
         if error.remedy:
             yield from _commands(options, read, _joined(added, error.remedy), problems, before)
             return
+        known = (*before, *problems)
         for choice in error.choices:
             more: list[str] = []
-            known = (*before, *problems)
             commands = list(_commands(options, read, _joined(added, choice), more, known))
             problems += [text for text in more if text not in problems] if commands else []
             yield from commands
