@@ -173,7 +173,16 @@ FOLLOWED = {
     # tests/cli/test_codes.py
     "marks missing values, pass --missing": "test_codes_among_predictions_are_named_and_left_out",
     "numpy.asarray({}) != {}": "the same of rows, in tests/advice_of_input.py",
-    "samples of others by --drop-label": "test_codes_among_labels_are_named_and_left_out",
+    **dict.fromkeys(
+        [
+            "Leave --resolution out, or pass --notion",
+            "or leave --resolution out.",
+            "is named by --soft.",
+            "Leave --predicted out, or name that",
+            "name by --label a column of 1",
+        ],
+        "tests/cli/test_two_readings.py",
+    ),
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
     **dict.fromkeys(

@@ -851,6 +851,12 @@ def _labels_of_array(path, name: str, outcomes, classes, shape) -> tuple[np.ndar
         places = outcomes.argmax(axis=1)
         labels = places if classes is None else classes[places]
         return labels, [f"Array {name!r} holds 1 for the class that happened."]
+    if kind == "f" and outcomes.ndim == 1 and (outcomes % 1 > 0).any():
+        raise FileError(
+            f"{path}: array {name!r} holds fractions, such as {outcomes[outcomes % 1 > 0][0]:.3g}, "
+            "and no labels. If they are shares of the second of two classes, save the shares of "
+            f"both as two columns, and pass --soft {name}."
+        )
     are_places = kind in "iu" and known and not any(str(text).isdecimal() for text in classes)
     if are_places and outcomes.size and outcomes.min() >= 0 and outcomes.max() < len(classes):
         return classes[outcomes], [f"Array {name!r} holds places among the classes, from 0."]

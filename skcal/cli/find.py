@@ -549,6 +549,8 @@ class Seeker:
         if likely:
             remedy += f" Columns of probabilities may be {listed(likely, len(likely))}."
         more: dict[str, Any] = {}
+        if not vectors and (named := self._named_otherwise(likely)):
+            return FileError(f"{self.path}: {named} Give a column of probabilities for each class.")
         if len(likely) >= max(2, len(self.labels)) and not vectors and self._are_rows(likely):
             remedy = f"The rows of {all_names(likely)} sum to 1. Give each the name of its label, "
             remedy += "pass the labels in the order of these columns by --labels, or name the one "
@@ -576,6 +578,22 @@ class Seeker:
             f" {remedy}",
             **more,
         )
+
+    def _named_otherwise(self, columns: Sequence[str]) -> str | None:
+        """A sentence where columns have the names of some labels and of classes that are none."""
+        for (start, end), found in self.patterns(columns, self.labels).items():
+            others = [name for name in columns if name not in found.values()]
+            named = [name[len(start) : len(name) - len(end)] for name in others]
+            alike = all(name.startswith(start) and name.endswith(end) for name in others)
+            lacking = [repr(label) for label in self.labels if label not in found]
+            words = not any(map(str.isdecimal, [*found, *named]))
+            if others and alike and words and all(named) and lacking and (start or end):
+                return (
+                    f"the columns {listed(columns)} are named by the classes "
+                    f"{listed([*found, *named])}, and none by {listed(lacking)}, for which there "
+                    "are outcomes."
+                )
+        return None
 
     def _of_log_odds(self) -> list[str]:
         """Columns that are named as log-odds are, of numbers below and above 0."""

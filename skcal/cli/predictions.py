@@ -260,6 +260,14 @@ def read_predictions(
         left_out = samples_left_out(read, options, of_part)
         if left_out is not None:
             read = read.take(~left_out.out)
+        if options.predicted is not None and read.predicted is None:
+            raise FileError(
+                f"{path}: --predicted is for labels beside a single column of a table, which holds "
+                "the probability of the class that was predicted. The predictions here are "
+                f"{listed(read.table.names or ['an array'])}. Leave --predicted out, or name that "
+                "column by --score.",
+                predicted=None,
+            )
         check_names(read)
         table, labels, classes, beside = read[:4]
         refuse_wrong_scale(table, labels, options)
