@@ -394,8 +394,8 @@ class Seeker:
         raise FileError(
             f"{self.frame.place_of(row)}, column {name!r} holds {n - absent[row].sum()} of {n} "
             f"numbers that sum to {total:.3g}. {cut.sum():,} of {len(cut):,} lists are cut so, as "
-            "those of the most probable labels are. Save the probability of each label, in a "
-            "pipeline of transformers by top_k=None."
+            "those of the most probable labels are. Save the probability of each label; in a "
+            "pipeline of transformers set top_k to None."
         )
 
     def _classes_of(self, name: str, parts: list[str]) -> list[str]:

@@ -55,7 +55,7 @@ def test_one_column_beside_three_labels_names_each_reading(names, given):
     assert not commands
     assert not re.search(r"--(pos|drop)-label '?\w", told)  # of no class
     for k, name in enumerate(names):
-        assert f"{name!s}' ({np.sum(CLASS == k)} of {N})" in told
+        assert f"{name!s}' ({np.sum(k == CLASS)} of {N})" in told
     assert f"(its mean is {THREE[:, 1].mean():.3g})" in told
     # a column of probabilities for each class
     classes = list(zip(names, THREE.T, strict=True))
