@@ -440,4 +440,21 @@ CASES = {
         "evaluate a.csv",
         RIGHT,
     ),
+    **dict.fromkeys(
+        ["Leave --feature out", "a difference of the columns of --feature"],
+        (
+            {},
+            "shift ids.csv qs.csv --feature id --score p",
+            {},
+            "shift ids.csv qs.csv --score p",
+            "shift right.csv q.csv",
+        ),
+    ),
+    "Name the columns that may differ by --feature": (
+        {"a.npz": {"proba": P, "labels": Y, "x": np.arange(N)}, "b.npz": {"proba": Q}},
+        "shift a.npz b.npz",
+        {"b.npz": {"proba": Q, "x": np.arange(N)}},
+        "shift a.npz b.npz --feature x",
+        "shift ids.csv qs.csv --feature id --score p",
+    ),
 }
