@@ -13,7 +13,7 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
-from skcal.cli.clusters import are_copies, refused_or_told
+from skcal.cli.clusters import are_copies, hints, refused_or_told
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, SomeRows, Texts, all_names
 from skcal.cli.long import by_sample
@@ -307,7 +307,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     names = ordered_names(frame)
     return FileError(
         f"{frame.path}: {frame.place} has no column {name!r} (columns: "
-        f"{all_names(names)}). {remedy}",
+        f"{all_names(names)}). {remedy}{'' if offer else hints(frame, names)}",
         **offer,
     )
 
@@ -465,8 +465,10 @@ def tell_training(frame: Frame, rest: Sequence[str], options) -> list[str]:
     for name in rest:
         known = models_in(frame, name)
         of_part = name.lower() in _PARTITIONS
-        if len(known) != 1 or not (is_known("training", known[0]) or (of_part and known == ["1"])):
+        if len(known) != 1:
             continue
+        if not (is_known("training", known[0]) or (of_part and known == ["1"])):
+            return [f"Column {name!r} is {known[0]!r} in all rows."]
         told = (
             f"Column {name!r} is {known[0]!r} in all rows, as those of training are, whose "
             "predictions look better than those of new ones. If the model was fitted to none of "

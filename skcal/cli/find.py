@@ -13,6 +13,7 @@ import numpy as np
 from skcal._show import cut_apart, listed
 from skcal._validation import likely_codes
 from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of, whole
+from skcal.cli.clusters import hints
 from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
@@ -66,6 +67,7 @@ class Seeker:
         aside = {*aside, *frame.aside, *frame.partitions}
         self.rest = [name for name in frame.header if name not in aside]
         self._are_named = False  # the entries of a vector
+        self._named_by: list[str] = []  # the column of their names
         self._parsed: dict[str, np.ndarray] = {}
 
     def find(self) -> Found:
@@ -380,8 +382,9 @@ class Seeker:
         names = [f"{name}[{parts[k]}]" for k in order]
         table = FileTable(self.path, numbers[:, order], names, frame=self.frame, vector=name)
         shown = listed(classes)
-        notes.append(f"The entries of column {name!r} are the probabilities of {shown}.")
-        return Found(table, classes, [*notes, *self._unread([name])])
+        by = f", as column {self._named_by[0]!r} names them" if self._named_by else ""
+        notes.append(f"The entries of column {name!r} are the probabilities of {shown}{by}.")
+        return Found(table, classes, [*notes, *self._unread([name, *self._named_by])])
 
     def _refuse_cut_lists(self, name: str, numbers: np.ndarray) -> None:
         """Raise where rows lack labels that others have, and do not sum to 1 without them."""
@@ -474,8 +477,12 @@ class Seeker:
                 else:
                     is_known = known <= parts or self._written(sorted(parts)) is not None
                 if is_known:
-                    likely.append((not known <= parts, named))
-        return min(likely, key=lambda part: part[0])[1] if likely else cells
+                    likely.append((not known <= parts, other, named))
+        if not likely:
+            return cells
+        _, other, named = min(likely, key=lambda part: part[0])
+        self._named_by = [other]
+        return named
 
     # A single column
 
@@ -575,7 +582,7 @@ class Seeker:
             more = {"choices": choices}
         return FileError(
             f"{self.path}: columns {all_names(names)}: none has the name of a label{such}."
-            f" {remedy}",
+            f" {remedy}{hints(self.frame, rest)}",
             **more,
         )
 

@@ -78,6 +78,13 @@ def errors_in_words_of(table: FileTable, options):
             more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif error.kind == "logits" and np.nanmax(numbers) <= 0:
+            remedy = (
+                "No number is above 0. If these are logarithms of probabilities, pass "
+                "--log-probabilities. If they are logits, pass --logits: those of a row then "
+                "become probabilities that sum to 1."
+            )
+            more = {"choices": [{"log_probabilities": True}, {"logits": True}]}
         elif error.kind in ("logits", "rounded"):
             more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
         elif error.kind == "log-probabilities":

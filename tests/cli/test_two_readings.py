@@ -1,7 +1,9 @@
 """Where a file can be read in two ways, both are named and none is offered or taken alone."""
 
+import json
 import re
 import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -216,3 +218,96 @@ def test_vectors_have_no_step_and_the_message_names_the_options():
     assert found == numbers_of(f"{test} --notion canonical --resolution auto")
     found = numbers_of(f"{test} --notion classwise --resolution 0.1")
     assert found == numbers_of(f"{test} --notion classwise --resolution 1/10")
+
+
+def read_as(words):
+    """The answer on one line."""
+    status, out, told = run(words)
+    assert status == 0, told
+    return " ".join(out.split())
+
+
+def test_the_other_event_of_two_columns_is_asked_for_as_the_answer_says():
+    names = np.array(["a", "b"])[Y]
+    write("a.csv", ("a", 1 - P), ("b", P), ("label", names))
+    said = read_as("evaluate a.csv")
+    assert f"(outcome 'b') happened in {Y.sum()} of them" in said
+    assert f"All predictions average {100 * P.mean():.0f} %." in said
+    option = re.search(r"(--pos-label a) makes the other label the event\.", said)[1]
+    other = read_as(f"evaluate a.csv {option}")
+    assert f"(outcome 'a') happened in {N - Y.sum()} of them" in other
+    assert f"All predictions average {100 * (1 - P.mean()):.0f} %." in other
+    assert "makes the other label" not in other
+    write("b.csv", ("no", 1 - P), ("yes", P), ("label", np.array(["no", "yes"])[Y]))
+    assert "makes the other label" not in read_as("evaluate b.csv")
+
+
+def test_a_column_that_orders_the_scores_is_not_said_to_be_unread():
+    names = np.array(["a", "b"])[Y].tolist()
+    rows = [
+        {"prediction": {"classes": ["b", "a"], "scores": [p, 1 - p]}, "x": 1, "label": label}
+        for p, label in zip(P.tolist(), names, strict=True)
+    ]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    said = read_as("evaluate a.jsonl")
+    assert "the probabilities of a, b, as column 'prediction.classes' names them." in said
+    assert re.search(r"not read: x\.", said)
+    happened = np.column_stack([1 - Y, Y])
+    assert_read("evaluate a.jsonl", ["a", "b"], np.column_stack([1 - P, P]), happened)
+
+
+def test_columns_without_a_number_above_0_are_logits_or_logarithms():
+    rows, names = np.log(np.column_stack([1 - P, P])), np.array(["a", "b"])[Y]
+    write("a.csv", *zip("ab", rows.T, strict=True), ("label", names))
+    told, commands = offers("evaluate a.csv")
+    assert "If these are logarithms of probabilities, pass --log-probabilities." in told
+    assert sorted(command.split()[-1] for command in commands) == [
+        "--log-probabilities",
+        "--logits",
+    ]
+    happened = np.column_stack([1 - Y, Y])
+    for command in commands:  # the same, since the probabilities of a row sum to 1
+        assert_read(command, ["a", "b"], np.column_stack([1 - P, P]), happened)
+    write("b.csv", *zip("ab", (rows - 3).T, strict=True), ("label", names))
+    [command] = offers("evaluate b.csv")[1]  # whose exponentials do not sum to 1
+    assert command.endswith("--logits")
+    said = read_as(command)
+    assert "read as logits; those of a row become probabilities that sum to 1." in said
+
+
+@pytest.mark.parametrize("weight", ["WTMEC2YR", "wt", "weight"])
+def test_columns_of_weights_and_of_owners_are_hinted_at_and_never_chosen(weight):
+    w = RNG.uniform(1, 9, N).round(2)
+    columns = [(weight, w), ("patient", np.arange(N) // 4), ("p", P), ("q", P / 2)]
+    write("a.csv", *columns, ("label", Y))
+    told, commands = offers("evaluate a.csv")
+    assert f"If {weight!r} holds sample weights, name it by --weight." in told
+    assert "If rows of one 'patient' belong together, name it by --groups." in told
+    assert not any("--weight" in command or "--groups" in command for command in commands)
+    write("b.csv", ("p", P), ("w", w), ("g", np.arange(N) // 4), ("label", Y))
+    followed = numbers_of(f"evaluate a.csv --score p --weight {weight} --groups patient --json")
+    assert followed == numbers_of("evaluate b.csv --score p --weight w --groups g --json")
+    write("c.csv", *columns[2:], ("patient", np.arange(N)), ("label", Y))
+    assert "belong together" not in offers("evaluate c.csv")[0]
+
+
+def test_a_column_of_parts_that_is_the_same_in_all_rows_is_said():
+    write("a.csv", ("p", P), ("label", Y), ("split", np.full(N, "test")))
+    assert "Column 'split' is 'test' in all rows." in read_as("evaluate a.csv --score p")
+
+
+def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
+    p = np.clip(0.5 + 1.25 * (P - 0.5), 0.01, 0.99).round(3)
+    write("a.csv", ("p", p[:150]), ("label", Y[:150]))
+    seen = 0
+    for k in range(12):
+        y = (np.random.default_rng(k).random(150) < P[:150]).astype(int)
+        write("a.csv", ("p", p[:150]), ("label", y))
+        said = read_as("evaluate a.csv")
+        found = re.search(r"reduce the error from ([\d.]+) to .*? \(at most ([\d.]+) with", said)
+        if found is not None:
+            before, high = found.groups()
+            unsure = f"may also be above {before}, up to {high}:" in said
+            assert unsure == (float(high) >= float(before))
+            seen += 1
+    assert seen
