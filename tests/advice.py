@@ -194,7 +194,6 @@ FOLLOWED = {
             "makes the other label the event.",
             "belong together, name it by --groups.",
             "holds sample weights, name it by --weight.",
-            "pass --log-probabilities. If they are logits",
         ],
         "tests/cli/test_two_readings.py",
     ),

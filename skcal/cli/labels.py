@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, softmax
 
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
@@ -78,17 +78,10 @@ def errors_in_words_of(table: FileTable, options):
             more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
-        elif error.kind == "logits" and np.nanmax(numbers) <= 0:
-            remedy = (
-                "No number is above 0. If these are logarithms of probabilities, pass "
-                "--log-probabilities. If they are logits, pass --logits: those of a row then "
-                "become probabilities that sum to 1."
-            )
-            more = {"choices": [{"log_probabilities": True}, {"logits": True}]}
+        elif error.kind == "log-probabilities" or (error.kind == "logits" and (numbers <= 0).all()):
+            remedy, more = _logs(numbers.reshape(len(numbers), -1))
         elif error.kind in ("logits", "rounded"):
             more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
-        elif error.kind == "log-probabilities":
-            remedy, more = _logs(numbers, options)
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
@@ -140,14 +133,15 @@ def _doubt_codes_of_logits(table: FileTable, options) -> None:
         )
 
 
-def _logs(numbers: np.ndarray, options) -> tuple[str, dict[str, Any]]:
-    """Both readings of a column without a number above 0."""
-    with np.errstate(over="ignore"):
-        as_logs, as_odds = np.nanmean(np.exp(numbers)), np.nanmean(1 / (1 + np.exp(-numbers)))
+def _logs(numbers: np.ndarray) -> tuple[str, dict[str, Any]]:
+    """Both readings of columns without a number above 0, by the means of the last one."""
+    one = numbers.shape[1] == 1
+    as_odds = np.nanmean((expit(numbers) if one else softmax(numbers, axis=1))[:, -1])
     remedy = (
         "No number is above 0. If these are logarithms of probabilities, as language models give, "
-        f"pass --log-probabilities: the mean prediction is then {as_logs:.3g}. If they are "
-        f"log-odds, pass --logits: it is then {as_odds:.3g}."
+        f"pass --log-probabilities: the mean{' prediction' if one else ' of the last column'} is "
+        f"then {np.nanmean(np.exp(numbers[:, -1])):.3g}. If they are "
+        f"{'log-odds' if one else 'logits'}, pass --logits: it is then {as_odds:.3g}."
     )
     return remedy, {"choices": [{"log_probabilities": True}, {"logits": True}]}
 

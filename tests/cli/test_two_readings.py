@@ -260,7 +260,8 @@ def test_columns_without_a_number_above_0_are_logits_or_logarithms():
     rows, names = np.log(np.column_stack([1 - P, P])), np.array(["a", "b"])[Y]
     write("a.csv", *zip("ab", rows.T, strict=True), ("label", names))
     told, commands = offers("evaluate a.csv")
-    assert "If these are logarithms of probabilities, pass --log-probabilities." in told
+    means = re.findall(r"--\S+ the mean of the last column is then (\S+)\. .*? (0\S+)\.\n", told)
+    assert means == [(f"{P.mean():.3g}", f"{P.mean():.3g}")]
     assert sorted(command.split()[-1] for command in commands) == [
         "--log-probabilities",
         "--logits",
