@@ -194,6 +194,7 @@ FOLLOWED = {
             "makes the other label the event.",
             "belong together, name it by --groups.",
             "holds sample weights, name it by --weight.",
+            "--log-probabilities gives the same.",
         ],
         "tests/cli/test_two_readings.py",
     ),

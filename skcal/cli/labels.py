@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
-from scipy.special import expit, softmax
+from scipy.special import expit
 
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
@@ -36,6 +36,7 @@ _NEAR = 3.0  # the ratio of a rate to the mean of probabilities of that label
 _FAR = 30  # a log-odds
 _FEW_OTHERS = 4  # words beside those for right and wrong that a command names
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
+_THE_SAME = "If they are logarithms of probabilities, --log-probabilities gives the same."
 _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
     "probabilities": "Leave --logits out.",
@@ -78,10 +79,12 @@ def errors_in_words_of(table: FileTable, options):
             more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
-        elif error.kind == "log-probabilities" or (error.kind == "logits" and (numbers <= 0).all()):
-            remedy, more = _logs(numbers.reshape(len(numbers), -1))
+        elif error.kind == "log-probabilities":
+            remedy, more = _logs(numbers)
         elif error.kind in ("logits", "rounded"):
             more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
+            if error.kind == "logits" and (numbers <= 0).all():
+                remedy = f"No number is above 0. {remedy} {_THE_SAME}"
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
@@ -134,14 +137,12 @@ def _doubt_codes_of_logits(table: FileTable, options) -> None:
 
 
 def _logs(numbers: np.ndarray) -> tuple[str, dict[str, Any]]:
-    """Both readings of columns without a number above 0, by the means of the last one."""
-    one = numbers.shape[1] == 1
-    as_odds = np.nanmean((expit(numbers) if one else softmax(numbers, axis=1))[:, -1])
+    """Both readings of a column without a number above 0."""
+    as_logs, as_odds = np.nanmean(np.exp(numbers)), np.nanmean(expit(numbers))
     remedy = (
         "No number is above 0. If these are logarithms of probabilities, as language models give, "
-        f"pass --log-probabilities: the mean{' prediction' if one else ' of the last column'} is "
-        f"then {np.nanmean(np.exp(numbers[:, -1])):.3g}. If they are "
-        f"{'log-odds' if one else 'logits'}, pass --logits: it is then {as_odds:.3g}."
+        f"pass --log-probabilities: the mean prediction is then {as_logs:.3g}. If they are "
+        f"log-odds, pass --logits: it is then {as_odds:.3g}."
     )
     return remedy, {"choices": [{"log_probabilities": True}, {"logits": True}]}
 
