@@ -278,7 +278,7 @@ CASES = {
         "evaluate a.csv --pos-label yes",
         RIGHT,
     ),
-    "{}: the only label is {}. Give samples of both classes.": (
+    "--pos-label {} needs two labels, found {}. Give samples of both.": (
         {"a.csv": table("p,label", P, ["yes"] * N)},
         "evaluate a.csv --pos-label yes",
         {"a.csv": table("p,label", P, np.array(["no", "yes"])[Y])},

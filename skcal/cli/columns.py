@@ -283,7 +283,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
             f"then called column1 to column{len(header)}.",
             header="none",
         )
-    if name == given.label and option == "--label":
+    if is_label := name == given.label and option == "--label":
         remedy = "Name the column of labels by --label."
         aside = {*given.ignore, given.score, given.predicted, *frame.aside}
         rest = [n for n in header if n not in aside]
@@ -307,7 +307,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     names = ordered_names(frame)
     return FileError(
         f"{frame.path}: {frame.place} has no column {name!r} (columns: "
-        f"{all_names(names)}). {remedy}{'' if offer else hints(frame, names)}",
+        f"{all_names(names)}). {remedy}{hints(frame, names) if is_label and not offer else ''}",
         **offer,
     )
 

@@ -225,8 +225,13 @@ def _of_one_column(table, labels, options, known, event):
             return happened.astype(int), None
     present = np.unique(labels)
     if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
-        if len(present) != 2:
-            raise _not_two_classes(table, labels, present.tolist())
+        if len(present) < 2:
+            raise ValueError(
+                f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}. "
+                "Give samples of both."
+            )
+        if len(present) > 2:
+            raise _several_classes(table, labels, present.tolist())
         return labels, positive_last(present, pos_label or _class_of(name, present.tolist()))
     if labels.dtype.kind != "U" or labels.ndim != 1:
         return labels, None
@@ -286,16 +291,14 @@ def _refuse_unclear(table, labels, event, options) -> None:
     known = words if len(words) == 2 else _BINARY
     others = {*names} - {*known}
     if len(names) > 2 and not ({*known} <= {*names} and all(_is_mark(x, known) for x in others)):
-        raise _not_two_classes(table, labels, names)
+        raise _several_classes(table, labels, names)
     _refuse_others(table, labels, known, ".", remedy)
 
 
-def _not_two_classes(table: FileTable, labels, names: Sequence[str]) -> FileError:
-    """What a single column of probabilities may mean beside labels of another number than two."""
+def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileError:
+    """What a single column of probabilities may mean beside labels of more than two classes."""
     n, column = len(labels), repr(table.names[0]) if table.names else "of probabilities"
     shown = listed([f"{x!r} ({np.sum(labels == x):,} of {n:,})" for x in names])
-    if len(names) < 2:
-        return FileError(f"{table.path}: the only label is {shown}. Give samples of both classes.")
     return FileError(
         f"{table.path}: the labels are {shown}. The one column {column} cannot hold the "
         f"probabilities of {len(names):,} classes. Give a column of probabilities for each class. "
