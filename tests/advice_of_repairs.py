@@ -164,10 +164,10 @@ CASES = {
             "a.npz": {"proba": P, "labels": Y, "age": np.arange(N)},
             "b.npz": {"proba": Q},
         },
-        "shift a.npz b.npz --feature age",
+        "shift a.npz b.npz --feature age --resamples 20",
         {"b.npz": {"proba": Q, "age": np.arange(N)}},
-        "shift a.npz b.npz --feature age",
-        "shift ids.csv qs.csv --feature id --score p",
+        "shift a.npz b.npz --feature age --resamples 20",
+        "shift ids.csv qs.csv --feature id --score p --resamples 20",
     ),
     "{}: array {} has shape {}, where the map reads {}. Give the columns of the predictions to fit "
     "to.": (
@@ -338,10 +338,10 @@ CASES = {
     ),
     "Column {} has missing numbers. Fill them in both files.": (
         {"a.csv": table("id,p,label", changed(np.arange(N), ""), P, Y)},
-        "shift a.csv qs.csv --feature id --score p",
+        "shift a.csv qs.csv --feature id --score p --resamples 20",
         {"a.csv": FILES["ids.csv"]},
-        "shift a.csv qs.csv --feature id --score p",
-        "shift ids.csv qs.csv --feature id --score p",
+        "shift a.csv qs.csv --feature id --score p --resamples 20",
+        "shift ids.csv qs.csv --feature id --score p --resamples 20",
     ),
     "{}: column {} holds {}. Give weights of at least 0.": (
         {"a.csv": table("w,p,label", changed(1 + Y, -1), P, Y)},
@@ -444,17 +444,17 @@ CASES = {
         ["Leave --feature out", "a difference of the columns of --feature"],
         (
             {},
-            "shift ids.csv qs.csv --feature id --score p",
+            "shift ids.csv qs.csv --feature id --score p --resamples 199",
             {},
-            "shift ids.csv qs.csv --score p",
-            "shift right.csv q.csv",
+            "shift ids.csv qs.csv --score p --resamples 20",
+            "shift right.csv q.csv --resamples 20",
         ),
     ),
     "Name the columns that may differ by --feature": (
         {"a.npz": {"proba": P, "labels": Y, "x": np.arange(N)}, "b.npz": {"proba": Q}},
-        "shift a.npz b.npz",
+        "shift a.npz b.npz --resamples 199",
         {"b.npz": {"proba": Q, "x": np.arange(N)}},
-        "shift a.npz b.npz --feature x",
-        "shift ids.csv qs.csv --feature id --score p",
+        "shift a.npz b.npz --feature x --resamples 20",
+        "shift ids.csv qs.csv --feature id --score p --resamples 20",
     ),
 }
