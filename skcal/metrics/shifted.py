@@ -38,10 +38,6 @@ from skcal.sample import Sample, error_of_shares, read_sample
 _FEWEST = 50  # effective samples, below which there is a warning
 _CELLS = 20  # of predictions, whose shares are compared with those of the target
 _UNLIKELY = 0.01  # p-value from which there is a warning that the weights do not fit
-_ON_COMMAND_LINE = {  # what a shift is called there, and how another one is asked for
-    "label": ("another share of the events", "Name the columns that may differ by --feature"),
-    "covariate": ("a difference of the columns of --feature", "Leave --feature out"),
-}
 _ROUNDING = 1e-12  # of the share of a class that is absent from the target
 _APART = 0.999  # area under the ROC curve from which source and target are separate
 _BEYOND = 0.05  # share of target samples unlike any source sample, from which there is a warning
@@ -291,11 +287,19 @@ def shifted_calibration_error(
     if target is not None:
         pvalue = _fit_of_predictions(two_columns(sample.proba), two_columns(target), weights)
         if pvalue <= _UNLIKELY:
-            what, other = _ON_COMMAND_LINE[shift]
+            of_X = shift == "covariate"
+            what = worded(
+                f"shift={shift!r}",
+                "a difference of the columns of --feature" if of_X else "another share of events",
+            )
+            other = worded(
+                "Try the other shift",
+                "Leave --feature out" if of_X else "Name the columns that may differ by --feature",
+            )
             _warn(
                 "The weighted source does not have the target's distribution of predictions (p ≤ "
-                f"{pvalue:.2g}), so {worded(f'shift={shift!r}', what)} does not describe what "
-                f"changed. {worded('Try the other shift', other)}, or collect labels in the target."
+                f"{pvalue:.2g}), so {what} does not describe what "
+                f"changed. {other}, or collect labels in the target."
             )
     occurs = np.flatnonzero(weight)  # a class may be absent from the target
     limits = _ShiftedLimits(sample.take(occurs, weight[occurs]), weights.source[1:, occurs])
