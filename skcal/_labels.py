@@ -284,7 +284,7 @@ def read_shares(y_true, proba: np.ndarray, name: str, proba_name: str):
         if array.size == len(proba):
             remedy = f"Pass {name}.ravel()."
         reason = f"should be a 1d array, got an array of shape {array.shape} instead."
-        raise InputError(name, reason, remedy)
+        raise InputError(name, reason, remedy, kind="shape")
     array = array.astype(np.float64)
     check_finite(array, name)
     if (array < 0).any():
@@ -595,7 +595,7 @@ def _column(values, name: str, warn: bool = False) -> np.ndarray:
             if len(shape) > 2:
                 remedy = f"Pass {name}.ravel() beside predictions of shape (n_samples, n_classes)."
             reason = f"should be a 1d array, got an array of shape {shape} instead."
-            raise InputError(name, reason, remedy) from error
+            raise InputError(name, reason, remedy, kind="shape") from error
 
 
 def is_missing(value) -> bool:

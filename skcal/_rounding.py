@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from skcal._show import worded
 from skcal._sklearn_compat import Interval, StrOptions
 from skcal._validation import InputError
 from skcal.notions import Problem
@@ -34,7 +35,10 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
         if resolution == "auto":
             return None
         reason = f"is {resolution:g}, and canonical calibration reads vectors, which have no step."
-        remedy = 'Leave it "auto", or pass a notion of single probabilities, such as "classwise".'
+        remedy = worded(
+            'Leave it "auto", or pass a notion of single probabilities, such as "classwise".',
+            "Leave --resolution out, or pass --notion classwise.",
+        )
         raise InputError("resolution", reason, remedy)
     x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
     x = x.astype(np.float64)
@@ -45,8 +49,13 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
     step = float(resolution)
     others = ~_multiples(x, step)
     if others.any():
-        reason = f"is {step:g}, and y_proba holds {x[others][0]:.6g}, which is no multiple of it."
-        raise InputError("resolution", reason, 'Pass the step of the predictions, or "auto".')
+        value, what = f"{x[others][0]:.6g}", f"is {step:g}, and"
+        other = worded(f"y_proba holds {value}", f"a prediction is {value}")
+        remedy = worded(
+            'Pass the step of the predictions, or "auto".',
+            "Pass the step of the predictions, or leave --resolution out.",
+        )
+        raise InputError("resolution", f"{what} {other}, which is no multiple of it.", remedy)
     return step
 
 

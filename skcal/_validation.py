@@ -337,7 +337,7 @@ def _check_floats(predictions, name, estimator, reset) -> np.ndarray:
             reason = f"has {proba.ndim} dimensions."
             remedy = "Pass (n_samples,) probabilities of the positive class"
             remedy = f"{remedy} or (n_samples, n_classes) rows.{_to_reshape(passed, proba, name)}"
-            raise InputError(name, reason, remedy)
+            raise InputError(name, reason, remedy, kind="dimensions")
         half = _kind_of_half(proba) is not None
         options = {"dtype": np.float32 if half else FLOATS, "ensure_all_finite": False}
         if estimator is None:

@@ -8,7 +8,7 @@ from functools import partial
 
 import numpy as np
 import pytest
-from advice import CASES, FOLLOWED, OF_FUNCTIONS, collected, matches, not_followed
+from advice import CASES, FOLLOWED, NOT_YET, OF_FUNCTIONS, collected, matches, not_followed
 from scipy.special import expit, softmax
 
 from skcal import (
@@ -255,4 +255,9 @@ def test_each_message_that_names_a_remedy_is_followed():
     alive = {part for part in FOLLOWED if any(part in text for text in texts)}
     assert alive == FOLLOWED.keys()
     assert CASES.keys() <= texts
-    assert not_followed() == set(), "follow this advice in a test, see tests/advice.py"
+    new, followed = (
+        not_followed() - {*NOT_YET.splitlines()},
+        {*NOT_YET.splitlines()} - not_followed(),
+    )
+    assert new == set(), "follow this advice in a test, see tests/advice.py"
+    assert followed == set(), "take this out of tests/advice_not_followed.txt"

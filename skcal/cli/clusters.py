@@ -208,6 +208,17 @@ def may_name_owners(frame: Frame, name: str) -> bool:
     return kind_of_samples(name) == 2 and _may_name(frame, name)
 
 
+def hints(frame: Frame, names) -> str:
+    """Sentences on columns that are named as weights, or as of what has several samples."""
+    weights = [name for name in names if is_of_weights(name) or is_known("plain weight", name)]
+    owners = [name for name in names if may_name_owners(frame, name)]
+    owners = [name for name in owners if frame.n_distinct(name) <= len(frame) / 2]
+    text = f" If {weights[0]!r} holds sample weights, name it by --weight." if weights else ""
+    if owners:
+        text += f" If rows of one {owners[0]!r} belong together, name it by --groups."
+    return text
+
+
 def _may_name(frame: Frame, name: str) -> bool:
     """Whether a column holds texts or whole numbers, by its first rows."""
     kind = frame.kind(name)

@@ -13,7 +13,7 @@ import numpy as np
 
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
-from skcal.cli.clusters import are_copies, refused_or_told
+from skcal.cli.clusters import are_copies, hints, refused_or_told
 from skcal.cli.find import Found, Seeker
 from skcal.cli.frames import Frame, SomeRows, Texts, all_names
 from skcal.cli.long import by_sample
@@ -283,7 +283,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
             f"then called column1 to column{len(header)}.",
             header="none",
         )
-    if name == given.label and option == "--label":
+    if is_label := name == given.label and option == "--label":
         remedy = "Name the column of labels by --label."
         aside = {*given.ignore, given.score, given.predicted, *frame.aside}
         rest = [n for n in header if n not in aside]
@@ -307,7 +307,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     names = ordered_names(frame)
     return FileError(
         f"{frame.path}: {frame.place} has no column {name!r} (columns: "
-        f"{all_names(names)}). {remedy}",
+        f"{all_names(names)}). {remedy}{hints(frame, names) if is_label and not offer else ''}",
         **offer,
     )
 
@@ -465,8 +465,10 @@ def tell_training(frame: Frame, rest: Sequence[str], options) -> list[str]:
     for name in rest:
         known = models_in(frame, name)
         of_part = name.lower() in _PARTITIONS
-        if len(known) != 1 or not (is_known("training", known[0]) or (of_part and known == ["1"])):
+        if len(known) != 1:
             continue
+        if not (is_known("training", known[0]) or (of_part and known == ["1"])):
+            return [f"Column {name!r} is {known[0]!r} in all rows."]
         told = (
             f"Column {name!r} is {known[0]!r} in all rows, as those of training are, whose "
             "predictions look better than those of new ones. If the model was fitted to none of "
@@ -851,6 +853,12 @@ def _labels_of_array(path, name: str, outcomes, classes, shape) -> tuple[np.ndar
         places = outcomes.argmax(axis=1)
         labels = places if classes is None else classes[places]
         return labels, [f"Array {name!r} holds 1 for the class that happened."]
+    if kind == "f" and outcomes.ndim == 1 and (outcomes % 1 > 0).any():
+        raise FileError(
+            f"{path}: array {name!r} holds fractions, such as {outcomes[outcomes % 1 > 0][0]:.3g}, "
+            "and no labels. If they are shares of the second of two classes, save the shares of "
+            f"both as two columns, and pass --soft {name}."
+        )
     are_places = kind in "iu" and known and not any(str(text).isdecimal() for text in classes)
     if are_places and outcomes.size and outcomes.min() >= 0 and outcomes.max() < len(classes):
         return classes[outcomes], [f"Array {name!r} holds places among the classes, from 0."]

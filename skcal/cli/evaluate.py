@@ -18,7 +18,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._show import as_data, one_line, printable, wrapped
+from skcal._show import as_data, one_line, printable, share, wrapped
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
@@ -75,7 +75,11 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             verdict = answer.verdict()
             if options.command == "evaluate":  # the demonstration has no such option
                 verdict = f"{verdict} {_NO_LIMIT}"
-            said = [verdict, wrapped(findings.heading), sentences, ""]
+            heading = findings.heading
+            if notion.of_positive_class:
+                mean = findings.overview.mean_predictions[-1]
+                heading += f" All predictions average {share(mean)}."
+            said = [verdict, wrapped(heading), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [said[1], "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more

@@ -13,6 +13,7 @@ import numpy as np
 from skcal._show import cut_apart, listed
 from skcal._validation import likely_codes
 from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of, whole
+from skcal.cli.clusters import hints
 from skcal.cli.frames import LONGEST_NAME, all_names
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
@@ -66,6 +67,7 @@ class Seeker:
         aside = {*aside, *frame.aside, *frame.partitions}
         self.rest = [name for name in frame.header if name not in aside]
         self._are_named = False  # the entries of a vector
+        self._named_by: list[str] = []  # the column of their names
         self._parsed: dict[str, np.ndarray] = {}
 
     def find(self) -> Found:
@@ -380,8 +382,9 @@ class Seeker:
         names = [f"{name}[{parts[k]}]" for k in order]
         table = FileTable(self.path, numbers[:, order], names, frame=self.frame, vector=name)
         shown = listed(classes)
-        notes.append(f"The entries of column {name!r} are the probabilities of {shown}.")
-        return Found(table, classes, [*notes, *self._unread([name])])
+        by = f", as column {self._named_by[0]!r} names them" if self._named_by else ""
+        notes.append(f"The entries of column {name!r} are the probabilities of {shown}{by}.")
+        return Found(table, classes, [*notes, *self._unread([name, *self._named_by])])
 
     def _refuse_cut_lists(self, name: str, numbers: np.ndarray) -> None:
         """Raise where rows lack labels that others have, and do not sum to 1 without them."""
@@ -394,8 +397,8 @@ class Seeker:
         raise FileError(
             f"{self.frame.place_of(row)}, column {name!r} holds {n - absent[row].sum()} of {n} "
             f"numbers that sum to {total:.3g}. {cut.sum():,} of {len(cut):,} lists are cut so, as "
-            "those of the most probable labels are. Save the probability of each label, in a "
-            "pipeline of transformers by top_k=None."
+            "those of the most probable labels are. Save the probability of each label; in a "
+            "pipeline of transformers set top_k to None."
         )
 
     def _classes_of(self, name: str, parts: list[str]) -> list[str]:
@@ -474,8 +477,12 @@ class Seeker:
                 else:
                     is_known = known <= parts or self._written(sorted(parts)) is not None
                 if is_known:
-                    likely.append((not known <= parts, named))
-        return min(likely, key=lambda part: part[0])[1] if likely else cells
+                    likely.append((not known <= parts, other, named))
+        if not likely:
+            return cells
+        _, other, named = min(likely, key=lambda part: part[0])
+        self._named_by = [other]
+        return named
 
     # A single column
 
@@ -549,6 +556,8 @@ class Seeker:
         if likely:
             remedy += f" Columns of probabilities may be {listed(likely, len(likely))}."
         more: dict[str, Any] = {}
+        if not vectors and (named := self._named_otherwise(likely)):
+            return FileError(f"{self.path}: {named} Give a column of probabilities for each class.")
         if len(likely) >= max(2, len(self.labels)) and not vectors and self._are_rows(likely):
             remedy = f"The rows of {all_names(likely)} sum to 1. Give each the name of its label, "
             remedy += "pass the labels in the order of these columns by --labels, or name the one "
@@ -573,9 +582,25 @@ class Seeker:
             more = {"choices": choices}
         return FileError(
             f"{self.path}: columns {all_names(names)}: none has the name of a label{such}."
-            f" {remedy}",
+            f" {remedy}{hints(self.frame, rest)}",
             **more,
         )
+
+    def _named_otherwise(self, columns: Sequence[str]) -> str | None:
+        """A sentence where columns have the names of some labels and of classes that are none."""
+        for (start, end), found in self.patterns(columns, self.labels).items():
+            others = [name for name in columns if name not in found.values()]
+            named = [name[len(start) : len(name) - len(end)] for name in others]
+            alike = all(name.startswith(start) and name.endswith(end) for name in others)
+            lacking = [repr(label) for label in self.labels if label not in found]
+            words = not any(map(str.isdecimal, [*found, *named]))
+            if others and alike and words and all(named) and lacking and (start or end):
+                return (
+                    f"the columns {listed(columns)} are named by the classes "
+                    f"{listed([*found, *named])}, and none by {listed(lacking)}, for which there "
+                    "are outcomes."
+                )
+        return None
 
     def _of_log_odds(self) -> list[str]:
         """Columns that are named as log-odds are, of numbers below and above 0."""

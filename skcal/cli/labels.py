@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 from warnings import warn
 
 import numpy as np
+from scipy.special import expit
 
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
@@ -35,6 +36,7 @@ _NEAR = 3.0  # the ratio of a rate to the mean of probabilities of that label
 _FAR = 30  # a log-odds
 _FEW_OTHERS = 4  # words beside those for right and wrong that a command names
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
+_THE_SAME = "If they are logarithms of probabilities, --log-probabilities gives the same."
 _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
     "probabilities": "Leave --logits out.",
@@ -48,6 +50,9 @@ _REMEDIES = {
     "multi-label": "Give one class for each sample, or name one label's columns by --score and "
     "--label.",
     "names": "Name the columns by the labels.",
+    "shape": "Save one label for each row of the predictions. An array of shares, with a column "
+    "for each class, is named by --soft.",
+    "dimensions": "Save a row for each sample, of one number or of a column for each class.",
 }
 
 
@@ -74,10 +79,12 @@ def errors_in_words_of(table: FileTable, options):
             more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif error.kind == "log-probabilities":
+            remedy, more = _logs(numbers)
         elif error.kind in ("logits", "rounded"):
             more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
-        elif error.kind == "log-probabilities":
-            remedy, more = _logs(numbers, options)
+            if error.kind == "logits" and (numbers <= 0).all():
+                remedy = f"No number is above 0. {remedy} {_THE_SAME}"
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
@@ -129,10 +136,9 @@ def _doubt_codes_of_logits(table: FileTable, options) -> None:
         )
 
 
-def _logs(numbers: np.ndarray, options) -> tuple[str, dict[str, Any]]:
+def _logs(numbers: np.ndarray) -> tuple[str, dict[str, Any]]:
     """Both readings of a column without a number above 0."""
-    with np.errstate(over="ignore"):
-        as_logs, as_odds = np.nanmean(np.exp(numbers)), np.nanmean(1 / (1 + np.exp(-numbers)))
+    as_logs, as_odds = np.nanmean(np.exp(numbers)), np.nanmean(expit(numbers))
     remedy = (
         "No number is above 0. If these are logarithms of probabilities, as language models give, "
         f"pass --log-probabilities: the mean prediction is then {as_logs:.3g}. If they are "
@@ -175,6 +181,8 @@ def _are_percentages(numbers: np.ndarray) -> bool:
 def encode(table, proba, labels, classes, options, known, event) -> tuple[np.ndarray, np.ndarray]:
     """Labels, and the classes of the columns, of a single one (negative class, positive class)."""
     if proba.ndim == 1 and classes is None:
+        if options.logits:
+            table = table._replace(numbers=expit(table.numbers))
         labels, classes = _of_one_column(table, labels, options, known, event)
     if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
         what = f", which is not one of the classes {listed(classes.tolist())}."
@@ -217,15 +225,17 @@ def _of_one_column(table, labels, options, known, event):
             return happened.astype(int), None
     present = np.unique(labels)
     if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
-        if len(present) != 2:
+        if len(present) < 2:
             raise ValueError(
                 f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}. "
-                "Leave out the samples of others by --drop-label."
+                "Give samples of both."
             )
+        if len(present) > 2:
+            raise _several_classes(table, labels, present.tolist())
         return labels, positive_last(present, pos_label or _class_of(name, present.tolist()))
     if labels.dtype.kind != "U" or labels.ndim != 1:
         return labels, None
-    _refuse_unclear(table, labels, event)
+    _refuse_unclear(table, labels, event, options)
     return labels.astype(int), None
 
 
@@ -241,7 +251,7 @@ def _class_of(name: str, labels: list[str]) -> str | None:
     return named[0] if alone else None
 
 
-def _refuse_unclear(table, labels, event) -> None:
+def _refuse_unclear(table, labels, event, options) -> None:
     """Raise unless the labels of a single column are 0 and 1."""
     names = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
     remedy = (
@@ -270,7 +280,7 @@ def _refuse_unclear(table, labels, event) -> None:
         if event is not None:
             remedy += f" The predicted class is {event!r} wherever the score is above 0.5."
             more = {"pos_label": event}
-        elif is_clear:
+        elif is_clear and not options.logits:  # scores may grow with either label
             more = {"pos_label": likely[0]}
         missing = np.array([is_missing(text) for text in labels.tolist()])
         row = int(np.argmax((labels != "0") & (labels != "1") & ~missing))
@@ -278,7 +288,25 @@ def _refuse_unclear(table, labels, event) -> None:
         shown = "; ".join(counts)
         raise FileError(f"{place} {remedy} {shown}; the mean prediction is {mean:.3g}.", **more)
     words = [text for text in names if not text.lstrip("+-").isdecimal()]
-    _refuse_others(table, labels, words if len(words) == 2 else _BINARY, ".", remedy)
+    known = words if len(words) == 2 else _BINARY
+    others = {*names} - {*known}
+    if len(names) > 2 and not ({*known} <= {*names} and all(_is_mark(x, known) for x in others)):
+        raise _several_classes(table, labels, names)
+    _refuse_others(table, labels, known, ".", remedy)
+
+
+def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileError:
+    """What a single column of probabilities may mean beside labels of more than two classes."""
+    n, column = len(labels), repr(table.names[0]) if table.names else "of probabilities"
+    shown = listed([f"{x!r} ({np.sum(labels == x):,} of {n:,})" for x in names])
+    return FileError(
+        f"{table.path}: the labels are {shown}. The one column {column} cannot hold the "
+        f"probabilities of {len(names):,} classes. Give a column of probabilities for each class. "
+        f"If the column is the probability of one class (its mean is "
+        f"{np.nanmean(table.numbers):.3g}), name by --label a column of 1 for that class and 0 for "
+        "all others. If it is the probability of the class that another column names, name that "
+        "one by --predicted. If a label marks missing ones, leave out its samples by --drop-label."
+    )
 
 
 def _two_spellings(table: FileTable, names: Sequence[str]) -> FileError:
@@ -354,20 +382,23 @@ def _refuse_others(
         remedy += " The labels are one above the names of the columns. If they are the same "
         remedy += "classes, write the labels as the names of the columns."
     elif len(set(labels[~wrong].tolist())) > 1 and len(others) <= 5:
-        remedy += f" To leave out such samples, {wrong.sum():,} of {len(wrong):,}, pass "
-        remedy += " ".join(f"--drop-label {text!r}" for text in others) + "."
-        are_marks = all(_is_mark(text, known) for text in others)
-        if are_marks and wrong.mean() < _FEW:
-            more = {"drop_label": others}
+        how_many = f"{wrong.sum():,} of {len(wrong):,}"
+        drop = " ".join(f"--drop-label {text!r}" for text in others)
+        if not all(_is_mark(text, known) for text in others):
+            remedy += f" If samples of other labels, {how_many}, are of no class, leave them out "
+            remedy += f"by {drop}."
+        else:
+            remedy += f" To leave out such samples, {how_many}, pass {drop}."
+            more = {"drop_label": others} if wrong.mean() < _FEW else more
     place = f"{table.path}: label {table.words_for_row(row)}"
     raise FileError(f"{place} is {label!r}{what} {remedy}", **more)
 
 
 def _is_mark(text: str, known: Sequence[str]) -> bool:
-    """Whether a label is a word beside others, or a number such as -9 or 99 beside 0 and 1."""
-    if not text.lstrip("+-").isdecimal():
-        return True
+    """Whether a label is a word beside numbers, or a number such as -9 or 99 beside 0 and 1."""
     numbers = [int(name) for name in known if name.isdecimal()]
+    if not text.lstrip("+-").isdecimal():
+        return len(numbers) == len(known)
     return len(numbers) in (0, len(known)) and is_code(int(text), max(numbers, default=1))
 
 

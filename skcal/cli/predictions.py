@@ -51,6 +51,7 @@ from skcal.cli.labels import (
     refuse_wrong_scale,
     samples_left_out,
 )
+from skcal.cli.names import is_known
 from skcal.cli.problems import PERCENT, FileError, check_size, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics.base import divide_by_sums
@@ -260,6 +261,14 @@ def read_predictions(
         left_out = samples_left_out(read, options, of_part)
         if left_out is not None:
             read = read.take(~left_out.out)
+        if options.predicted is not None and read.predicted is None:
+            raise FileError(
+                f"{path}: --predicted is for labels beside a single column of a table, which holds "
+                "the probability of the class that was predicted. The predictions here are "
+                f"{listed(read.table.names or ['an array'])}. Leave --predicted out, or name that "
+                "column by --score.",
+                predicted=None,
+            )
         check_names(read)
         table, labels, classes, beside = read[:4]
         refuse_wrong_scale(table, labels, options)
@@ -300,7 +309,7 @@ def read_predictions(
         weight=weight,
         groups=_read_groups(table, beside.get(options.groups), options.groups),
         resolution=options.resolution,
-        notes=(*_notes_of(options), *read.notes),
+        notes=(*_notes_of(options, proba), *read.notes, *_other_event(predictions, options)),
         of_answers=of_answers,
     )
     # Of two files the rows are brought into one order first.
@@ -394,13 +403,24 @@ def unused_columns(table: FileTable, options) -> list[str]:
     return [name for name in dict.fromkeys(frame.header) if name not in used]
 
 
-def _notes_of(options) -> list[str]:
+def _notes_of(options, proba: np.ndarray) -> list[str]:
     """What options did to the numbers of a file."""
     notes = [f"Predictions were divided by {options.scale:g}."] * (options.scale != 1)
-    notes += ["Predictions were read as logits."] * bool(options.logits)
+    rows = "; those of a row become probabilities that sum to 1" * (proba.ndim == 2)
+    notes += [f"Predictions were read as logits{rows}."] * bool(options.logits)
     if options.predicted is not None:
         notes += [f"Column {options.predicted!r} names the class of each probability."]
     return notes + ["Predictions are the exponentials of the file's."] * options.log_probabilities
+
+
+def _other_event(predictions: Predictions, options) -> list[str]:
+    """How to ask for the other of two classes, where names say nothing of which is the event."""
+    names = list(map(str, predictions.classes.tolist()))
+    is_asked = options.pos_label is not None or predictions.of_answers
+    if predictions.proba.ndim != 2 or len(names) != 2 or is_asked or {*names} <= {"0", "1", "-1"}:
+        return []
+    words = is_known("negative", names[0]) and is_known("positive", names[1])
+    return [] if words else [f"--pos-label {names[0]} makes the other label the event."]
 
 
 def _of_predicted(table: FileTable, read, proba):

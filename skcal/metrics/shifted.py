@@ -18,7 +18,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.utils import check_array, check_random_state
 
 from skcal._matrices import two_columns
-from skcal._show import percent, plain_number, wrapped
+from skcal._show import percent, plain_number, worded, wrapped
 from skcal._sklearn_compat import HasMethods, Interval, StrOptions, validate_params
 from skcal._validation import (
     CONFIDENCE_LEVEL,
@@ -287,10 +287,19 @@ def shifted_calibration_error(
     if target is not None:
         pvalue = _fit_of_predictions(two_columns(sample.proba), two_columns(target), weights)
         if pvalue <= _UNLIKELY:
+            of_X = shift == "covariate"
+            what = worded(
+                f"shift={shift!r}",
+                "a difference of the columns of --feature" if of_X else "another share of events",
+            )
+            other = worded(
+                "Try the other shift",
+                "Leave --feature out" if of_X else "Name the columns that may differ by --feature",
+            )
             _warn(
                 "The weighted source does not have the target's distribution of predictions (p ≤ "
-                f"{pvalue:.2g}), so shift={shift!r} does not describe what changed. Try the other "
-                "shift, or collect labels in the target."
+                f"{pvalue:.2g}), so {what} does not describe what "
+                f"changed. {other}, or collect labels in the target."
             )
     occurs = np.flatnonzero(weight)  # a class may be absent from the target
     limits = _ShiftedLimits(sample.take(occurs, weight[occurs]), weights.source[1:, occurs])

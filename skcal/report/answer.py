@@ -281,7 +281,10 @@ def _what_to_do(found) -> str:
         return f"Recalibrate on a held-out set, {_AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
     after = f"{about(gain.error, gain.high)} (at most {high}"
-    unsure = " This limit is above the error now, so a reduction is not certain."
+    unsure = (
+        f" The error after it may also be above {before}, up to {high}: the samples are too few to "
+        "be sure of a reduction."
+    )
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after} with "
         f"{percent(found.error.confidence_level)} confidence)."

@@ -115,7 +115,7 @@ CASES = {
         KEPT,
     ),
     "--logits": (
-        table("0,1,label", *(3 * LOGITS).T, Y),
+        table("0,1,label", *(3 * LOGITS + 1).T, Y),
         "",
         "If these are logits, pass --logits",
         None,

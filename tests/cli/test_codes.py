@@ -90,7 +90,7 @@ def test_codes_among_labels_are_named_and_left_out(form, code, tmp_path):
         columns = {"0": 1 - P, "1": P, "y": coded(y, code)}
     file = save(tmp_path / "a.csv", columns)
     if form == "words" and code == "unknown":  # any two of three words may be the labels
-        with pytest.raises(FileError, match="Leave out the samples of others by --drop-label"):
+        with pytest.raises(FileError, match="leave out its samples by --drop-label"):
             read(file, "--pos-label", "yes")
         assert_without(read(file, "--pos-label", "yes", "--drop-label", "unknown"))
         return

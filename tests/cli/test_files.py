@@ -414,10 +414,10 @@ def test_logits_are_read_by_every_command(command, run, tmp_path):
         write_table(tmp_path / f"{name}.csv", cells)
     more = ["--max-risk", "0.9"] if command == "abstain" else []
     said = [
-        run(command, tmp_path / name, *more, *option)
+        " ".join(run(command, tmp_path / name, *more, *option).split())
         for name, option in (("z.csv", ["--logits"]), ("p.csv", []))
     ]
-    how = " Predictions were read as logits."
+    how = " Predictions were read as logits; those of a row become probabilities that sum to 1."
     assert (how in said[0]) == (command in ("evaluate", "report"))
     assert said[0].replace("z.csv", "p.csv").replace(how, "") == said[1]
     said = run(command, tmp_path / "z.csv", *more, status=2)
