@@ -5,6 +5,7 @@ from functools import partial
 import battery
 import numpy as np
 import pytest
+import tables
 from scipy.stats import binom
 
 TESTS = battery.public_tests()
@@ -44,3 +45,20 @@ def test_intervals_cover(name, cell):
 def test_distortions_are_not_calibrated(kind):
     name = "binned_rms_error_interval, class-wise"
     assert battery.truth(name, kind) > 1e-3
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:n_resamples")
+@pytest.mark.parametrize("cell", tables.CELLS)
+def test_tables_have_the_levels_and_limits_of_their_samples(cell):
+    values = tables.measured(cell, 1000, N_SETS)
+    rejected, *missed = values[..., :3].sum(axis=0).T  # of tables and of samples
+    wrong = [*missed, rejected] if tables.error_of(cell) == 0 else missed
+    assert np.max(wrong) <= binom.isf(1e-5, N_SETS, 0.08)
+    # Where one of both rejects, it is either as often.
+    apart = np.diff(values[..., 0], axis=1).ravel()
+    n_apart = np.count_nonzero(apart)
+    assert (apart > 0).sum() <= binom.isf(1e-5, n_apart, 0.5)
+    assert (apart < 0).sum() <= binom.isf(1e-5, n_apart, 0.5)
+    upper = values[..., 5]
+    np.testing.assert_allclose(upper[:, 0], upper[:, 1], rtol=0.15)

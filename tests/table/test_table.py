@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import math
 
 import numpy as np
 import pandas as pd
@@ -787,3 +788,21 @@ def test_tables_and_samples_refuse_what_a_cluster_holds():
             call(ROWS[0], Lazy())
         with pytest.raises(ValueError, match=r"y_true is held by .*CalibrationTable"):
             call(Lazy(), ROWS[1])
+
+
+@pytest.mark.parametrize("n_blocks", [500, pytest.param(10_000, marks=pytest.mark.slow)])
+def test_sums_of_a_billion_rows_lose_no_digits(n_blocks):
+    rng = np.random.default_rng(0)
+    n = 100_000
+    p = np.where(rng.random(n) < 0.5, 0.1, 0.3 + 1e-5 * rng.random(n))
+    weight = rng.lognormal(0, 1, n)
+    block = CalibrationTable().update(rng.random(n) < p, p, sample_weight=weight)
+    stream = CalibrationTable(labels=[0, 1])
+    for _ in range(n_blocks):
+        stream = stream + block
+    frame = stream.to_frame()
+    assert stream.n_samples_seen_ == n * n_blocks
+    assert len(frame) == 4  # two cells of two outcomes: as many terms a sum as can be
+    for name, of_rows in [("wp", weight * p), ("wp2", weight * p * p), ("w2", weight**2)]:
+        exact = n_blocks * math.fsum(of_rows)
+        assert abs(math.fsum(frame[name]) / exact - 1) < 1e-12, name
