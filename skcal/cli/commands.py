@@ -362,10 +362,10 @@ def _compare(options):
     check_output(options.html, (".html",))
     first, second = read_or_list_problems(options, _read_both)
     names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
-    if options.file == options.second and options.second_score is not None:
-        names = options.score, options.second_score
-    elif options.second_only:
+    if options.second_only:
         names = options.only[0], options.second_only[0]
+    elif options.file == options.second and options.second_score is not None:
+        names = options.score, options.second_score
     elif names[0] == names[1]:
         names = options.file, options.second
     gate = None
@@ -543,4 +543,6 @@ def _recalibrate(options):
     if options.save is not None:
         options.print(printable(f"The map is in {options.save}."))
     if options.out is not None:
-        options.print(printable(f"{n_applied:,} recalibrated predictions are in {options.out}."))
+        form = " as probabilities" * (options.logits or options.log_probabilities)
+        text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}."
+        options.print(printable(text))

@@ -76,7 +76,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             if options.command == "evaluate":  # the demonstration has no such option
                 verdict = f"{verdict} {_NO_LIMIT}"
             heading = findings.heading
-            if notion.of_positive_class:
+            if notion.of_positive_class and gate is None:
                 mean = findings.overview.mean_predictions[-1]
                 heading += f" All predictions average {share(mean)}."
             said = [verdict, wrapped(heading), sentences, ""]

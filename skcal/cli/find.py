@@ -312,7 +312,8 @@ class Seeker:
         absent = np.isnan(numbers)
         if numbers.shape[1] < _ABSENT or not absent.any():
             return numbers, []
-        if self.options.logits or self.options.log_probabilities:
+        on_log_scale = self.options.logits or self.options.log_probabilities
+        if on_log_scale or np.nanmax(numbers, initial=-np.inf) <= 0:
             rows = absent.any(axis=1) & ((~absent).sum(axis=1) > 1)
             fill: Any = -np.inf
         else:

@@ -108,33 +108,40 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     n_applied : int
         Predictions that were recalibrated.
     """
+    as_logs = options.log_probabilities  # which are logits, so that absent options stay absent
     if fit is None:
         recalibrator = read_map(options.map, options.max_bytes)
-        options.logits = recalibrator.from_logits
+        options.logits = recalibrator.from_logits and not as_logs
         classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(
             None if options.method is None else [MAPS[options.method]],
             scoring=options.scoring,
             labels=fit.classes,
-            from_logits=options.logits,
+            from_logits=options.logits or (as_logs and fit.proba.ndim == 2),
             n_jobs=options.n_jobs,
             random_state=options.seed,
         )
         classes, single = fit.classes, fit.proba.ndim == 1
+    as_logs = as_logs and recalibrator.from_logits
     if options.second is not None:  # what is wrong with it is said before the work
-        predictions, table = read_unlabelled(options, classes, single, recalibrator.from_logits)
+        keep_logits = recalibrator.from_logits and not as_logs
+        predictions, table = read_unlabelled(options, classes, single, keep_logits)
     if fit is not None:
         proba = fit.proba
         if options.logits and options.method != "intercept":
             proba = _with_absent(proba)
+        elif as_logs:
+            proba = _logs(proba)
         recalibrator.fit(proba, fit.labels, fit.weight, fit.groups)
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
     if options.second is None:
         return recalibrator, 0
-    if getattr(recalibrator.best_estimator_, "_takes_absent", False):
+    if as_logs:
+        predictions = _logs(predictions)
+    elif getattr(recalibrator.best_estimator_, "_takes_absent", False):
         predictions = _with_absent(predictions)
     proba = recalibrator.predict_proba(predictions)
     if options.predicted is not None and not single:
@@ -144,6 +151,12 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
         proba = proba[:, 1:].reshape(table.numbers.shape)
     write_table(options.out, table, proba, dialect_of(options))
     return recalibrator, len(proba)
+
+
+def _logs(proba: np.ndarray) -> np.ndarray:
+    """Logarithms of probabilities, -inf where an option is absent."""
+    with np.errstate(divide="ignore"):
+        return np.log(proba)
 
 
 def _with_absent(logits: np.ndarray) -> np.ndarray:

@@ -309,3 +309,41 @@ def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
             assert unsure == (float(high) >= float(before))
             seen += 1
     assert seen
+
+
+def test_options_that_a_question_lacks_stay_impossible_and_models_keep_their_names():
+    """Null in logarithms of probabilities is no missing number, and a map leaves it at 0."""
+    rng = np.random.default_rng(5)
+    logits = rng.normal(size=(200, 4)) * 1.6
+    logits[::3, 3] = -np.inf
+    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+    label = [rng.choice(list("ABCD"), p=np.exp(row)) for row in logs]
+    stated = 1.5 * logits
+    stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
+    with open("options.jsonl", "w", encoding="utf-8") as file:
+        for row, name in zip(stated.round(6), label, strict=True):
+            cells = {f"logprob_{k}": None if np.isinf(v) else v for k, v in zip("ABCD", row)}
+            file.write(json.dumps({**cells, "label": name}) + "\n")
+    status, out, told = run("evaluate options.jsonl")
+    assert status == 2 and "--drop-missing" not in told and "--log-probabilities" in told
+    given = "recalibrate options.jsonl options.jsonl --log-probabilities"
+    status, out, told = run(f"{given} --save map.json --out fixed.jsonl")
+    assert status == 0 and "are in fixed.jsonl as probabilities." in out
+    status, *_ = run("recalibrate --map map.json options.jsonl --log-probabilities --out 2.jsonl")
+    assert status == 0
+    for name in ("fixed.jsonl", "2.jsonl"):
+        with open(name, encoding="utf-8") as file:
+            rows = [json.loads(line) for line in file]
+        fixed = np.array([[row[f"logprob_{k}"] for k in "ABCD"] for row in rows], float)
+        np.testing.assert_array_equal(fixed[::3, 3], 0)
+        np.testing.assert_allclose(fixed.sum(axis=1), 1)
+
+
+def test_two_models_of_one_table_are_compared_by_their_names():
+    lines = [f"{m},{p:.3f},{y}" for m in "AB" for p, y in zip(P, Y, strict=True)]
+    with open("models.csv", "w", encoding="utf-8") as file:
+        file.write("\n".join(["model,confidence,correct", *lines]) + "\n")
+    words = "--confidence confidence --correct correct --only model=A --only model=B"
+    status, out, told = run(f"compare models.csv {words} --resamples 19")
+    assert status == 0, told
+    assert "model=A and model=B" in out and "confidence and confidence" not in out
