@@ -312,8 +312,8 @@ class Seeker:
         absent = np.isnan(numbers)
         if numbers.shape[1] < _ABSENT or not absent.any():
             return numbers, []
-        on_log_scale = self.options.logits or self.options.log_probabilities
-        if on_log_scale or np.nanmax(numbers, initial=-np.inf) <= 0:
+        given = self.options.logits or self.options.log_probabilities
+        if given or np.nanmax(numbers, initial=-np.inf) <= 0:
             rows = absent.any(axis=1) & ((~absent).sum(axis=1) > 1)
             fill: Any = -np.inf
         else:
@@ -321,6 +321,13 @@ class Seeker:
             rows, fill = absent.any(axis=1) & (np.abs(sums - 1) < 1e-3), 0.0
         numbers = np.where(absent & rows[:, None], fill, numbers)
         n = int(rows.sum())
+        if n and fill and not given:
+            raise FileError(
+                f"{self.path}: {n:,} rows lack some classes, and no number is above 0. If these "
+                "are logits, pass --logits: absent classes then have probability 0. If they are "
+                "logarithms of probabilities, --log-probabilities gives the same.",
+                logits=True,
+            )
         note = f"{n:,} rows lack some classes, which have probability 0 there."
         return numbers, [note] if n else []
 

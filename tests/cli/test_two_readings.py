@@ -322,13 +322,20 @@ def test_options_that_a_question_lacks_stay_impossible_and_models_keep_their_nam
     stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
     with open("options.jsonl", "w", encoding="utf-8") as file:
         for row, name in zip(stated.round(6), label, strict=True):
-            cells = {f"logprob_{k}": None if np.isinf(v) else v for k, v in zip("ABCD", row)}
+            cells = {
+                f"logprob_{k}": None if np.isinf(v) else v for k, v in zip("ABCD", row, strict=True)
+            }
             file.write(json.dumps({**cells, "label": name}) + "\n")
-    status, out, told = run("evaluate options.jsonl")
-    assert status == 2 and "--drop-missing" not in told and "--log-probabilities" in told
+    told, commands = offers("evaluate options.jsonl")
+    assert "--drop-missing" not in told
+    assert "67 rows lack some classes" in told
+    status, out, same = run("evaluate options.jsonl --log-probabilities")
+    assert status == 0, same
+    assert out.split("\n\n")[0] == run(commands[0])[1].split("\n\n")[0]
     given = "recalibrate options.jsonl options.jsonl --log-probabilities"
     status, out, told = run(f"{given} --save map.json --out fixed.jsonl")
-    assert status == 0 and "are in fixed.jsonl as probabilities." in out
+    assert status == 0, told
+    assert "are in fixed.jsonl as probabilities." in out
     status, *_ = run("recalibrate --map map.json options.jsonl --log-probabilities --out 2.jsonl")
     assert status == 0
     for name in ("fixed.jsonl", "2.jsonl"):
@@ -346,4 +353,5 @@ def test_two_models_of_one_table_are_compared_by_their_names():
     words = "--confidence confidence --correct correct --only model=A --only model=B"
     status, out, told = run(f"compare models.csv {words} --resamples 19")
     assert status == 0, told
-    assert "model=A and model=B" in out and "confidence and confidence" not in out
+    assert "model=A and model=B" in out
+    assert "confidence and confidence" not in out
