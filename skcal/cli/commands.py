@@ -441,7 +441,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        name=Path(_shown_name(options.file)).name,
+        name=", ".join([Path(_shown_name(options.file)).name, *options.only]),
         plot=False,
     )
     display.save(options.out)

@@ -355,3 +355,7 @@ def test_two_models_of_one_table_are_compared_by_their_names():
     assert status == 0, told
     assert "model=A and model=B" in out
     assert "confidence and confidence" not in out
+    given = words.rpartition(" --only")[0]
+    status, _, told = run(f"plot models.csv {given} --resamples 19 --out a.svg")
+    assert status == 0, told
+    assert "models.csv, model=A" in Path("a.svg").read_text(encoding="utf-8")
