@@ -414,7 +414,7 @@ def _notes_of(options, proba: np.ndarray) -> list[str]:
 
 
 def _other_event(predictions: Predictions, options) -> list[str]:
-    """How to ask for the other of two classes, where names say nothing of which is the event."""
+    """A sentence on ``--pos-label`` where names of two classes do not say which is the event."""
     names = list(map(str, predictions.classes.tolist()))
     is_asked = options.pos_label is not None or predictions.of_answers
     if predictions.proba.ndim != 2 or len(names) != 2 or is_asked or {*names} <= {"0", "1", "-1"}:

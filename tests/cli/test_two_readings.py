@@ -294,6 +294,18 @@ def test_a_column_of_parts_that_is_the_same_in_all_rows_is_said():
     assert "Column 'split' is 'test' in all rows." in read_as("evaluate a.csv --score p")
 
 
+@pytest.mark.parametrize("order", [("model", "split"), ("split", "model")])
+def test_rows_of_training_are_found_beside_another_column_that_is_the_same_in_all(order):
+    same = {"model": np.full(N, "a"), "split": np.full(N, "train")}
+    write("a.csv", ("p", P), ("label", Y), *((name, same[name]) for name in order))
+    words = "evaluate a.csv --score p --max-error 0.3"
+    told, commands = offers(words)
+    assert "column 'split' is 'train' in all rows, as those of training are" in told
+    found = numbers_of(commands[0] + " --json")
+    write("a.csv", ("p", P), ("label", Y))
+    assert found == numbers_of(f"{words} --json")
+
+
 def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
     p = np.clip(0.5 + 1.25 * (P - 0.5), 0.01, 0.99).round(3)
     write("a.csv", ("p", p[:150]), ("label", Y[:150]))
@@ -311,39 +323,72 @@ def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
     assert seen
 
 
-def test_options_that_a_question_lacks_stay_impossible_and_models_keep_their_names():
-    """Null in logarithms of probabilities is no missing number, and a map leaves it at 0."""
+def rows_of(name):
+    """The probabilities of the four options in a file."""
+    with open(name, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return np.array([[row[f"logprob_{k}"] for k in "ABCD"] for row in rows], float)
+
+
+@pytest.fixture
+def options():
+    """Logarithms of probabilities of four options, with and without absent ones."""
     rng = np.random.default_rng(5)
     logits = rng.normal(size=(200, 4)) * 1.6
-    logits[::3, 3] = -np.inf
-    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    label = [rng.choice(list("ABCD"), p=np.exp(row)) for row in logs]
-    stated = 1.5 * logits
-    stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
-    with open("options.jsonl", "w", encoding="utf-8") as file:
-        for row, name in zip(stated.round(6), label, strict=True):
-            cells = {
-                f"logprob_{k}": None if np.isinf(v) else v for k, v in zip("ABCD", row, strict=True)
-            }
-            file.write(json.dumps({**cells, "label": name}) + "\n")
+    for name, lacking in [("full", []), ("options", np.arange(0, 200, 3))]:
+        logits[lacking, 3] = -np.inf
+        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        label = [rng.choice(list("ABCD"), p=np.exp(row)) for row in logs]
+        stated = 1.5 * logits
+        stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
+        with open(f"{name}.jsonl", "w", encoding="utf-8") as file:
+            for row, right in zip(stated.round(6).tolist(), label, strict=True):
+                cells = [(k, None if np.isinf(v) else v) for k, v in zip("ABCD", row, strict=True)]
+                named = {f"logprob_{k}": v for k, v in cells}
+                file.write(json.dumps({**named, "label": right}) + "\n")
+
+
+def test_options_that_a_question_lacks_are_no_missing_numbers(options):
+    """Null in logarithms of probabilities says that a question lacks an option."""
     told, commands = offers("evaluate options.jsonl")
     assert "--drop-missing" not in told
     assert "67 rows lack some classes" in told
     status, out, same = run("evaluate options.jsonl --log-probabilities")
     assert status == 0, same
     assert out.split("\n\n")[0] == run(commands[0])[1].split("\n\n")[0]
-    given = "recalibrate options.jsonl options.jsonl --log-probabilities"
-    status, out, told = run(f"{given} --save map.json --out fixed.jsonl")
-    assert status == 0, told
-    assert "are in fixed.jsonl as probabilities." in out
-    status, *_ = run("recalibrate --map map.json options.jsonl --log-probabilities --out 2.jsonl")
-    assert status == 0
-    for name in ("fixed.jsonl", "2.jsonl"):
-        with open(name, encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        fixed = np.array([[row[f"logprob_{k}"] for k in "ABCD"] for row in rows], float)
+
+
+@pytest.mark.parametrize("method", ["", "--method intercept", "--method slope"])
+def test_a_map_leaves_absent_options_at_0_in_either_reading(options, method):
+    for reading in ("--logits", "--log-probabilities"):
+        given = f"recalibrate options.jsonl options.jsonl {reading} {method}"
+        status, _, told = run(f"{given} --save map.json --out 1.jsonl")
+        assert status == 0, told
+        logs = reading * (reading == "--log-probabilities")  # a map knows that it takes logits
+        again = f"recalibrate --map map.json options.jsonl {logs} --out 2.jsonl"
+        assert run(again)[0] == 0
+        fixed = rows_of("1.jsonl")
+        np.testing.assert_array_equal(rows_of("2.jsonl"), fixed)
         np.testing.assert_array_equal(fixed[::3, 3], 0)
         np.testing.assert_allclose(fixed.sum(axis=1), 1)
+        if reading == "--logits":
+            first = fixed
+    np.testing.assert_allclose(first, fixed, atol=1e-6)
+
+
+def test_a_map_of_full_rows_leaves_absent_options_at_0_or_says_why_not(options):
+    fit = "recalibrate full.jsonl options.jsonl --log-probabilities --out 1.jsonl"
+    for method in ("intercept", "slope"):
+        assert run(f"{fit} --method {method}")[0] == 0
+        fixed = rows_of("1.jsonl")
+        np.testing.assert_array_equal(fixed[::3, 3], 0)
+        np.testing.assert_allclose(fixed.sum(axis=1), 1)
+    status, _, told = run(fit)
+    if status:
+        assert "sample 1 lacks options" in told
+        assert "does not treat all options alike" in told
+    else:
+        np.testing.assert_array_equal(rows_of("1.jsonl")[::3, 3], 0)
 
 
 def test_two_models_of_one_table_are_compared_by_their_names():
