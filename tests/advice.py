@@ -191,6 +191,7 @@ FOLLOWED = {
             "Leave --predicted out, or name that",
             "name by --label a column of 1",
             "Save a row for each sample, of one number",
+            "Fit it to a file in which samples lack options",
             "makes the other label the event.",
             "belong together, name it by --groups.",
             "holds sample weights, name it by --weight.",

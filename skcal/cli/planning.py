@@ -180,10 +180,9 @@ def _applied(recalibrator: Recalibrator, predictions: np.ndarray, file) -> np.nd
         return proba
     if not isinstance(best, InterceptCalibration):
         raise FileError(
-            f"{file}: sample {int(absent.any(axis=1).argmax()) + 1} lacks options, and the map "
-            f"({recalibrator.best_name_}), which was fitted to samples that lack none, does not "
-            "treat all options alike. Fit it to a file in which samples lack options, or pass "
-            "--method slope."
+            f"{file}: sample {int(absent.any(axis=1).argmax()) + 1} lacks options, and the map, "
+            "which was fitted to samples that lack none, does not treat all options alike. Fit it "
+            "to a file in which samples lack options, or pass --method slope."
         )
     proba = np.where(absent, 0, proba)  # of what remains; the rest has the mass of a digit
     return proba / proba.sum(axis=1, keepdims=True)

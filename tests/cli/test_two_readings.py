@@ -376,19 +376,39 @@ def test_a_map_leaves_absent_options_at_0_in_either_reading(options, method):
     np.testing.assert_allclose(first, fixed, atol=1e-6)
 
 
-def test_a_map_of_full_rows_leaves_absent_options_at_0_or_says_why_not(options):
+def test_a_map_of_full_rows_that_treats_options_alike_leaves_absent_ones_at_0(options):
     fit = "recalibrate full.jsonl options.jsonl --log-probabilities --out 1.jsonl"
     for method in ("intercept", "slope"):
         assert run(f"{fit} --method {method}")[0] == 0
         fixed = rows_of("1.jsonl")
         np.testing.assert_array_equal(fixed[::3, 3], 0)
         np.testing.assert_allclose(fixed.sum(axis=1), 1)
-    status, _, told = run(fit)
-    if status:
-        assert "sample 1 lacks options" in told
-        assert "does not treat all options alike" in told
-    else:
-        np.testing.assert_array_equal(rows_of("1.jsonl")[::3, 3], 0)
+
+
+def test_a_map_that_weighs_options_apart_is_not_applied_to_rows_that_lack_some(options):
+    rng = np.random.default_rng(6)
+    logits = rng.normal(size=(3000, 4)) * 1.6
+    stated = logits * [1, 3, 0.3, 1] + [0, 2, -1, 0]
+    stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
+    share = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    label = np.array(list("ABCD"))[(rng.random((3000, 1)) > share.cumsum(axis=1)).sum(axis=1)]
+    columns = [(f"logprob_{k}", v.round(6)) for k, v in zip("ABCD", stated.T, strict=True)]
+    write("apart.csv", *columns, ("label", label))
+    with open("options.jsonl", encoding="utf-8") as file:
+        rows = [list(json.loads(line).values()) for line in file]
+    table = np.array([[np.nan if v is None else v for v in row[:4]] for row in rows], float)
+    columns = [(f"logprob_{k}", v) for k, v in zip("ABCD", table.T, strict=True)]
+    write("options.csv", *columns, ("label", np.array([row[4] for row in rows])))
+    Path("options.csv").write_text(Path("options.csv").read_text().replace("nan", ""))
+    given = "recalibrate apart.csv options.csv --log-probabilities --out 1.csv"
+    told, _ = offers(given)
+    assert "options.csv: sample 1 lacks options, and the map, which was fitted to" in told
+    for followed in (f"{given} --method slope", given.replace("apart", "options")):
+        status, _, told = run(followed)
+        assert status == 0, told
+        fixed = np.genfromtxt("1.csv", delimiter=",", skip_header=1)[:, :4]
+        np.testing.assert_array_equal(fixed[::3, 3], 0)
+        np.testing.assert_allclose(fixed.sum(axis=1), 1)
 
 
 def test_two_models_of_one_table_are_compared_by_their_names():
