@@ -75,6 +75,7 @@ FOLLOWED = {
             "is read already. Pass the name of a file.",
             "of --drop-label. Leave the option out.",
             "or pass a column of fewer.",
+            "Check the columns of predictions, labels and",
         ],
         "tests/cli/test_counted.py::test_advice_of_blocks_is_followed",
     ),

@@ -316,8 +316,10 @@ def read_predictions(
     return predictions if options.command == "compare" else repeated(predictions, options)
 
 
-def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, LeftOut | None]:
-    """Read further rows of the file of predictions of its first rows.
+def read_more(
+    frame: Frame, first: Predictions, options
+) -> tuple[Predictions | None, LeftOut | None]:
+    """Read further rows of the file of predictions of its first rows; None if all are left out.
 
     Parameters
     ----------
@@ -333,6 +335,8 @@ def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, L
         )
         left_out = samples_left_out(read, options, of_part=True)
         if left_out is not None:
+            if left_out.out.all():
+                return None, left_out
             read = read.take(~left_out.out)
         check_names(read)
         table, labels = _on_scale(read.table, options), read.outcomes
