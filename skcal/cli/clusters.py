@@ -148,9 +148,11 @@ def tell_counts(frame: Frame, rows, options) -> list[str]:
 
 
 def refused_or_told(path, text: str, choices: list[dict], options) -> list[str]:
-    """The text, or an error where a verdict would rest on such rows."""
+    """The text, or an error where a verdict would rest on such rows, or a command is sought."""
     decides = ["max_error", "fail_if_worse", "max_risk", *["alpha"] * (options.command == "test")]
-    if any(getattr(options, option, None) for option in decides):
+    if getattr(options, "is_sought", False) or any(
+        getattr(options, option, None) for option in decides
+    ):
         raise FileError(f"{path}: {text[0].lower()}{text[1:]}", choices=choices)
     return [text]
 

@@ -227,6 +227,7 @@ def _commands(options, read, added, problems, before=()):
     """
     given = Namespace(**vars(options))
     given.given = {*getattr(options, "given", ()), *added}
+    given.is_sought = bool(added)  # then what two commands read apart has one for each
     for name, value in added.items():
         setattr(given, name, [*getattr(given, name), *value] if _repeats(name) else value)
     try:

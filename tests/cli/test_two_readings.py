@@ -281,7 +281,11 @@ def test_columns_of_weights_and_of_owners_are_hinted_at_and_never_chosen(weight)
     told, commands = offers("evaluate a.csv")
     assert f"If {weight!r} holds sample weights, name it by --weight." in told
     assert "If rows of one 'patient' belong together, name it by --groups." in told
-    assert not any("--weight" in command or "--groups" in command for command in commands)
+    asked = [("--groups", "patient"), *[("--weight", weight)] * (weight == "weight")]
+    assert len(commands) == 2 * 2 ** len(asked)  # of two scores
+    for option, name in asked:
+        for words in (f"{option} {name}", f"--ignore {name}"):
+            assert sum(words in command for command in commands) == len(commands) / 2
     write("b.csv", ("p", P), ("w", w), ("g", np.arange(N) // 4), ("label", Y))
     followed = numbers_of(f"evaluate a.csv --score p --weight {weight} --groups patient --json")
     assert followed == numbers_of("evaluate b.csv --score p --weight w --groups g --json")
