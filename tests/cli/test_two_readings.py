@@ -281,7 +281,7 @@ def test_columns_of_weights_and_of_owners_are_hinted_at_and_never_chosen(weight)
     told, commands = offers("evaluate a.csv")
     assert f"If {weight!r} holds sample weights, name it by --weight." in told
     assert "If rows of one 'patient' belong together, name it by --groups." in told
-    asked = [("--groups", "patient"), *[("--weight", weight)] * (weight == "weight")]
+    asked = [("--groups", "patient"), *[("--weight", weight)] * (weight == "WTMEC2YR")]
     assert len(commands) == 2 * 2 ** len(asked)  # of two scores
     for option, name in asked:
         for words in (f"{option} {name}", f"--ignore {name}"):
