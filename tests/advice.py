@@ -11,6 +11,7 @@ import advice_of_input
 import advice_of_maps
 import advice_of_methods
 import advice_of_objects
+import advice_of_own_code
 import advice_of_repairs
 import advice_of_searches
 
@@ -227,6 +228,7 @@ OF_FUNCTIONS |= {
     **advice_of_objects.CASES,
     **advice_of_searches.CASES,
     **advice_of_displays.CASES,
+    **advice_of_own_code.CASES,
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
 #: Texts that no test follows yet; this list gets shorter, and takes no new ones.
