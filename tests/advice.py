@@ -14,6 +14,7 @@ import advice_of_objects
 import advice_of_own_code
 import advice_of_repairs
 import advice_of_searches
+import advice_of_tables
 
 import skcal
 
@@ -229,6 +230,7 @@ OF_FUNCTIONS |= {
     **advice_of_searches.CASES,
     **advice_of_displays.CASES,
     **advice_of_own_code.CASES,
+    **advice_of_tables.CASES,
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
 #: Texts that no test follows yet; this list gets shorter, and takes no new ones.
