@@ -9,6 +9,7 @@ import advice_of_commands
 import advice_of_displays
 import advice_of_input
 import advice_of_maps
+import advice_of_measures
 import advice_of_methods
 import advice_of_objects
 import advice_of_own_code
@@ -230,6 +231,7 @@ OF_FUNCTIONS |= {
     **advice_of_searches.CASES,
     **advice_of_displays.CASES,
     **advice_of_own_code.CASES,
+    **advice_of_measures.CASES,
     **advice_of_tables.CASES,
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
