@@ -14,6 +14,7 @@ import advice_of_methods
 import advice_of_objects
 import advice_of_own_code
 import advice_of_repairs
+import advice_of_reports
 import advice_of_searches
 import advice_of_tables
 
@@ -232,6 +233,7 @@ OF_FUNCTIONS |= {
     **advice_of_displays.CASES,
     **advice_of_own_code.CASES,
     **advice_of_measures.CASES,
+    **advice_of_reports.CASES,
     **advice_of_tables.CASES,
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
