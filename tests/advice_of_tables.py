@@ -137,10 +137,10 @@ TABLES = {
         lambda: told(sample_weight=1e70 * WEIGHT / 1e30),
         lambda: ece(Y, P, sample_weight=WEIGHT),
     ),
-    "Begin anew for another model.": (
-        lambda: CalibrationMonitor().update(P, Y).update(THREE, C),
-        lambda: CalibrationMonitor().update(THREE, C).e_value_,
-        lambda: CalibrationMonitor("binary").update(RIGHT[1], RIGHT[0]).e_value_,
+    "Make a new {} for another model.": (
+        lambda: CalibrationMonitor().update(P, Y).reset().update(THREE, C),
+        lambda: [CalibrationMonitor().update(THREE, C).e_value_, told(C, THREE)],
+        lambda: [CalibrationMonitor("binary").update(*RIGHT[::-1]).e_value_, by_hand(*RIGHT)],
     ),
     "Leave the groups out of the Sample.": (
         lambda: calibration_bins(Sample(Y, P, groups=GROUPS)).gap,
