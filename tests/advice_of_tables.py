@@ -13,6 +13,7 @@ from skcal import CalibrationTable, Sample, metrics
 from skcal.metrics import calibration_bins, squared_kernel_calibration_error
 from skcal.monitoring import CalibrationMonitor
 from skcal.recalibration import PlattScaling, TemperatureScaling
+from skcal.table import cells
 
 BINARY, OF_CLASSES = by_hand(Y, P), ece(C, THREE, notion="classwise")
 
@@ -259,8 +260,176 @@ BEYOND = (C == 0) & (np.arange(N) % 5 == 0)
 ABSENT = np.where(BEYOND[:, None] & [True, False, False], -np.inf, LOGITS)
 
 
+SQUARES = np.linspace(0, 1, 16) ** 2
+YES, NO = np.array(["yes", "no"])[Y], np.array(["no"] * 5)
+IMAGES = np.moveaxis(THREE.reshape(2, 60, 1, 3), -1, 1)
+
+
+def cut(y, p):
+    """ECE of bins between squares, by its definition."""
+    place = np.searchsorted(SQUARES, p, side="right")
+    return sum(abs((y - p)[place == k].sum()) for k in range(1, 17)) / len(p)
+
+
+def framed(proba_labels):
+    table = count(C, THREE, CalibrationTable("classwise"))
+    frame = table.to_frame()
+    return ece(CalibrationTable.from_frame(frame, notion="classwise", labels=proba_labels))
+
+
+def grown(*given, **options):
+    """A table of 120 samples and then those of another call."""
+    return ece(count(**options).update(*given))
+
+
+FILLED = {
+    "Use error='calibration', 'ece' or 'cutoff' with method='asymptotic'.": (
+        lambda: equal(count(), error="rms"),
+        lambda: [
+            equal(count(), error="ece"),
+            equal(count(), error="cutoff"),
+            equal(count(), error="calibration") - skcal.calibration_error(Y, P) < 1e-3,
+        ],
+        lambda: [equal(Sample(Y, P), error="ece"), metrics.cutoff_calibration_error(Y, P), True],
+    ),
+    "Pass a skcal.Sample.": (
+        lambda: equal(count(), interval=(0.2, 0.4)),
+        lambda: equal(Sample(Y, P), interval=(0.2, 0.4)),
+        lambda: abs(np.mean((Y - P)[(P >= 0.2) & (P <= 0.4)])),
+    ),
+    "Pass edges=table.edges, or count a CalibrationTable(edges=…) with yours.": (
+        lambda: ece(count(), edges=TEN),
+        lambda: [
+            ece(table := count(), edges=table.edges),
+            ece(count(table=CalibrationTable(edges=TEN)), edges=TEN),
+        ],
+        [BINARY, by_hand(Y, P, 10)],
+    ),
+    "Count a CalibrationTable(edges=numpy.arange({}) / {}).": (
+        lambda: ece(count(), n_bins=10),
+        lambda: ece(count(table=CalibrationTable(edges=np.arange(11) / 10)), n_bins=10),
+        by_hand(Y, P, 10),
+    ),
+    "Leave {} out, or pass a skcal.Sample.": (
+        lambda: ece(count(), strategy="quantile"),
+        lambda: [ece(count()), ece(Sample(Y, P), n_bins=4, strategy="quantile")],
+        lambda: [BINARY, quarters()],
+    ),
+    "Pass arrays, or a skcal.Sample of them.": (
+        lambda: metrics.smooth_calibration_error(count()),
+        lambda: [
+            metrics.smooth_calibration_error(Y, P),
+            metrics.smooth_calibration_error(Sample(Y, P)),
+        ],
+        lambda: [metrics.smooth_calibration_error(Y.tolist(), P.tolist())] * 2,
+    ),
+    "Pass numbers p in [0, 1].": (
+        lambda: cells(100 * P),
+        lambda: np.unique(cells(P), return_inverse=True)[1].argsort(kind="stable"),
+        lambda: cells(100 * P / 100).argsort(kind="stable"),
+    ),
+    "Pass what to_json() of a CalibrationTable returned.": (
+        lambda: CalibrationTable.from_json("[]"),
+        lambda: ece(CalibrationTable.from_json(count().to_json())),
+        BINARY,
+    ),
+    "Pass edges= as they were when the bins were counted.": (
+        lambda: CalibrationTable.from_frame(count().to_frame(), edges=SQUARES),
+        lambda: ece(
+            CalibrationTable.from_frame(
+                count(table=CalibrationTable(edges=SQUARES)).to_frame(), edges=SQUARES
+            ),
+            edges=SQUARES,
+        ),
+        cut(Y, P),
+    ),
+    "Pass the labels of all classes.": (
+        lambda: framed(["a", "b", "c"]),
+        lambda: framed([0, 1, 2]),
+        OF_CLASSES,
+    ),
+    "Pass sums.": (
+        lambda: of_frame(lambda table: table.assign(wp="much")),
+        lambda: of_frame(lambda table: table.assign(wp=table["wp"].astype(str))),
+        BINARY,
+    ),
+    "Use 'binary', 'confidence', 'top-label', 'classwise' or 'multi-label'.": (
+        lambda: told(C, THREE, CalibrationTable("canonical")),
+        lambda: [
+            told(table=CalibrationTable("binary")),
+            *(
+                told(C, THREE, CalibrationTable(notion))
+                for notion in ("confidence", "top-label", "classwise")
+            ),
+            told(np.eye(3, dtype=int)[C], THREE, CalibrationTable("multi-label")),
+        ],
+        lambda: [
+            BINARY,
+            by_hand(*RIGHT),
+            ece(C, THREE, notion="top-label"),
+            OF_CLASSES,
+            OF_CLASSES,
+        ],
+    ),
+    "Pass labels=[negative class, positive class] to the CalibrationTable.": (
+        lambda: CalibrationTable(pos_label="no").update(NO, P[:5]),
+        lambda: ece(CalibrationTable(labels=["yes", "no"]).update(NO, P[:5]).update(YES, P)),
+        by_hand(np.r_[np.ones(5), Y], np.r_[P[:5], P]),
+    ),
+    "Pass {}= to each table.": (
+        lambda: count() + count(YES, P, CalibrationTable(labels=["yes", "no"])),
+        lambda: ece(sum(count(YES, P, CalibrationTable(labels=["yes", "no"])) for _ in "ab")),
+        BINARY,
+    ),
+    "Pass as many of each.": (
+        lambda: grown(Y, P[1:]),
+        lambda: grown(Y[1:], P[1:]),
+        by_hand(np.r_[Y, Y[1:]], np.r_[P, P[1:]]),
+    ),
+    "Pass the same edges to each CalibrationTable.": (
+        lambda: count() + count(table=CalibrationTable(edges=SQUARES)),
+        lambda: ece(sum(count(table=CalibrationTable(edges=SQUARES)) for _ in "ab"), edges=SQUARES),
+        cut(Y, P),
+    ),
+    "Pass arrays, or add up tables with +.": (
+        lambda: count().update(count(), P),
+        lambda: [ece(count() + count(1 - Y)), grown(1 - Y, P)],
+        [by_hand(np.r_[Y, 1 - Y], np.r_[P, P])] * 2,
+    ),
+    "Pass one label, such as -100.": (
+        lambda: told(LEFT, ignore_label=[-100, -1]),
+        lambda: told(LEFT, ignore_label=-100),
+        by_hand(Y[KEPT], P[KEPT]),
+    ),
+    "Pass (N, C, H, W).": (
+        lambda: CalibrationTable().update(C.reshape(2, 60, 1), IMAGES[:, None]),
+        lambda: ece(CalibrationTable().update(C.reshape(2, 60, 1), IMAGES)),
+        by_hand(*RIGHT),
+    ),
+    "Pass one label for each sample or pixel.": (
+        lambda: CalibrationTable().update(C[:2], IMAGES),
+        lambda: ece(CalibrationTable().update(C.reshape(2, 60, 1), IMAGES)),
+        by_hand(*RIGHT),
+    ),
+    "Pass groups for all samples or for none.": (
+        lambda: grown(Y, P, groups=GROUPS),
+        lambda: [grown(Y, P), ece(count(groups=GROUPS).update(Y, P, groups=GROUPS))],
+        [BINARY, BINARY],
+    ),
+}
+
+
+def quarters():
+    """ECE of four bins of 30 samples, by its definition."""
+    return sum(abs((Y - P)[rows].sum()) for rows in np.argsort(P).reshape(4, 30)) / N
+
+
+def equal(given, **options):
+    return skcal.equivalence_test(given, limit=0.3, **options).estimate
+
+
 def minimum(A, B):
     return np.minimum(A, B.T)
 
 
-CASES = {**TABLES, **INPUT}
+CASES = {**TABLES, **INPUT, **FILLED}
