@@ -712,9 +712,9 @@ def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, 
             f"{columns[0]} columns" if columns else "one dimension"
             for columns in (shape, earlier_shape)
         )
-        raise InputError(
-            name, f"has {now}, earlier {of} have {then}.", "Begin anew for another model."
-        )
+        kind = "CalibrationMonitor" if of == "batches" else "CalibrationTable"
+        remedy = f"Make a new {kind} for another model."
+        raise InputError(name, f"has {now}, earlier {of} have {then}.", remedy)
     if None not in (names, earlier_names) and names != earlier_names:
         reason = f"has the columns {names[:8]}, earlier {of} have {earlier_names[:8]}."
         raise InputError(name, reason, "Bring the columns into the same order.")

@@ -32,7 +32,7 @@ from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.report.answer import Answer, answer_of, heading_of
-from skcal.sample import Sample
+from skcal.sample import Sample, refuse_vectors
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
 _FOLDS = 5  # of the recalibration that is tried
@@ -162,7 +162,13 @@ class Findings:
             The calibration error that you tolerate, as in :func:`skcal.calibration_report`.
         n_jobs : int, default=None
             The number of workers.
+
+        Raises
+        ------
+        ValueError
+            If the kind of calibration is about vectors of probabilities.
         """
+        refuse_vectors(sample)
         attempts = Attempts(name, holds_rows=sample.holds_rows)
         return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
 
