@@ -19,12 +19,12 @@ from skcal._show import (
     Table,
     as_data,
     as_json,
+    import_pyplot,
     on_command_line,
     printable,
     pvalue_number,
     wrapped,
 )
-from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.counted import read_or_count
 from skcal.cli.evaluate import (
     demonstration,
@@ -69,7 +69,6 @@ from skcal.cli.problems import (
     read_or_list_problems,
 )
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
@@ -257,7 +256,7 @@ def _check_figure(path) -> None:
     """Raise before the work where a figure cannot be drawn after it."""
     if path is not None:
         check_output(path, (".png", ".svg", ".pdf"))
-        require_matplotlib()
+        import_pyplot()
 
 
 def _status_of(status, readings, options) -> int:
@@ -535,7 +534,7 @@ def _recalibrate(options):
     if options.json:
         options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
         return
-    summary = summary_of_recalibrator(recalibrator)
+    summary = recalibrator._summary()
     if options.correct is not None:  # a recalibrated confidence changes no answer
         kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
         summary = replace(summary, facts=kept)

@@ -21,7 +21,7 @@ from skcal.metrics import BinRule, CalibrationBins
 from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, frequency_limits
 from skcal.metrics.smoothers import CURVES, make_points
-from skcal.notions import NOTIONS, Problem
+from skcal.notions import Problem, resolve_notion
 from skcal.sample import Sample
 
 MAX_BINS = 1000
@@ -307,7 +307,7 @@ def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
 def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     """What :class:`ReliabilityPanel` holds of the bins."""
     moments = rule.moments(problem)
-    about = [moments], NOTIONS["binary"], np.arange(2)
+    about = [moments], resolve_notion("binary", problem.features[:, 0]), np.arange(2)
     table = CalibrationBins.of_moments(*about, 1 - 2 * tail)
     filled = table.count > 0
     n_filled = np.count_nonzero(filled)

@@ -17,7 +17,7 @@ from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.status import Entry
-from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
+from skcal.notions import Notion, make_problems, resolve_notion
 from skcal.sample import HoldsNotion, Sample, read_sample, refuse_groups
 from skcal.table import CalibrationTable
 
@@ -127,10 +127,11 @@ class Layout(HoldsNotion):
 
 def _is_named(notion: Notion) -> bool:
     """Whether the notion can be restored from its name."""
+    columns = np.zeros((1, 2 if notion.of_positive_class else 10_000))
     try:
-        return type(resolve_notion(str(notion), np.zeros((1, 10_000)))) is type(notion)
+        return type(resolve_notion(str(notion), columns)) is type(notion)
     except ValueError:
-        return notion is NOTIONS.get(str(notion))
+        return False
 
 
 def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tuple[Layout, Sample]:

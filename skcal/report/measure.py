@@ -26,7 +26,7 @@ from skcal.metrics.validation import (
     observed_expected_ratio,
     validation_of,
 )
-from skcal.notions import NOTIONS, Notion, resolve_notion
+from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, Findings, find, inside
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
@@ -362,7 +362,7 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
     brier = ("Brier score", notion, "brier")
     if notion.single:
         return [brier, ("log loss", notion, "log-loss")]
-    vector = ("log loss", NOTIONS["canonical"], "log-loss")
+    vector = ("log loss", resolve_notion("canonical", sample.proba), "log-loss")
     return [brier, vector, (_BY_CLASS, notion, "log-loss")]
 
 

@@ -16,6 +16,7 @@ from skcal._validation import LARGEST_WEIGHT, InputError, check_weight, naming, 
 from skcal.notions import ANSWERS, NOTIONS, resolve_notion
 from skcal.sample import Sample, read_sample
 
+COUNTED = tuple(name for name, notion in NOTIONS.items() if notion.scalar)
 _LABELS = 2**17  # that are looked at at a time
 _MOST_TOGETHER = 32  # classes of which products of the residuals of two are summed up
 
@@ -128,7 +129,7 @@ class Columns:
     def from_dict(cls, document: Any) -> Columns:
         """Check what JSON holds, a :class:`skcal._files.Document`."""
         name = document.value("notion", str)
-        if name != "answers" and (name not in NOTIONS or not NOTIONS[name].scalar):
+        if name != "answers" and (name not in COUNTED):
             raise document.wrong("notion", f"is {name!r:.40}, not a kind of calibration")
         shape, labels = tuple(document.value("shape", list)), document.labels("labels")
         if shape not in ((), (len(labels),)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,7 +15,7 @@ from skcal._validation import InputError, naming, row_blocks
 from skcal.sample import Sample, Summed, error_of_shares, is_of_labels, refuse_lazy
 from skcal.table import frames
 from skcal.table.counted import counted_sample
-from skcal.table.reading import Columns, as_rows, is_tensor, read_weights, reduced
+from skcal.table.reading import COUNTED, Columns, as_rows, is_tensor, read_weights, reduced
 from skcal.table.sums import Places, Products, Sums, count
 
 _N_BINS = 15
@@ -60,6 +60,8 @@ default="auto"
     n_samples_seen_ : int
         Samples of positive weight.
     edges : ndarray of shape (n_bins + 1,)
+    notions : tuple of str
+        The kinds of calibration that a table can count.
 
     See Also
     --------
@@ -99,6 +101,8 @@ default="auto"
     >>> print(skcal.calibration_error_interval(week).sentence())
     calibration error 0.063 (at least 0.049, at most 0.083, each with 95 % confidence)
     """
+
+    notions: ClassVar[tuple[str, ...]] = COUNTED
 
     def __init__(
         self,
