@@ -22,6 +22,7 @@ LAYERS = [
     "_show",
     "_selection",
     "_files",
+    "exceptions",
     "_validation",
     "_labels",
     "_unused",
@@ -154,7 +155,7 @@ def private_names():
     packages = [
         importlib.import_module(name)
         for name, path in MODULES.items()
-        if path.name == "__init__.py"
+        if path.name == "__init__.py" or name == "skcal.exceptions"
     ]
     offered = [getattr(each, name) for each in packages for name in getattr(each, "__all__", ())]
     offered += [  # documented in doc/api/blocks.rst

@@ -23,11 +23,11 @@ from skcal._sklearn_compat import (
     _safe_indexing,
     validate_params,
 )
-from skcal._validation import InputError
 from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays import draw
 from skcal.displays.axis import SCALES
 from skcal.displays.draw import save_figure
+from skcal.exceptions import InputError
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.scorers import align_columns, predicted
 from skcal.model_selection import CalibrationErrorEstimator

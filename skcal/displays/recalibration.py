@@ -10,12 +10,12 @@ import numpy as np
 from skcal._labels import class_names, refuse_another_order
 from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
-from skcal._validation import InputError
 from skcal.displays import draw
 from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
 from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
+from skcal.exceptions import InputError
 from skcal.sample import Sample, read_sample, require_given
 
 _MOST = 2000  # points of a drawn map

@@ -12,7 +12,8 @@ import numpy as np
 from skcal._files import Document
 from skcal._labels import column_names, plain_labels, refuse_other_columns
 from skcal._show import listed, worded
-from skcal._validation import InputError, check_proba, check_weight, naming, row_blocks
+from skcal._validation import check_proba, check_weight, naming, row_blocks
+from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.monitoring.history import MOST_ROWS

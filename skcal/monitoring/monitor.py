@@ -14,7 +14,8 @@ from skcal._groups import weights_within_groups
 from skcal._labels import refuse_another_order
 from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
-from skcal._validation import InputError, naming
+from skcal._validation import naming
+from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period

@@ -13,7 +13,7 @@ import numpy as np
 from skcal._groups import FEWEST_GROUPS
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._show import listed
-from skcal._validation import InputError
+from skcal.exceptions import InputError
 from skcal.hypothesis_tests import ComparisonResult, adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.comparison import comparison_of
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together

@@ -19,8 +19,9 @@ from skcal._rounding import RESOLUTION
 from skcal._show import as_data, as_json, import_pyplot, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
-from skcal._validation import BIN_COUNT, InputError
+from skcal._validation import BIN_COUNT
 from skcal.choice import CalibrationErrorSearchCV
+from skcal.exceptions import InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
