@@ -74,7 +74,6 @@ from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
-from skcal.report.findings import are_reversed
 from skcal.report.words import likeness
 from skcal.sample import read_sample
 
@@ -241,8 +240,7 @@ def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
     proba, labels, classes = predictions.proba, predictions.labels, predictions.classes
     kept = options.command == "recalibrate" and options.logits
-    sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
-    return are_reversed(sample.proba_of_classes, sample.happened)
+    return read_sample(labels, proba, labels=classes, from_logits=kept or None).is_reversed
 
 
 def _only_notion(options):

@@ -15,7 +15,6 @@ from sklearn.utils import check_random_state
 
 from skcal._files import replacing
 from skcal._labels import refuse_another_order
-from skcal._rounding import RESOLUTION
 from skcal._show import as_data, as_json, import_pyplot, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
@@ -323,7 +322,6 @@ class CalibrationReport:
         "n_bins": [BIN_COUNT],
         "strategy": [StrOptions(set(BinRule.strategies))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
-        **RESOLUTION,
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "candidates": [list, tuple, str, None],

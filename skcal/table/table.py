@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._bins import equal_intervals, given_edges
-from skcal._labels import columns_of_labels, refuse_another_order, sorted_labels
+from skcal._labels import GivenColumns, columns_of_labels, refuse_another_order, sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, naming, row_blocks
@@ -535,7 +535,7 @@ default="auto"
             self._asked[step] = counted_sample(self._sums, *given)
         return self._asked[step].asked(notion)
 
-    def _for_bets(self) -> tuple[Sample, tuple, list | None]:
+    def _for_bets(self) -> tuple[Sample, GivenColumns]:
         """Return labels with counts, or with weights of at most 1, in a group of all together."""
         columns, sums = self._known, self._sums
         votes = self._of_shares and (sums.values[0] != sums.values[1]).any()
@@ -549,7 +549,7 @@ default="auto"
         if self._group_labels is not None:
             sums = sums.within_groups(columns.notion.shares_samples)
         given = columns, self._intervals, None, (np.inf, None), False, False
-        return counted_sample(sums, *given), columns.shape, columns.names
+        return counted_sample(sums, *given), columns.given
 
 
 def _plain_outcomes(y, p) -> Any:
