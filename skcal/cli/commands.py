@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +15,6 @@ from warnings import warn
 
 import numpy as np
 
-from skcal._running import recorded_warnings
 from skcal._show import (
     Table,
     as_data,
@@ -141,7 +141,7 @@ def _run(command, options) -> int:
 
     If a command fails, only the error is printed.
     """
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         status = command(options) or 0
     if not options.quiet:
         texts = [str(warning.message) for warning in caught]

@@ -63,6 +63,8 @@ def errors_in_words_of(table: FileTable, options):
     try:
         yield
     except InputError as error:
+        if error.argument == "y_proba":
+            error.argument = "proba"
         remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
         numbers = table.numbers
         if error.kind == "integers":

@@ -9,9 +9,8 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcal._files import Document
 from skcal._labels import GivenColumns
-from skcal._show import listed, worded
+from skcal._show import Document, listed, worded
 from skcal._validation import check_proba, row_blocks
 from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch

@@ -6,6 +6,7 @@ One of them is whether the columns of predictions seem to be in another order th
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,7 +16,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from skcal._groups import FEWEST_GROUPS
-from skcal._running import recorded_warnings
 from skcal._show import worded
 from skcal.hypothesis_tests import (
     EquivalenceTestResult,
@@ -221,7 +221,7 @@ class Attempts:
         """Return the part, or None if the samples do not allow it."""
         if self.verbose:
             print(f"[calibration_report] {self.name}: {what}", flush=True)
-        with recorded_warnings() as caught:
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
             try:
                 result = function(*arguments)
             except ValueError as error:

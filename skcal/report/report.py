@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._files import replacing
 from skcal._labels import refuse_another_order
-from skcal._show import as_data, as_json, import_pyplot, stated
+from skcal._show import as_data, as_json, import_pyplot, replacing, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._unused import used_with
 from skcal._validation import BIN_COUNT

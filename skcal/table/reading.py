@@ -129,7 +129,7 @@ class Columns:
 
     @classmethod
     def from_dict(cls, document: Any) -> Columns:
-        """Check what JSON holds, a :class:`skcal._files.Document`."""
+        """Check what JSON holds, a :class:`skcal._show.Document`."""
         name = document.value("notion", str)
         if name != "answers" and (name not in COUNTED):
             raise document.wrong("notion", f"is {name!r:.40}, not a kind of calibration")
