@@ -705,19 +705,39 @@ def class_names(y_proba):
     return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
 
 
-def refuse_other_columns(shape, names, earlier_shape, earlier_names, name: str, of: str) -> None:
-    """Raise where columns, of rows of a shape and with names or None, are not those of earlier."""
-    if shape != earlier_shape:
-        now, then = (
-            f"{columns[0]} columns" if columns else "one dimension"
-            for columns in (shape, earlier_shape)
-        )
-        kind = "CalibrationMonitor" if of == "batches" else "CalibrationTable"
-        remedy = f"Make a new {kind} for another model."
-        raise InputError(name, f"has {now}, earlier {of} have {then}.", remedy)
-    if None not in (names, earlier_names) and names != earlier_names:
-        reason = f"has the columns {names[:8]}, earlier {of} have {earlier_names[:8]}."
-        raise InputError(name, reason, "Bring the columns into the same order.")
+class GivenColumns(NamedTuple):
+    """Columns of predictions as they were passed.
+
+    Attributes
+    ----------
+    shape : tuple of int
+        The shape of a row: () for 1-D predictions.
+    names : list or None
+        The names of a data frame's columns.
+    """
+
+    shape: tuple
+    names: list | None
+
+    @classmethod
+    def of(cls, values: Any, name: str) -> GivenColumns:
+        """Read them; errors call the argument ``name``."""
+        with naming(name):
+            return cls(np.shape(values)[1:], column_names(values))
+
+    def refuse_other(self, given: GivenColumns, name: str, of: str) -> None:
+        """Raise where later columns are others; ``of`` says of what these are the earlier ones."""
+        if given.shape != self.shape:
+            now, then = (
+                f"{columns[0]} columns" if columns else "one dimension"
+                for columns in (given.shape, self.shape)
+            )
+            kind = "CalibrationMonitor" if of == "batches" else "CalibrationTable"
+            remedy = f"Make a new {kind} for another model."
+            raise InputError(name, f"has {now}, earlier {of} have {then}.", remedy)
+        if given.names and self.names and given.names != self.names:
+            reason = f"has the columns {given.names[:8]}, earlier {of} have {self.names[:8]}."
+            raise InputError(name, reason, "Bring the columns into the same order.")
 
 
 def shortened(classes: np.ndarray, most: int = 8) -> str:

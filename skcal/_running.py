@@ -92,7 +92,7 @@ def _job(caller: int, values: list, function, *arguments) -> tuple[Any, list]:
         variable.set(value)
     if os.getpid() == caller:
         return function(*arguments), []
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         result = function(*arguments)
     return result, [(str(one.message), one.category) for one in caught]
 
@@ -148,11 +148,3 @@ def _let_any_thread_set(library) -> None:
     """Threadpoolctl 3.8 heeds the first thread alone that has set the number of a library."""
     if hasattr(library, "clear_controlling_thread"):
         library.clear_controlling_thread(force=True)
-
-
-@contextmanager
-def recorded_warnings() -> Iterator[list[warnings.WarningMessage]]:
-    """Yield a list of the block's warnings, which are not shown."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", UserWarning)
-        yield caught

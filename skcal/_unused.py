@@ -13,20 +13,24 @@ from skcal._validation import InputError
 _F = TypeVar("_F", bound=Callable)
 
 
-def used_with(**conditions: Mapping[str, Any]) -> Callable[[_F], _F]:
+def used_with(**conditions: Mapping[str, Any] | str) -> Callable[[_F], _F]:
     """Refuse an option, other than its default, unless all conditions hold.
 
     Calls by other public functions, such as reports, may hand on every option.
 
     Parameters
     ----------
-    **conditions : dict
+    **conditions : dict or str
         For each keyword option what makes use of it: names of other options, and the tuple of
-        values, or a callable of the value that says whether the option is used.
+        values, or a callable of the value that says whether the option is used. The name of
+        another option stands for any value of that but None.
     """
 
     def named(function: Any) -> Any:
-        function._used_with = conditions
+        function._used_with = {
+            option: {used: _is_given} if isinstance(used, str) else used
+            for option, used in conditions.items()
+        }
 
         @wraps(function)
         def called(*args, **kwargs):
@@ -65,7 +69,7 @@ def is_named(kernel: Any) -> bool:
     return not callable(kernel)
 
 
-def is_given(value: Any) -> bool:
+def _is_given(value: Any) -> bool:
     """Whether an option that is None by default is passed."""
     return value is not None
 

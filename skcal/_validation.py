@@ -16,6 +16,7 @@ from sklearn.utils import check_array
 from sklearn.utils.validation import validate_data
 
 from skcal._sklearn_compat import Interval, get_namespace
+from skcal.exceptions import InputError
 
 FLOATS = (np.float64, np.float32)
 PLAIN = {np.ndarray, type(None)}  # types of arguments that other libraries do not hold
@@ -41,58 +42,6 @@ _UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
 CONFIDENCE_LEVEL = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
 #: Constraint of a number of bins, whose edges have to fit into memory.
 BIN_COUNT = Interval(Integral, 1, 100_000, closed="both")
-
-
-class InputError(ValueError):
-    """What is wrong with an input, in the parts of which the message is made.
-
-    The text is "{lead}{argument} row {row}, column {column} {reason} {remedy}". A caller that knows
-    a better remedy, such as a map without options or a reader of files, raises an error with
-    :meth:`message` of that remedy.
-
-    Parameters
-    ----------
-    argument : str
-        Name of the argument.
-    reason : str
-        The predicate of the sentence with its full stop, or what follows the place if it begins
-        with ``:`` or ``.``.
-    remedy : str, default=""
-        What to do, in whole sentences.
-    row, column : int, default=None
-        The first offender, counted from 0.
-    lead : str, default=""
-        Words that scikit-learn's own checks expect before the rest.
-    kind : {"", "sum", "logits", "range", "integers", "classes", "positive class", …}, default=""
-        The failure, by which callers choose another remedy.
-    """
-
-    def __init__(self, argument, reason, remedy="", *, row=None, column=None, lead="", kind=""):
-        super().__init__(argument, reason, remedy)  # which pickles pass again
-        self.argument, self.reason, self.remedy = argument, reason, remedy
-        self.row, self.column, self.lead, self.kind = row, column, lead, kind
-
-    def message(self, remedy=None, row=None, column=None, argument=None) -> str:
-        """Return the message with another remedy, or other words for the place."""
-        if row is None and self.row is not None:
-            row = f"row {self.row}"
-        if column is None and self.column is not None:
-            column = f"column {self.column}"
-        place = " ".join(
-            [argument or self.argument, ", ".join(part for part in (row, column) if part)]
-        ).strip()
-        space = "" if self.reason.startswith((":", ".")) else " "
-        remedy = self.remedy if remedy is None else remedy
-        return f"{self.lead}{place}{space}{self.reason} {remedy}".rstrip()
-
-    def with_remedy(self, remedy: str | None) -> InputError:
-        """Return the error with another remedy, unless that is None."""
-        parts = {name: getattr(self, name) for name in ("row", "column", "lead", "kind")}
-        remedy = self.remedy if remedy is None else remedy
-        return InputError(self.argument, self.reason, remedy, **parts)
-
-    def __str__(self):
-        return self.message()
 
 
 def decoded(values: Any) -> Any:

@@ -30,7 +30,8 @@ from skcal._labels import (
 )
 from skcal._matrices import Softmax, hits, two_columns
 from skcal._read_as import read_as
-from skcal._rounding import RESOLUTION, step_of
+from skcal._rounding import RESOLUTION, likely_steps, step_of
+from skcal._scores import of_outcomes
 from skcal._show import wrapped
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import (
@@ -44,6 +45,7 @@ from skcal._validation import (
 from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notion
 
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
+_SURE = 4.0  # standard errors, by which labels fit worse than shuffled ones
 NO_MATTER = object()  # groups, for what is the same whatever they are
 _SCALAR_NOTIONS = "'confidence', 'top-label', 'classwise'"
 
@@ -408,6 +410,31 @@ class Sample:
         if self.outcomes is None:
             return np.bincount(self.codes[rows], minlength=len(self.classes))
         return self.outcomes[rows].sum(axis=0)
+
+    @property
+    def impossible(self) -> np.ndarray:
+        """Whether what happened, or a share of it, had the probability 0, (n_samples,)."""
+        return of_outcomes((self.proba_of_classes == 0) * 1.0, self.happened) > 0
+
+    @property
+    def is_reversed(self) -> bool:
+        """Whether shuffled labels would fit the predictions significantly better."""
+        rows = self.proba_of_classes
+        sizes = np.broadcast_to(self.sizes, len(rows))
+        n, n_classes = sizes.sum(), rows.shape[1]
+        if self.outcomes is None:
+            rates = np.bincount(self.codes, sizes, n_classes) / n
+        else:
+            rates = sizes @ self.outcomes / n
+        gain = of_outcomes(rows, self.happened) - rows @ rates
+        mean = sizes @ gain / n
+        deviation = np.sqrt(sizes @ (gain - mean) ** 2 / n)
+        return bool(mean < -_SURE * max(deviation / np.sqrt(n), 1e-9))
+
+    @property
+    def likely_steps(self) -> int | None:
+        """The least k of which all single probabilities are multiples of 1 / k, if there is one."""
+        return likely_steps(self.problems())
 
     @property
     def given_classes(self) -> np.ndarray:

@@ -7,7 +7,7 @@ from unittest import mock
 
 import pytest
 
-from skcal._files import replacing
+from skcal._show import replacing
 from skcal.cli.commands import main
 from skcal.displays.draw import save_figure
 from skcal.report import calibration_report

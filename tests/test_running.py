@@ -3,13 +3,14 @@
 import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 
 import pytest
 from joblib import parallel_config
 from sklearn import config_context, get_config
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from skcal._running import one_blas_thread, over_jobs, recorded_warnings
+from skcal._running import one_blas_thread, over_jobs
 from skcal._show import on_command_line, worded
 
 
@@ -18,6 +19,8 @@ class FutureCancelledError(Exception):
 
 
 FutureCancelledError.__module__ = "distributed.client"
+recording = {"record": True, "action": "always", "category": UserWarning}
+recorded_warnings = partial(warnings.catch_warnings, **recording)
 
 
 def warned(k):
@@ -45,7 +48,11 @@ def test_jobs_warn_and_have_the_configuration(n_jobs):
 def test_what_processes_warn_of_is_recorded_and_names_what_the_caller_does():
     calls = [(warned_of, k) for k in range(3)]
     for backend in ("loky", "threading"):
-        with recorded_warnings() as caught, parallel_config(backend=backend), on_command_line():
+        with (
+            recorded_warnings() as caught,
+            parallel_config(backend=backend),
+            on_command_line(),
+        ):
             assert over_jobs(calls, 2) == [0, 1, 2]
         said = sorted(str(one.message) for one in caught)
         assert said == [f"pass --max-error {k}" for k in range(3)]
@@ -57,7 +64,10 @@ def test_warnings_before_an_error_are_recorded():
         warned(1)
         raise ZeroDivisionError
 
-    with recorded_warnings() as caught, pytest.raises(ZeroDivisionError):
+    with (
+        recorded_warnings() as caught,
+        pytest.raises(ZeroDivisionError),
+    ):
         fail()
     assert [str(one.message) for one in caught] == ["warning 1"]
 

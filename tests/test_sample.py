@@ -201,3 +201,19 @@ def test_reports_of_files_say_once_how_they_were_read(command, tmp_path, capsys,
     printed = " ".join(capsys.readouterr().out.split())
     assert printed.count("(column p)") == 1
     assert printed.count("were divided by 100") == 1
+
+
+def test_it_knows_impossible_outcomes_reversed_columns_and_the_steps_of_predictions():
+    rng = np.random.default_rng(0)
+    p = np.round(rng.uniform(size=400) * 8) / 8
+    y = rng.uniform(size=400) < p
+    one = Sample(y, p)
+    assert one.likely_steps == 8
+    assert not one.is_reversed
+    assert not one.impossible.any()
+    other = Sample(~y, p)
+    assert other.is_reversed
+    assert other.impossible.tolist() == np.isin(p, (0, 1)).tolist()
+    shares = Sample([[0.5, 0.5], [1, 0], [0, 1]], [0.0, 0.0, 0.5])
+    assert shares.impossible.tolist() == [True, False, False]
+    assert Sample(y, rng.uniform(size=400)).likely_steps is None

@@ -1,5 +1,6 @@
-"""How results are shown. Every room may use these names; they are not for users of skcal."""
+"""How results are shown and stored. Every room may use these names; they are not for users."""
 
+from skcal._show.stored import Document, replacing
 from skcal._show.tables import (
     ShownColumns,
     ShownRounded,
@@ -22,6 +23,7 @@ from skcal._show.text import (
     broken,
     cut_apart,
     import_pandas,
+    import_pyplot,
     listed,
     method_name,
     number,
@@ -45,6 +47,7 @@ from skcal._show.text import (
 
 __all__ = [
     "VERDICTS",
+    "Document",
     "ShownColumns",
     "ShownRounded",
     "Summarized",
@@ -61,6 +64,7 @@ __all__ = [
     "html_result",
     "html_text",
     "import_pandas",
+    "import_pyplot",
     "listed",
     "method_name",
     "number",
@@ -72,6 +76,7 @@ __all__ = [
     "printable",
     "pvalue_number",
     "pvalue_text",
+    "replacing",
     "rounded",
     "share",
     "sides_of_limit",

@@ -284,6 +284,15 @@ def tex(text: str) -> str:
     return rf"\quad {escaped}" if text.startswith("  ") else escaped
 
 
+def import_pyplot():
+    """The module matplotlib.pyplot, or an error that says how to install it."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise ImportError("Displays need matplotlib: pip install matplotlib.") from error
+    return pyplot
+
+
 def import_pandas():
     """The module pandas, or an error that says how to install it."""
     try:

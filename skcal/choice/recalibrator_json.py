@@ -29,8 +29,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._files import Document
-from skcal._show import worded
+from skcal._show import Document, worded
 from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed, known_maps
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.saving import from_document, set_columns

@@ -12,12 +12,11 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._files import Document
 from skcal._folds import absent_class, shuffled_folds
 from skcal._groups import Groups, read_groups
 from skcal._labels import plain_labels, refuse_another_order
 from skcal._scores import LOSSES, LossComparison
-from skcal._show import Table
+from skcal._show import Document, Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded, row_weights
 from skcal.choice.recalibrator import Recalibrator

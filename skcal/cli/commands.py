@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -14,17 +15,16 @@ from warnings import warn
 
 import numpy as np
 
-from skcal._running import recorded_warnings
 from skcal._show import (
     Table,
     as_data,
     as_json,
+    import_pyplot,
     on_command_line,
     printable,
     pvalue_number,
     wrapped,
 )
-from skcal.choice.summaries import summary_of_recalibrator
 from skcal.cli.counted import read_or_count
 from skcal.cli.evaluate import (
     demonstration,
@@ -69,13 +69,11 @@ from skcal.cli.problems import (
     read_or_list_problems,
 )
 from skcal.displays import ReliabilityDisplay
-from skcal.displays.base import require_matplotlib
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
-from skcal.report.findings import are_reversed
 from skcal.report.words import likeness
 from skcal.sample import read_sample
 
@@ -143,7 +141,7 @@ def _run(command, options) -> int:
 
     If a command fails, only the error is printed.
     """
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         status = command(options) or 0
     if not options.quiet:
         texts = [str(warning.message) for warning in caught]
@@ -242,8 +240,7 @@ def _are_reversed(predictions: Predictions, options) -> bool:
     """Whether the predictions are worse than those of shuffled labels."""
     proba, labels, classes = predictions.proba, predictions.labels, predictions.classes
     kept = options.command == "recalibrate" and options.logits
-    sample = read_sample(labels, proba, labels=classes, from_logits=kept or None)
-    return are_reversed(sample.proba_of_classes, sample.happened)
+    return read_sample(labels, proba, labels=classes, from_logits=kept or None).is_reversed
 
 
 def _only_notion(options):
@@ -257,7 +254,7 @@ def _check_figure(path) -> None:
     """Raise before the work where a figure cannot be drawn after it."""
     if path is not None:
         check_output(path, (".png", ".svg", ".pdf"))
-        require_matplotlib()
+        import_pyplot()
 
 
 def _status_of(status, readings, options) -> int:
@@ -540,7 +537,7 @@ def _recalibrate(options):
     if options.json:
         options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
         return
-    summary = summary_of_recalibrator(recalibrator)
+    summary = recalibrator._summary()
     if options.correct is not None:  # a recalibrated confidence changes no answer
         kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
         summary = replace(summary, facts=kept)

@@ -22,7 +22,7 @@ from skcal.cli.long import by_sample
 from skcal.cli.parts import JoinedFrame, joined, key_of, tables_of, with_partitions
 from skcal.cli.predictions import Predictions, dialect_of, read_more, read_predictions, subgroups_of
 from skcal.cli.problems import STANDARD_INPUT, FileError, errors_that_name
-from skcal.notions import ANSWERS, NOTIONS
+from skcal.notions import ANSWERS
 from skcal.report.compare import read_subgroups
 from skcal.sample import Sample, read_sample
 from skcal.table import CalibrationTable
@@ -115,7 +115,6 @@ def read_or_count(options: Namespace, known: Any = None, each: Any = None) -> Pr
 def _needing_rows(options) -> str:
     """The first option that sums do not answer, or nothing."""
     notions = set(options.notion or []) - {"auto", ANSWERS}
-    known = all(name in NOTIONS and NOTIONS[name].scalar for name in notions)
     needing = {
         "--details": options.details,
         "--groups": options.groups,
@@ -125,7 +124,7 @@ def _needing_rows(options) -> str:
         "--predicted": options.predicted,
         "--soft": options.soft,
         "--resolution": options.resolution not in ("auto", None),
-        "--notion": not known,
+        "--notion": not notions <= {*CalibrationTable.notions},
         "--error": not {*(options.error or [])} <= {*GATED_ERRORS},
     }
     if options.command == "report":

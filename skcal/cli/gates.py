@@ -19,8 +19,11 @@ from skcal._show import (
     stated,
 )
 from skcal.cli.problems import FileError
-from skcal.hypothesis_tests import compare_calibration
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
+from skcal.hypothesis_tests import (
+    EquivalenceTestResult,
+    compare_calibration,
+    equivalence_tests,
+)
 from skcal.notions import Notion, resolve_notion
 from skcal.sample import Sample
 
@@ -52,7 +55,7 @@ def gate_of_errors(predictions, options) -> dict:
     gate : dict
         ``status`` is 0 where all errors are shown to be below the limit, 1 where one is shown to
         be above, and 3 otherwise. ``results`` has an entry for each error, notion and subgroup,
-        whose verdicts hold together, as by ``bounded_together``.
+        whose verdicts hold together, as by ``equivalence_tests``.
     """
     notions = chosen_notions(options, predictions.proba)
     for notion in notions:
@@ -69,7 +72,8 @@ def gate_of_errors(predictions, options) -> dict:
         strict=True,
     )
     asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
-    tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - ALPHA)
+    decision = {"limit": options.max_error, "confidence_level": 1 - ALPHA}
+    tests = equivalence_tests([one[1:] for one in asked], **decision)
     results = [_facts_of(*one, test) for one, test in zip(asked, tests, strict=True)]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}

@@ -16,12 +16,13 @@ from scipy.special import expit
 
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
-from skcal._validation import InputError, is_code, likely_codes
+from skcal._validation import is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_missing, whole
 from skcal.cli.columns import OF_PERCENT, Columns
 from skcal.cli.names import is_known, words_of
 from skcal.cli.problems import PERCENT, FileError
 from skcal.cli.table import FileTable
+from skcal.exceptions import InputError
 from skcal.metrics.base import ROUNDING
 
 _BINARY = ("0", "1")
@@ -61,6 +62,8 @@ def errors_in_words_of(table: FileTable, options):
     try:
         yield
     except InputError as error:
+        if error.argument == "y_proba":
+            error.argument = "proba"
         remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
         numbers = table.numbers
         if error.kind == "integers":

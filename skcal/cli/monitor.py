@@ -18,8 +18,7 @@ from warnings import warn
 import numpy as np
 from scipy.stats import binom
 
-from skcal._files import replacing
-from skcal._show import as_json, listed
+from skcal._show import as_json, listed, replacing
 from skcal.cli.counted import CountedPredictions
 from skcal.cli.options import with_option
 from skcal.cli.predictions import Predictions, names_of, shown_name

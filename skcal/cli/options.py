@@ -8,9 +8,9 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from skcal._validation import InputError
 from skcal.cli.gates import GATED_ERRORS
 from skcal.cli.problems import PERCENT
+from skcal.exceptions import InputError
 from skcal.model_selection import ErrorEstimate
 
 MOST_RESAMPLES = 10**6  # resamples

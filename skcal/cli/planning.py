@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._files import replacing
-from skcal._show import as_data
+from skcal._show import as_data, replacing
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
 from skcal.cli.files import kind_of

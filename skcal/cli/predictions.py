@@ -54,7 +54,7 @@ from skcal.cli.labels import (
 from skcal.cli.names import is_known
 from skcal.cli.problems import PERCENT, FileError, check_size, errors_that_name
 from skcal.cli.table import FileTable
-from skcal.metrics.base import divide_by_sums
+from skcal.metrics import normalize_proba
 from skcal.report.compare import read_subgroups
 from skcal.sample import Sample, read_sample
 
@@ -722,6 +722,6 @@ def _are_inside(numbers: np.ndarray) -> bool:
 
 def _check_numbers(numbers, options, from_logits: bool, keep_logits: bool) -> np.ndarray:
     """Probabilities of checked rows, divided by their sums if asked for; or logits as they are."""
-    numbers = divide_by_sums(numbers) if options.normalize and not from_logits else numbers
+    numbers = normalize_proba(numbers) if options.normalize and not from_logits else numbers
     proba, _ = check_predictions(numbers, from_logits or None, name="proba")
     return numbers if from_logits and keep_logits else proba

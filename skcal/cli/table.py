@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from skcal._files import replacing
-from skcal._show import listed
+from skcal._show import listed, replacing
 from skcal.cli.cells import Dialect
 from skcal.cli.files import kind_of
 from skcal.cli.frames import Frame

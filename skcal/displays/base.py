@@ -15,19 +15,19 @@ from typing import Any, Concatenate, ParamSpec, Protocol, TypeVar
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from skcal._show import import_pyplot
 from skcal._sklearn_compat import (
     HasMethods,
     Interval,
     StrOptions,
     _safe_indexing,
-    named_arguments,
     validate_params,
 )
-from skcal._validation import InputError
 from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays import draw
 from skcal.displays.axis import SCALES
 from skcal.displays.draw import save_figure
+from skcal.exceptions import InputError
 from skcal.functions.base import BilinearFunction
 from skcal.metrics.scorers import align_columns, predicted
 from skcal.model_selection import CalibrationErrorEstimator
@@ -136,7 +136,7 @@ class Display:
             self.plot()
         save_figure(self.figure_.figure, path)
         if not drawn:  # which nobody looks at
-            require_matplotlib().close(self.figure_.figure)
+            import_pyplot().close(self.figure_.figure)
 
     def _facts(self) -> list[str]:
         """The contents of the display in few words each; empty ones are left out."""
@@ -165,15 +165,6 @@ def diagram_size(n_panels: int) -> tuple[float, float]:
     return {1: (4.6, 5.6), 2: (3.6, 4.6), 4: (3.6, 4.6)}.get(n_panels, (2.9, 4.0))
 
 
-def require_matplotlib():
-    """Return ``matplotlib.pyplot``, or name the extra that installs it."""
-    try:
-        import matplotlib.pyplot as plt
-    except ImportError as error:
-        raise ImportError("Displays need matplotlib: pip install matplotlib.") from error
-    return plt
-
-
 def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     """Return axes (n_panels,): those given, or those of a new figure.
 
@@ -184,7 +175,7 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     size : tuple of float
         Width and height of a panel of a new figure, in inches.
     """
-    plt = require_matplotlib()
+    plt = import_pyplot()
     if ax is not None:
         axes = np.atleast_1d(np.asarray(ax, dtype=object)).ravel()
         if len(axes) != n_panels or not all(hasattr(panel, "plot") for panel in axes):
@@ -361,7 +352,6 @@ def _like(function, from_predictions) -> Any:
     signature = inspect.Signature([*arguments, *kept])
 
     def method(cls, *args, **kwargs):
-        named_arguments(method.__qualname__, signature.parameters, (cls, *args), kwargs)
         given = signature.bind(cls, *args, **kwargs)
         return function(*given.args, **given.kwargs)
 
@@ -370,7 +360,7 @@ def _like(function, from_predictions) -> Any:
     method.__module__ = model.__module__
     method.__doc__ = function.__doc__.rstrip() + "\n" + _options_of(model.__doc__)
     method.__signature__ = signature  # type: ignore[attr-defined]
-    return classmethod(method)
+    return classmethod(validate_params({}, prefer_skip_nested_validation=False)(method))
 
 
 def _options_of(text: str) -> str:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import KW_ONLY, dataclass
 from functools import partial
 from numbers import Integral
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
@@ -14,9 +15,8 @@ from skcal._show import percent
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, of_cv_results, of_estimator
-from skcal.metrics import BinRule, expected_calibration_error
-from skcal.metrics.binned import BinnedStatistic
-from skcal.metrics.statistic import draw_codes
+from skcal.hypothesis_tests import monte_carlo_test
+from skcal.metrics import expected_calibration_error
 from skcal.sample import Sample, read_sample, refuse_groups
 
 N_BINS = (1, 2, 3, 5, 8, 12, 15, 20, 30, 50, 80, 120)
@@ -149,7 +149,8 @@ class BinCountDisplay(Display):
         confidence_level : float in (0, 1), default=0.95
             The confidence level of the band.
         n_resamples : int ≥ 19, default=99
-            Outcomes redrawn from the predictions, the same for every number of bins.
+            Outcomes redrawn from the predictions, as by
+            :func:`~skcal.hypothesis_tests.monte_carlo_test` with the same seed.
         sample_weight : array-like of shape (n_samples,), default=None
             Weights of the samples.
         labels : array-like of shape (n_classes,), default=None
@@ -246,18 +247,13 @@ def _check_n_bins(n_bins) -> np.ndarray:
 
 def _null_errors(sample, n_bins, strategy, n_resamples, random_state) -> np.ndarray:
     """Errors (n_resamples, k) with outcomes redrawn from the predictions."""
-    rng = check_random_state(random_state)
-    squares = np.zeros((n_resamples, len(n_bins)))
-    for problem in sample.problems():
-        if not len(problem.weight):
-            continue
-        seeds = rng.randint(2**31 - 1, size=n_resamples)
-        statistics = [BinnedStatistic(problem, BinRule(int(b), strategy), norm=2) for b in n_bins]
-        for row, seed in enumerate(seeds):
-            [codes] = draw_codes(problem.features, [seed])
-            powers = [statistic.power(statistic.hits(codes)) for statistic in statistics]
-            squares[row] += problem.share * np.array(powers)
-    return np.sqrt(squares)
+    squared: dict[str, Any] = {"norm": 2, "root": False, "strategy": strategy}
+    squared["n_resamples"] = n_resamples
+    rng, nulls = check_random_state(random_state), list[Any]()
+    for number in n_bins.tolist():
+        test = monte_carlo_test(sample, n_bins=number, random_state=deepcopy(rng), **squared)
+        nulls.append(test.null_distribution)
+    return np.sqrt(nulls).T
 
 
 def _ticks(n_bins):

@@ -21,7 +21,6 @@ from skcal.displays.reliability_panel import (
 )
 from skcal.metrics.curve import CalibrationCurve, flexible_calibration_curve
 from skcal.metrics.murphy import MurphyDiagram, murphy_diagram
-from skcal.metrics.smoothers import CURVES
 from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.sample import Sample, read_sample
 
@@ -106,7 +105,7 @@ class CalibrationCurveDisplay(Display):
         return [f"n = {self.curve.n_samples:,}", self.curve.notion, f"curve by {self.curve.method}"]
 
     @classmethod
-    @validate_params({**DRAWN, "method": [StrOptions(set(CURVES))]})
+    @validate_params({**DRAWN, "method": [StrOptions(set(CalibrationCurve.methods))]})
     def from_predictions(
         cls,
         y_true,

@@ -12,8 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skcal._files import replacing
-from skcal._show import cut_apart
+from skcal._show import cut_apart, replacing
 from skcal.sample import Sample
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.

@@ -10,13 +10,13 @@ import numpy as np
 from skcal._labels import class_names, refuse_another_order
 from skcal._show import plain_number
 from skcal._sklearn_compat import validate_params
-from skcal._validation import InputError
 from skcal.displays import draw
 from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
 from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
-from skcal.sample import Sample, read_sample, require_given
+from skcal.exceptions import InputError
+from skcal.sample import Sample, read_sample
 
 _MOST = 2000  # points of a drawn map
 
@@ -202,7 +202,6 @@ class RecalibrationDisplay(Display):
             first = read_sample(y_true, y_after, labels=labels, **options)
             samples = [first, y_before.asked(first.notion).counted]
         else:
-            require_given(y_before=y_before, y_after=y_after)
             refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
             samples = _read_both(y_true, y_before, y_after, labels, from_logits, options)
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}

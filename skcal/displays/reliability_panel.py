@@ -17,11 +17,11 @@ from skcal.displays.draw import problem_titles, titled
 from skcal.functions import DirichletKernelDensity
 from skcal.functions.base import BilinearFunction, read_residual
 from skcal.hypothesis_tests.scan import ScanRange
-from skcal.metrics import BinRule, CalibrationBins
+from skcal.metrics import BinRule, CalibrationBins, CalibrationCurve
 from skcal.metrics.error_limits import CalibrationErrorInterval
 from skcal.metrics.limits import clopper_pearson, frequency_limits
-from skcal.metrics.smoothers import CURVES, make_points
-from skcal.notions import NOTIONS, Problem
+from skcal.metrics.smoothers import make_points
+from skcal.notions import Problem, resolve_notion
 from skcal.sample import Sample
 
 MAX_BINS = 1000
@@ -220,7 +220,7 @@ def make_curves(method, sample: Sample) -> list[Curve | None]:
         return [None] * n_problems
     if kind == JOINED:
         return [Curve(JOINED, None)] * n_problems
-    if kind in CURVES:
+    if kind in CalibrationCurve.methods:
         return [_smooth(kind)] * n_problems
     if kind == "kernel-density":
         method = DirichletKernelDensity()
@@ -307,7 +307,7 @@ def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
 def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     """What :class:`ReliabilityPanel` holds of the bins."""
     moments = rule.moments(problem)
-    about = [moments], NOTIONS["binary"], np.arange(2)
+    about = [moments], resolve_notion("binary", problem.features[:, 0]), np.arange(2)
     table = CalibrationBins.of_moments(*about, 1 - 2 * tail)
     filled = table.count > 0
     n_filled = np.count_nonzero(filled)
@@ -423,7 +423,7 @@ def _smooth(kind):
     .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
        classifiers, PNAS 2021.
     """
-    return Curve(kind, lambda points, grid: CURVES[kind](points, grid).frequency)
+    return Curve(kind, lambda points, grid: points.curve(kind, grid))
 
 
 def _refitted(function, points, grid):

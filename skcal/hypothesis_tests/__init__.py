@@ -44,7 +44,11 @@ from skcal.hypothesis_tests.classical import (
     spiegelhalter_test,
 )
 from skcal.hypothesis_tests.comparison import ComparisonResult, compare_calibration
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, equivalence_test
+from skcal.hypothesis_tests.equivalence import (
+    EquivalenceTestResult,
+    equivalence_test,
+    equivalence_tests,
+)
 from skcal.hypothesis_tests.error_interval import ErrorDifference, calibration_error_interval
 from skcal.hypothesis_tests.joint import JointTestResult, calibration_test
 from skcal.hypothesis_tests.kolmogorov_smirnov import kolmogorov_smirnov_test
@@ -74,6 +78,7 @@ __all__ = [
     "compare_calibration",
     "cox_test",
     "equivalence_test",
+    "equivalence_tests",
     "hosmer_lemeshow_test",
     "kolmogorov_smirnov_test",
     "mean_embedding_test",

@@ -52,6 +52,7 @@ _TITLES = {
     "expected": "expected calibration error",
     "interval": "difference of observed and predicted frequencies in the interval",
 }
+_ERRORS = ("calibration", "cutoff", "ece", "rms")
 _NEAR = 10  # times the smallest p-value of some draws, up to which more draws are taken
 
 
@@ -137,7 +138,7 @@ class EquivalenceTestResult(ShownRounded):
 @validate_params(
     {
         "limit": [Interval(Real, 0, 1, closed="neither")],
-        "error": [StrOptions({"calibration", "cutoff", "ece", "rms"})],
+        "error": [StrOptions(set(_ERRORS))],
         "method": [StrOptions({"asymptotic", "exact"})],
         "n_bins": [BIN_COUNT],
         "interval": ["array-like", None],
@@ -314,15 +315,35 @@ def equivalence_test(
     return bounded(sample, error, limit, confidence_level, **options)
 
 
-def bounded_together(
-    questions: Sequence[tuple[Sample, str]], limit: float, confidence_level: float
+@validate_params({"limit": [Interval(Real, 0, 1, closed="neither")], **CONFIDENCE_LEVEL})
+def equivalence_tests(
+    questions: Sequence[tuple[Sample, str]], *, limit: float, confidence_level: float = 0.95
 ) -> list[EquivalenceTestResult]:
-    """The bounds of several errors, whose verdicts hold together with the confidence level.
+    """Test several errors or subgroups by one limit, so that all verdicts hold together.
 
     Parameters
     ----------
-    questions : list of (Sample, error)
-    limit, confidence_level : float
+    questions : sequence of (Sample, str)
+        Samples or tables, such as all samples and each subgroup, each with the name of an error as
+        in :func:`equivalence_test`.
+    limit : float in (0, 1)
+        The error that none of them may exceed, in probability units.
+    confidence_level : float in (0, 1), default=0.95
+        All verdicts are right with this probability.
+
+    Returns
+    -------
+    results : list of EquivalenceTestResult
+        One for each question.
+
+    Raises
+    ------
+    ValueError
+        If an error is unknown, or a notion has vectors.
+
+    See Also
+    --------
+    equivalence_test : one error.
 
     Notes
     -----
@@ -340,12 +361,31 @@ def bounded_together(
     References
     ----------
     .. [1] Berger, Multiparameter hypothesis testing and acceptance sampling, Technometrics 1982.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from skcal import Sample
+    >>> from skcal.hypothesis_tests import equivalence_tests
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.uniform(size=6000)
+    >>> sample, is_old = Sample(rng.uniform(size=6000) < p, p), rng.uniform(size=6000) < 0.5
+    >>> questions = [(sample.take(rows), "calibration") for rows in (is_old, ~is_old)]
+    >>> [test.verdict for test in equivalence_tests(questions, limit=0.06)]
+    ['below', 'below']
     """
-    tests = [bounded(*question, limit, confidence_level) for question in questions]
+    unknown = [error for _, error in questions if error not in _ERRORS]
+    if unknown:
+        names = ", ".join(map(repr, _ERRORS))
+        raise InputError("questions", f"holds the error {unknown[0]!r}.", f"Use one of {names}.")
+    asked = [
+        (read_sample(sample, groups=None, from_sums=True), error) for sample, error in questions
+    ]
+    tests = [bounded(*question, limit, confidence_level) for question in asked]
     if all(test.verdict == "below" for test in tests) or len(tests) == 1:
         return tests
     each = 1 - (1 - confidence_level) / len(tests)
-    return [bounded(*question, limit, each) for question in questions]
+    return [bounded(*question, limit, each) for question in asked]
 
 
 def bounded(

@@ -264,11 +264,7 @@ def normalize_proba(y_proba: ArrayLike, *, tolerance: float = ROUNDING) -> np.nd
     >>> round(expected_calibration_error([0, 2], normalize_proba(rounded)), 3)
     0.482
     """
-    return divide_by_sums(plain_array(y_proba, "y_proba"), tolerance, "y_proba")
-
-
-def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "proba"):
-    """Return rows divided by their sums; what is no row of numbers as it is."""
+    proba = plain_array(y_proba, "y_proba")
     if proba.ndim != 2 or proba.dtype.kind != "f" or not np.isfinite(proba).all():
         return proba
     with np.errstate(over="ignore"):
@@ -278,7 +274,7 @@ def divide_by_sums(proba: np.ndarray, tolerance: float = ROUNDING, name: str = "
         row = int(np.argmax(wrong))
         reason = f"sums to {total[row]:.6g}, not 1."
         remedy = f"Rounding explains {tolerance:g}; pass probabilities, of logits the softmax."
-        raise InputError(name, reason, remedy, row=row, kind="rounding")
+        raise InputError("y_proba", reason, remedy, row=row, kind="rounding")
     return proba / total[:, None]
 
 

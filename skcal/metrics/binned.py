@@ -74,13 +74,14 @@ def prepare_bins(
     edges=None,
     norm=1,
     distance="auto",
+    root=True,
     **others,
 ):
     """The error in bins that do not depend on outcomes; None of others and of debiased errors."""
     if others or (strategy == "sweep" and edges is None):
         return None
     rule = BinRule.of(n_bins, strategy, min_samples, edges)
-    return BinnedStatistic(problem, rule, norm, resolve_distance(distance, norm, False))
+    return BinnedStatistic(problem, rule, norm, resolve_distance(distance, norm, False), root=root)
 
 
 def _count_expected_error(sample, *, norm, debias, **others):
@@ -440,10 +441,11 @@ class BinnedStatistic:
         Sums of the weights and of weighted predictions.
     """
 
-    def __init__(self, problem: Problem, rule, norm=1, distance="total-variation", names=GAPS):
+    def __init__(self, problem: Problem, rule, norm=1, distance="total-variation", root=True):
         self.norm, self.distance, self.weight = norm, distance, problem.weight
+        self.exponent = 1 / norm if root and np.isfinite(norm) else 1
         self.features = problem.features
-        self.moments = rule.moments(problem, names)
+        self.moments = rule.moments(problem, GAPS)
         filled = np.flatnonzero(self.moments.weight > 0)
         self.bins = np.searchsorted(filled, self.moments.bins)
         self.mass = self.moments.weight[filled]
@@ -467,8 +469,7 @@ class BinnedStatistic:
         return self._errors(counts[:, :, None])
 
     def _errors(self, hits):
-        powers = np.array([self.power(of_draw) for of_draw in hits])
-        return powers if np.isinf(self.norm) else powers ** (1 / self.norm)
+        return np.array([self.power(of_draw) for of_draw in hits]) ** self.exponent
 
     def hits(self, codes):
         """Weighted number of each outcome in each bin, (n_filled, m)."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -60,8 +60,11 @@ class CalibrationCurve(ShownColumns):
     confidence_level : float
     notion : Notion
     n_samples : int
+    methods : frozenset of str
+        The names of the smoothers that a curve may be drawn by.
     """
 
+    methods: ClassVar[frozenset[str]] = frozenset(CURVES)
     prediction: np.ndarray
     frequency: np.ndarray
     low: np.ndarray

@@ -56,6 +56,10 @@ class Points(NamedTuple):
         """The share of positive outcomes."""
         return self.hits / self.mass
 
+    def curve(self, method: str, grid: np.ndarray) -> np.ndarray:
+        """The frequency on a grid by a smoother."""
+        return CURVES[method](self, grid).frequency
+
     @property
     def scale(self) -> float:
         """What the weights are multiplied by, so that each counts as often as the mean weight."""
@@ -327,4 +331,4 @@ CURVES: dict[str, Callable] = {
 
 def point_gaps(method: str, points: Points) -> np.ndarray:
     """A curve minus the prediction at each point."""
-    return CURVES[method](points, points.prediction).frequency - points.prediction
+    return points.curve(method, points.prediction) - points.prediction

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 
 import numpy as np
@@ -11,7 +12,6 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from skcal._running import recorded_warnings
 from skcal._selection import as_pair, distinct_names, settings_of, shown_name
 from skcal.functions import (
     Binning,
@@ -244,7 +244,7 @@ def _fit_error(function, problem, rows):
     X, residuals = problem.seen_by(function)[rows], problem.residuals[rows]
     weight = problem.weight[rows] if problem.weight[rows].any() else np.ones(len(residuals))
     try:
-        with recorded_warnings():
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             if function.parts:  # whose combination comes from what searches hold out
                 clone(function).fit_parts(X, residuals, weight)
             else:

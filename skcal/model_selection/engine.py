@@ -10,6 +10,7 @@ each group only the best settings and those beside them in the list are scored a
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Sequence
 from itertools import compress
 from typing import NamedTuple, TypeAlias
@@ -18,7 +19,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from skcal._running import recorded_warnings
 from skcal.functions import BilinearFunction, Zero
 from skcal.functions.base import BlockFits, read_feature_map, read_residual
 from skcal.model_selection.plan import Cell
@@ -128,7 +128,7 @@ def fit_and_score(
     """Fit the functions to the training rows and score them on each set of evaluation rows."""
     training, held_out = data.take(train), [data.take(rows) for rows in evaluations]
     fits, scores, times = [], [], []
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         for function in functions:
             start = time.perf_counter()
             fitted = fit(function, training)
@@ -142,7 +142,7 @@ def fit_and_score(
 
 def fit_again(template: BilinearFunction, data: Problems, rows: np.ndarray) -> Fit:
     """Fit what has been fitted before, and has noted then if it did not converge, to some rows."""
-    with recorded_warnings():
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return fit(template, data.take(rows))
 
 
@@ -213,7 +213,7 @@ def score_shared(task: SharedTask) -> BlockScores:
     scores: dict[int, np.ndarray] = {}
     fits_of_column: dict[int, FitsOfProblems] = {}
     fits, groups, is_first = task.fits, task.groups, True
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         while groups:
             cells = [cell for group in groups for cell in group]
             if is_first:

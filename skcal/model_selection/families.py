@@ -19,7 +19,7 @@ import numpy as np
 from joblib import hash as hash_of
 
 from skcal._matrices import sum_over_pairs
-from skcal._running import one_by_one, over_jobs, recorded_warnings
+from skcal._running import one_by_one, over_jobs
 from skcal._selection import warn_of_fits
 from skcal.functions import BilinearFunction
 from skcal.functions.stacking import best_weights
@@ -365,7 +365,8 @@ class Stack(FunctionFamily):
 
     def fit_to_all(self, work: Work) -> Fit:
         """Fit the parts to all samples; all columns choose the weights."""
-        with recorded_warnings():  # which the parts have said before
+        # which the parts have said before
+        with warnings.catch_warnings(action="ignore", category=UserWarning):
             parts = _parts_of(self.function, work.data.take(work.plan.rows))
         return _combine(self.function, parts, self._held_out)
 
@@ -422,7 +423,7 @@ def fit_parts(
     ``known`` holds the fit of each part, or None.
     """
     start = time.perf_counter()
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         fits = _parts_of(stack, data.take(train), known)
     middle = time.perf_counter()
     held_out = [

@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._validation import InputError, as_floats, check_weight
+from skcal._validation import as_floats, check_weight
+from skcal.exceptions import InputError
 
 
 def _check_e_values(e_values: ArrayLike) -> np.ndarray:

@@ -9,15 +9,15 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from skcal._files import Document
-from skcal._labels import column_names, plain_labels, refuse_other_columns
-from skcal._show import listed, worded
-from skcal._validation import InputError, check_proba, check_weight, naming, row_blocks
+from skcal._labels import GivenColumns
+from skcal._show import Document, listed, worded
+from skcal._validation import check_proba, row_blocks
+from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
 from skcal.monitoring.history import MOST_ROWS
 from skcal.monitoring.status import Entry
-from skcal.notions import NOTIONS, Notion, make_problems, resolve_notion
+from skcal.notions import Notion, make_problems, resolve_notion
 from skcal.sample import HoldsNotion, Sample, read_sample, refuse_groups
 from skcal.table import CalibrationTable
 
@@ -92,10 +92,15 @@ class Layout(HoldsNotion):
         ranges &= self.common
         return [Evidence(width, scalar, ranges and not k) for k in range(len(self.titles()))]
 
-    def refuse_other_columns(self, shape: tuple, names: list | None) -> None:
-        """Raise unless predictions of this shape have the same columns."""
-        earlier = () if self.n_columns is None else (self.n_columns,)
-        refuse_other_columns(shape[1:], names, earlier, self.names, "X", "batches")
+    @classmethod
+    def of(cls, given: GivenColumns, classes, notion: Notion) -> Layout:
+        """Return that of columns as they were passed."""
+        return cls(next(iter(given.shape), None), given.names, classes, notion)
+
+    def refuse_other(self, given: GivenColumns) -> None:
+        """Raise unless predictions have the same columns."""
+        shape = () if self.n_columns is None else (self.n_columns,)
+        GivenColumns(shape, self.names).refuse_other(given, "X", "batches")
 
     def difference(self, other: Layout) -> str | None:
         """Return the name of what another layout has otherwise, or None."""
@@ -127,10 +132,11 @@ class Layout(HoldsNotion):
 
 def _is_named(notion: Notion) -> bool:
     """Whether the notion can be restored from its name."""
+    columns = np.zeros((1, 2 if notion.of_positive_class else 10_000))
     try:
-        return type(resolve_notion(str(notion), np.zeros((1, 10_000)))) is type(notion)
+        return type(resolve_notion(str(notion), columns)) is type(notion)
     except ValueError:
-        return notion is NOTIONS.get(str(notion))
+        return False
 
 
 def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tuple[Layout, Sample]:
@@ -138,19 +144,16 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
 
     The sample is without rows of weight 0.
     """
-    names = column_names(X)
-    with naming("X"):
-        shape = np.shape(X)
-    n_columns = shape[1] if len(shape) == 2 else None
+    given = GivenColumns.of(X, "X")
     if layout is not None:
-        if len(shape) in (1, 2):  # others are refused below
-            layout.refuse_other_columns(shape, names)
+        if len(given.shape) < 2:  # others are refused below
+            layout.refuse_other(given)
         notion, labels = layout.notion, layout.classes
     options: dict[str, Any] = {"names": ("y", "X"), "keep_weightless": True}
-    sample = read_sample(y, X, notion, None, labels, **options)
+    sample = read_sample(y, X, notion, sample_weight, labels, **options)
     remedy = "Pass one vote of each sample, drawn at random."
     refuse_groups(sample.groups, "a monitor", remedy, "y")
-    weight = sample.weight * check_weight(sample_weight, len(sample.codes))
+    weight = sample.weight
     wrong = (weight > 1) & (weight % 1 != 0)
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -163,7 +166,7 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
         )
     rows = slice(None) if weight.all() else np.flatnonzero(weight)
     sample = sample.take(rows, weight[rows])
-    return layout or Layout(n_columns, names, sample.classes, sample.notion), sample
+    return layout or Layout.of(given, sample.classes, sample.notion), sample
 
 
 def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout | None) -> tuple:
@@ -172,7 +175,7 @@ def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout |
         if value is not None:
             reason = "is given beside a CalibrationTable, which holds its own."
             raise InputError(name, reason, "Pass the table alone.")
-    sample, shape, names = table._for_bets()
+    sample, given = table._for_bets()
     sample = sample.asked(notion if layout is None else layout.notion)
     classes = labels if layout is None else layout.classes
     here, there = (
@@ -183,24 +186,24 @@ def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout |
         reason = f"counts the classes {listed(here)}, not {listed(there)}."
         raise InputError("X", reason, "Pass the same labels= to each CalibrationTable.")
     if sample.positive_first:
-        shape, names = (), None  # whose second column is the event
+        given = GivenColumns((), None)  # whose second column is the event
     of_events = sample.notion.of_positive_class and len(sample.classes) == 2
     if layout is None:
-        layout = Layout(shape[0] if shape else None, names, sample.classes, sample.notion)
+        layout = Layout.of(given, sample.classes, sample.notion)
     elif not of_events:
-        layout.refuse_other_columns((len(sample), *shape), names)
+        layout.refuse_other(given)
     return layout, sample
 
 
 def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, Batch]:
     """Check predictions, and return a batch whose outcomes mean nothing."""
-    proba = check_proba(X, name="X")
+    proba, given = check_proba(X, name="X"), GivenColumns.of(X, "X")
     if layout is None:
-        n_columns = proba.shape[1] if proba.ndim == 2 else None
-        classes = np.arange(n_columns or 2) if labels is None else np.asarray(labels)
-        layout = Layout(n_columns, column_names(X), classes, resolve_notion(notion, proba))
+        n_classes = proba.shape[1] if proba.ndim == 2 else 2
+        classes = np.arange(n_classes) if labels is None else np.asarray(labels)
+        layout = Layout.of(given, classes, resolve_notion(notion, proba))
     else:
-        layout.refuse_other_columns(proba.shape, column_names(X))
+        layout.refuse_other(given)
     features = [part.features for part in make_problems(proba, None, layout.notion)]
     joined = np.concatenate(features) if layout.pooled else features[0]
     return layout, Batch.of(joined, np.zeros_like(joined), np.ones(len(joined)))
@@ -326,7 +329,7 @@ def _read_layout(given: Document) -> Layout:
     proba = np.zeros((1, n_columns)) if n_columns else np.zeros(1)
     try:
         resolved = resolve_notion(notion, proba)
-        return Layout(n_columns, names, plain_labels(classes, "classes"), resolved)
+        return Layout(n_columns, names, np.asarray(classes), resolved)
     except (ValueError, OverflowError) as error:
         raise given.wrong("layout", f"is not valid ({error})") from error
 

@@ -14,7 +14,7 @@ from skcal._groups import weights_within_groups
 from skcal._labels import refuse_another_order
 from skcal._show import html_list, html_result, import_pandas
 from skcal._sklearn_compat import Interval, _num_samples
-from skcal._validation import InputError, naming
+from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
@@ -235,9 +235,8 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             return self._bet(layout, sample, [None])
         if y is None:
             raise InputError("y", "is missing.", "Pass labels, or a CalibrationTable alone.")
-        with naming("y"):
-            if np.shape(y) == (0,) and np.shape(X)[:1] == (0,):
-                return self
+        if _is_empty(y) and _is_empty(X):
+            return self
         refuse_another_order({"X": X, "sample_weight": sample_weight, "groups": groups})
         layout, sample = read_batch(X, y, sample_weight, *question)
         stages = _stages(len(sample), self.n_samples_seen_)
@@ -651,6 +650,13 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             If the text is not the state of a monitor; says what is wrong in it.
         """
         return load(cls, text)
+
+
+def _is_empty(values) -> bool:
+    """Whether an array-like has no rows."""
+    if hasattr(values, "shape"):
+        return tuple(values.shape[:1]) == (0,)
+    return hasattr(values, "__len__") and not len(values)
 
 
 def _stages(n_samples: int, n_seen: int) -> list:

@@ -15,7 +15,6 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcal._running import recorded_warnings
 from skcal._selection import as_pair, distinct_names, settings_of, shown_name
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import InputError, read_columns
@@ -50,7 +49,7 @@ def fit_map(estimator, data: LabelledPredictions):
         elif not (weight == weight[0]).all():
             reason = f"varies, and {type(model).__name__}.fit does not take sample_weight."
             raise InputError("sample_weight", reason, "Add it to fit, or pass equal weights.")
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         estimator.fit(data.X, data.happened, **options)
     for entry in caught:
         is_of_package = entry.filename.startswith(_PACKAGE)

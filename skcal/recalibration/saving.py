@@ -36,7 +36,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._files import Document
+from skcal._show import Document
 
 FORMAT = 1
 _REMEDY = "Pass what to_json() of a map returned."

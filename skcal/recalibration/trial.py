@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,7 +17,7 @@ from sklearn.utils import check_random_state
 from skcal._folds import read_splits, refuse_overlap, shuffled_folds
 from skcal._groups import INDEPENDENT, Groups
 from skcal._labels import rows_of_shares
-from skcal._running import one_by_one, recorded_warnings
+from skcal._running import one_by_one
 from skcal._scores import LOSSES, LossComparison, log_losses, of_outcomes
 from skcal._selection import LEVEL, warn_of_fits
 from skcal._validation import n_rows, row_blocks
@@ -89,7 +90,7 @@ class JudgedMap(NamedTuple):
 
 def _fit_and_judge(estimator, identity, data, train, test, scoring) -> JudgedMap:
     start = time.perf_counter()
-    with recorded_warnings() as caught:
+    with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
         fitted = fit_map(estimator, data.take(train))
         seconds = time.perf_counter() - start
         judged = judge(fitted, identity, data, train, test, scoring)
@@ -281,7 +282,8 @@ def try_maps(candidates, data, splits, scoring, mix=False, n_jobs=None, progress
     trial = Trial(names, owners, settings, maps, splits, held_out, data)
     if not mix:
         return trial
-    with recorded_warnings():  # fitted maps have said what they say of these predictions
+    # fitted maps have said what they say of these predictions
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         return _with_mixture(trial, identity, judged_data, scoring)
 
 
@@ -457,7 +459,8 @@ def _judged(trial: Trial, setting: int, of_folds: list[int]) -> Choice:
     for number, untested in enumerate(_untested_rows(data, trial.splits)):
         judged = trial.held_out[of_folds[number]][number]
         maps.append(FoldMap(trial.splits[number][1], untested, judged.fitted, judged.n_train))
-    with recorded_warnings():  # the maps have said what they say of these predictions
+    # the maps have said what they say of these predictions
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
         after = cross_fitted(maps, data.X, data.n_classes)[rows]
         tested = data.take(rows)
         before = fit_map(trial.maps[0], data).predict_proba(tested.X.astype(np.float64, copy=False))

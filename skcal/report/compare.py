@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,15 @@ import numpy as np
 from skcal._groups import FEWEST_GROUPS
 from skcal._labels import column_names, columns_of_labels, plain_labels
 from skcal._show import listed
-from skcal._validation import InputError
-from skcal.hypothesis_tests import ComparisonResult, adjust_pvalues, calibration_test
+from skcal.exceptions import InputError
+from skcal.hypothesis_tests import (
+    ComparisonResult,
+    EquivalenceTestResult,
+    adjust_pvalues,
+    calibration_test,
+    equivalence_tests,
+)
 from skcal.hypothesis_tests.comparison import comparison_of
-from skcal.hypothesis_tests.equivalence import EquivalenceTestResult, bounded_together
 from skcal.hypothesis_tests.error_interval import (
     ErrorDifference,
     score_differences,
@@ -214,7 +220,8 @@ def decide_together(
         return [], []
     samples = [sample, *(sample_of(sample, rows) for _, rows in parts)]
     attempt, asked = Attempts("all subgroups"), [(one, "calibration") for one in samples]
-    decided = attempt("joint decision", bounded_together, asked, max_error, level)
+    options: dict[str, Any] = {"limit": max_error, "confidence_level": level}
+    decided = attempt("joint decision", partial(equivalence_tests, **options), asked)
     return decided or [], attempt.messages
 
 

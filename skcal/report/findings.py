@@ -6,6 +6,7 @@ One of them is whether the columns of predictions seem to be in another order th
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -15,8 +16,6 @@ from scipy.optimize import linear_sum_assignment
 from sklearn.base import clone
 
 from skcal._groups import FEWEST_GROUPS
-from skcal._running import recorded_warnings
-from skcal._scores import of_outcomes
 from skcal._show import worded
 from skcal.hypothesis_tests import (
     EquivalenceTestResult,
@@ -228,7 +227,7 @@ class Attempts:
         """Return the part, or None if the samples do not allow it."""
         if self.verbose:
             print(f"[calibration_report] {self.name}: {what}", flush=True)
-        with recorded_warnings() as caught:
+        with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
             try:
                 result = function(*arguments)
             except ValueError as error:
@@ -301,8 +300,7 @@ def _doubt_about_order(attempt, sample) -> str | None:
     """What is wrong with the order of the columns; of confidences that were counted, None."""
     if not sample.knows_classes:
         return attempt.of_rows("order of the columns", doubt_about_order)
-    columns = sample.proba_of_classes, sample.happened, sample.classes
-    return doubt_about_order(*columns, sample.sizes)
+    return doubt_about_order(sample)
 
 
 def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
@@ -434,38 +432,11 @@ REVERSED = (
 )
 
 
-def doubt_about_order(
-    rows: np.ndarray, happened: np.ndarray, classes, sizes: Any = 1
-) -> str | None:
-    """Return what is wrong with the order of the columns, if anything seems to be.
-
-    Parameters
-    ----------
-    rows : ndarray of shape (n_samples, n_classes)
-        The predictions.
-    happened : ndarray of shape (n_samples,) or (n_samples, n_classes)
-        The column of each label, or how much of each class happened.
-    classes : sequence
-        The names of the classes.
-    sizes : int or ndarray of shape (n_samples,), default=1
-        How many samples each row is.
-    """
-    other_order = _other_order(rows, happened, classes)
-    if not are_reversed(rows, happened, sizes):
-        return other_order
-    return REVERSED.format(worded("labels= and pos_label=", "--labels and --pos-label"))
-
-
-def are_reversed(rows: np.ndarray, happened: np.ndarray, sizes: Any = 1) -> bool:
-    """Whether outcomes and probabilities of classes are negatively correlated on the whole."""
-    sizes = np.broadcast_to(sizes, len(rows))
-    n, n_classes = sizes.sum(), rows.shape[1]
-    codes = happened.ndim == 1
-    rates = (np.bincount(happened, sizes, n_classes) if codes else sizes @ happened) / n
-    gain = of_outcomes(rows, happened) - rows @ rates
-    mean = sizes @ gain / n
-    deviation = math.sqrt(sizes @ (gain - mean) ** 2 / n)
-    return bool(mean < -_SURE * max(deviation / math.sqrt(n), 1e-9))
+def doubt_about_order(sample: Sample) -> str | None:
+    """Return what is wrong with the order of the columns, if anything seems to be."""
+    if sample.is_reversed:
+        return REVERSED.format(worded("labels= and pos_label=", "--labels and --pos-label"))
+    return _other_order(sample.proba_of_classes, sample.happened, sample.classes)
 
 
 def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:

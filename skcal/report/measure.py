@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field, replace
 from functools import partial
 from inspect import signature
@@ -16,9 +17,14 @@ from skcal.choice import CalibrationErrorSearchCV
 from skcal.displays import CalibrationCurveDisplay, ReliabilityPanel
 from skcal.hypothesis_tests import EquivalenceTestResult, equivalence_test, monte_carlo_test
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.metrics import BinRule, CalibrationBins, expected_calibration_error
+from skcal.metrics import (
+    BinRule,
+    CalibrationBins,
+    expected_calibration_error,
+    score_decomposition,
+    sharpness,
+)
 from skcal.metrics.bootstrap import bootstrap_interval
-from skcal.metrics.decomposition import parts_of, sharpness
 from skcal.metrics.thresholds import DecisionCurve, decision_curve
 from skcal.metrics.validation import (
     Measure,
@@ -26,7 +32,7 @@ from skcal.metrics.validation import (
     observed_expected_ratio,
     validation_of,
 )
-from skcal.notions import NOTIONS, Notion, resolve_notion
+from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, Findings, find, inside
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
@@ -362,16 +368,18 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
     brier = ("Brier score", notion, "brier")
     if notion.single:
         return [brier, ("log loss", notion, "log-loss")]
-    vector = ("log loss", NOTIONS["canonical"], "log-loss")
+    vector = ("log loss", resolve_notion("canonical", sample.proba), "log-loss")
     return [brier, vector, (_BY_CLASS, notion, "log-loss")]
 
 
 def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
+    options: Any = {"score": score, "strategy": "isotonic" if notion.scalar else "median-variance"}
+    # a caution says that the log loss is infinite
+    with warnings.catch_warnings(action="ignore", category=UserWarning):
+        parts = score_decomposition(sample._replace(notion=notion), **options)
     if not notion.scalar:
-        bins = BinRule(15, "median-variance")
-        return Score(name, notion, parts_of(sample._replace(notion=notion), score, bins).score)
-    parts = parts_of(sample._replace(notion=notion), score)
+        return Score(name, notion, parts.score)
     saved = parts.miscalibration, parts.discrimination, parts.uncertainty
     return Score(name, notion, parts.score, *saved)
 

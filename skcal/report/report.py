@@ -13,15 +13,13 @@ from typing import Any
 import numpy as np
 from sklearn.utils import check_random_state
 
-from skcal._files import replacing
 from skcal._labels import refuse_another_order
-from skcal._rounding import RESOLUTION
-from skcal._show import as_data, as_json, stated
+from skcal._show import as_data, as_json, import_pyplot, replacing, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import is_given, used_with
-from skcal._validation import BIN_COUNT, InputError
+from skcal._unused import used_with
+from skcal._validation import BIN_COUNT
 from skcal.choice import CalibrationErrorSearchCV
-from skcal.displays.base import require_matplotlib
+from skcal.exceptions import InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
 from skcal.hypothesis_tests.result import default_resamples
@@ -244,11 +242,8 @@ class CalibrationReport:
             names = ", ".join(map(repr, CENTRES))
             raise ValueError(f"measure={measure!r} is unknown. Use one of {names}.")
         if ax is None:
-            require_matplotlib()
-            from matplotlib import pyplot
-
             size = 5.0, height_of_forest(self)
-            ax = pyplot.subplots(figsize=size, layout="constrained")[1]
+            ax = import_pyplot().subplots(figsize=size, layout="constrained")[1]
         draw_forest(ax, self, measure)
         return ax
 
@@ -315,8 +310,8 @@ class CalibrationReport:
     cv={"search": (True,)},
     outer_cv={"search": (True,)},
     max_search_samples={"search": (True,)},
-    compare_name={"compare": is_given},
-    second_y_true={"compare": is_given},
+    compare_name="compare",
+    second_y_true="compare",
 )
 @validate_params(
     {
@@ -326,7 +321,6 @@ class CalibrationReport:
         "n_bins": [BIN_COUNT],
         "strategy": [StrOptions(set(BinRule.strategies))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
-        **RESOLUTION,
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "candidates": [list, tuple, str, None],

@@ -7,8 +7,6 @@ import re
 
 import numpy as np
 
-from skcal._rounding import likely_steps
-from skcal._scores import of_outcomes
 from skcal._show import (
     beside_limit,
     listed,
@@ -535,7 +533,7 @@ def _undefined(test, sample, validation) -> list[str]:
     text = f"Slope {validation.slope_note}. "
     text += "The slope of the others is shown. " * math.isfinite(validation.slope.estimate)
     text += "O/E, Brier score and calibration error are those of all predictions as they are."
-    steps = None if test is None or test.resolution else likely_steps(sample.problems())
+    steps = None if test is None or test.resolution else sample.likely_steps
     if steps:
         text += f" All predictions are multiples of 1/{steps}. "
         option = worded(f"resolution=1/{steps}", f"--resolution {1 / steps:g}")
@@ -599,8 +597,7 @@ def _extreme_predictions(sample, rounded):
             "All probabilities are 0 or 1: these look like class predictions, which say nothing "
             "about confidence. Pass probabilities in their place."
         )
-    wrong = of_outcomes((rows == 0) * 1.0, sample.happened) > 0
-    impossible = int((wrong * sample.sizes).sum())
+    impossible = int((sample.impossible * sample.sizes).sum())
     if impossible and not rounded and sample.knows_classes:
         yield (
             f"{impossible:,} outcome{'s' if impossible > 1 else ''} had a predicted probability of "

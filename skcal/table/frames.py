@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from skcal._files import Document
 from skcal._labels import sorted_labels
 from skcal._rounding import RESOLUTION
+from skcal._show import Document
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError
 from skcal.table.sums import N_CELLS, NAMES, OUTCOMES, Places, Products, Sums, ends_of

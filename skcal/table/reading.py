@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from skcal._labels import column_names, is_table, plain_labels, refuse_other_columns
+from skcal._labels import GivenColumns, is_table, plain_labels
 from skcal._validation import LARGEST_WEIGHT, InputError, check_weight, naming, row_blocks
 from skcal.notions import ANSWERS, NOTIONS, resolve_notion
 from skcal.sample import Sample, read_sample
 
+COUNTED = tuple(name for name, notion in NOTIONS.items() if notion.scalar)
 _LABELS = 2**17  # that are looked at at a time
 _MOST_TOGETHER = 32  # classes of which products of the residuals of two are summed up
 
@@ -46,8 +47,7 @@ class Columns:
     @classmethod
     def of(cls, y, proba, notion, labels, pos_label, from_logits) -> Columns:
         """Read the columns of the first samples, and the labels of all of them."""
-        with naming("y_proba"):
-            names, shape = column_names(proba), np.shape(proba)[1:]
+        shape, names = GivenColumns.of(proba, "y_proba")
         swapped = (
             isinstance(y, np.ndarray) and y.dtype.kind == "f" and bool((y != np.trunc(y)).any())
         )
@@ -62,6 +62,11 @@ class Columns:
         if pos_label is not None and not shape and labels is None:
             _require_both(classes, y)
         return cls(shape, names, classes, sample.notion, positive)
+
+    @property
+    def given(self) -> GivenColumns:
+        """The columns as they were passed."""
+        return GivenColumns(self.shape, self.names)
 
     @property
     def classes(self) -> list:
@@ -100,9 +105,7 @@ class Columns:
 
     def read(self, y, proba, weight, from_logits) -> Sample:
         """Check samples; weights are as they were passed, those of 0 are left out."""
-        with naming("y_proba"):
-            shape = np.shape(proba)[1:]
-        refuse_other_columns(shape, column_names(proba), self.shape, self.names, "y_proba", "calls")
+        self.given.refuse_other(GivenColumns.of(proba, "y_proba"), "y_proba", "calls")
         options = {"labels": self.labels, "pos_label": self.pos_label, "from_logits": from_logits}
         sample = read_sample(y, proba, self.notion, keep_weightless=True, **options)
         if weight is not None:
@@ -111,7 +114,7 @@ class Columns:
 
     def require(self, other: Columns) -> None:
         """Raise unless another table's columns mean the same."""
-        refuse_other_columns(other.shape, other.names, self.shape, self.names, "y_proba", "tables")
+        self.given.refuse_other(other.given, "y_proba", "tables")
         for name in ("labels", "notion", "pos_label"):
             value, given = getattr(self, name), getattr(other, name)
             if value != given:
@@ -126,9 +129,9 @@ class Columns:
 
     @classmethod
     def from_dict(cls, document: Any) -> Columns:
-        """Check what JSON holds, a :class:`skcal._files.Document`."""
+        """Check what JSON holds, a :class:`skcal._show.Document`."""
         name = document.value("notion", str)
-        if name != "answers" and (name not in NOTIONS or not NOTIONS[name].scalar):
+        if name != "answers" and (name not in COUNTED):
             raise document.wrong("notion", f"is {name!r:.40}, not a kind of calibration")
         shape, labels = tuple(document.value("shape", list)), document.labels("labels")
         if shape not in ((), (len(labels),)):

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._bins import equal_intervals, given_edges
-from skcal._labels import columns_of_labels, refuse_another_order, sorted_labels
+from skcal._labels import GivenColumns, columns_of_labels, refuse_another_order, sorted_labels
 from skcal._rounding import RESOLUTION
 from skcal._sklearn_compat import validate_parameter_constraints
 from skcal._validation import InputError, naming, row_blocks
 from skcal.sample import Sample, Summed, error_of_shares, is_of_labels, refuse_lazy
 from skcal.table import frames
 from skcal.table.counted import counted_sample
-from skcal.table.reading import Columns, as_rows, is_tensor, read_weights, reduced
+from skcal.table.reading import COUNTED, Columns, as_rows, is_tensor, read_weights, reduced
 from skcal.table.sums import Places, Products, Sums, count
 
 _N_BINS = 15
@@ -60,6 +60,8 @@ default="auto"
     n_samples_seen_ : int
         Samples of positive weight.
     edges : ndarray of shape (n_bins + 1,)
+    notions : tuple of str
+        The kinds of calibration that a table can count.
 
     See Also
     --------
@@ -99,6 +101,8 @@ default="auto"
     >>> print(skcal.calibration_error_interval(week).sentence())
     calibration error 0.063 (at least 0.049, at most 0.083, each with 95 % confidence)
     """
+
+    notions: ClassVar[tuple[str, ...]] = COUNTED
 
     def __init__(
         self,
@@ -531,7 +535,7 @@ default="auto"
             self._asked[step] = counted_sample(self._sums, *given)
         return self._asked[step].asked(notion)
 
-    def _for_bets(self) -> tuple[Sample, tuple, list | None]:
+    def _for_bets(self) -> tuple[Sample, GivenColumns]:
         """Return labels with counts, or with weights of at most 1, in a group of all together."""
         columns, sums = self._known, self._sums
         votes = self._of_shares and (sums.values[0] != sums.values[1]).any()
@@ -545,7 +549,7 @@ default="auto"
         if self._group_labels is not None:
             sums = sums.within_groups(columns.notion.shares_samples)
         given = columns, self._intervals, None, (np.inf, None), False, False
-        return counted_sample(sums, *given), columns.shape, columns.names
+        return counted_sample(sums, *given), columns.given
 
 
 def _plain_outcomes(y, p) -> Any:

@@ -13,7 +13,7 @@ from skcal.hypothesis_tests import (
     equivalence_test,
 )
 from skcal.hypothesis_tests.bounds import _range_quantile
-from skcal.hypothesis_tests.equivalence import bounded, bounded_together
+from skcal.hypothesis_tests.equivalence import bounded, equivalence_tests
 from skcal.hypothesis_tests.kolmogorov_smirnov import range_tail
 from skcal.metrics import (
     binned_rms_error_interval,
@@ -285,14 +285,14 @@ def test_several_errors_are_bounded_at_the_level_if_all_are_below_and_else_toget
     for n, error in ((900, "calibration"), (900, "cutoff"), (100, "calibration")):
         p = rng.uniform(size=n)
         questions.append((read_sample((rng.random(n) < p).astype(int), p), error))
-    results = bounded_together(questions, limit, 0.95)
+    results = equivalence_tests(questions, limit=limit)
     for result, question in zip(results, questions, strict=True):
         expected = bounded(*question, limit, each)
         assert (result.low, result.high) == (expected.low, expected.high)
         assert (result.verdict, result.confidence_level) == (expected.verdict, each)
     assert [result.verdict for result in results[:2]] == ["below", "below"]
     assert results[2].verdict == ("below" if limit == 0.5 else "unknown")
-    [alone] = bounded_together(questions[2:], limit, 0.95)
+    [alone] = equivalence_tests(questions[2:], limit=limit)
     assert alone.confidence_level == 0.95
 
 
@@ -305,7 +305,7 @@ def test_any_verdict_of_several_is_false_in_at_most_5_percent(off, bounds_alone)
         p = rng.uniform(0.1, 0.9, (3, 200))
         y = (rng.random(p.shape) < p + off).astype(int)
         parts = [(read_sample(*rows), "cutoff") for rows in zip(y, p, strict=True)]
-        false += any(one.verdict == wrong for one in bounded_together(parts, 0.05, 0.95))
+        false += any(one.verdict == wrong for one in equivalence_tests(parts, limit=0.05))
     assert false <= binom.isf(1e-3, n_sets, 0.05)
 
 

@@ -13,7 +13,7 @@ SCRIPT = """
 import sys
 from pathlib import Path
 import numpy as np
-from skcal._files import replacing
+from skcal._show import replacing
 from skcal.monitoring import CalibrationMonitor
 
 path, data = Path(sys.argv[1]), np.load(sys.argv[2])

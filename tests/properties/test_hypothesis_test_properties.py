@@ -32,6 +32,7 @@ TOOLS = {
     "adjust_pvalues": "takes p-values: below",
     "calibration_error_interval": "has limits: tests/hypothesis_tests/test_error_interval.py",
     "equivalence_test": "has bounds, and no p-value",
+    "equivalence_tests": "has bounds, and no p-value",
 }
 B = 19  # resamples, such that p-values of one test reach 5 %
 

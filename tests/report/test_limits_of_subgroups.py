@@ -6,7 +6,7 @@ from scipy.stats import binom
 
 from skcal import Sample
 from skcal.hypothesis_tests import equivalence_test
-from skcal.hypothesis_tests.equivalence import bounded_together
+from skcal.hypothesis_tests.equivalence import equivalence_tests
 from skcal.report import calibration_report, views
 
 
@@ -91,7 +91,7 @@ def test_joint_decisions_beside_an_error_at_the_limit_are_rarely_wrong(others):
         y = (rng.random(2000) < p + off).astype(int)
         whole = Sample(y, p)
         samples = [whole, *(Sample(y[k : k + 400], p[k : k + 400]) for k in range(0, 2000, 400))]
-        decided = bounded_together([(one, "calibration") for one in samples], 0.05, 0.95)
+        decided = equivalence_tests([(one, "calibration") for one in samples], limit=0.05)
         wrong += any(
             one.verdict == ("below" if error >= 0.05 else "above")
             or (error == 0.05 and one.verdict == "above")

@@ -12,7 +12,6 @@ from skcal import CalibrationTable, Sample, calibration_report, calibration_test
 from skcal.metrics import bootstrap_interval, expected_calibration_error, score_decomposition
 from skcal.metrics.limits import frequency_limits, surprises
 from skcal.metrics.validation import observed_expected_ratio
-from skcal.report.findings import are_reversed
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_resamples")
 REPORTED = ["binary", "two columns", "weights", "groups", "votes", "confidence"]
@@ -219,10 +218,12 @@ def test_reversed_columns_are_found_in_cells_by_their_numbers_of_samples():
     rng = np.random.default_rng(0)
     rows = np.array([[0.4, 0.6], [0.4, 0.6], [0.6, 0.4], [0.6, 0.4]])
     codes, sizes = np.array([0, 1, 0, 1]), rng.integers(5, 60, (200, 4))
+    found = []
     for size in sizes:
-        of_rows = are_reversed(np.repeat(rows, size, axis=0), np.repeat(codes, size))
-        assert are_reversed(rows, codes, size) == of_rows
-    assert 20 < sum(are_reversed(rows, codes, size) for size in sizes) < 180
+        samples = np.repeat(codes, size), np.repeat(rows, size, axis=0)
+        found.append(CalibrationTable(labels=[0, 1]).update(*samples)._as_sample().is_reversed)
+        assert Sample(*samples).is_reversed == found[-1]
+    assert 20 < sum(found) < 180
 
 
 def test_a_table_of_one_cell_or_one_outcome_has_a_report():
