@@ -27,7 +27,7 @@ from skcal.metrics.validation import (
     validation_of,
 )
 from skcal.notions import NOTIONS, Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, find, inside
+from skcal.report.findings import Attempts, Findings, find
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
@@ -194,7 +194,8 @@ def measure(
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
     options |= {"by_label": by_label, "tolerance": tolerance}
     findings = find(attempt, sample, level, settings.max_error, test, **options)
-    refuted, inner = findings.is_significant, inside(sample, findings.test)
+    refuted = findings.is_significant
+    inner = sample if findings.test is None else findings.test.inside(sample)
     diagram = None
     if findings.test is not None:
         diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
