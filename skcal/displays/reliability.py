@@ -388,7 +388,7 @@ CalibrationTable
         colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
         across, up = AXIS_LABELS[panel.sides == RIGHT]
         if panel.n_above:
-            across += f" ({panel.n_above:,} above {panel.axis.high:g})"
+            across += f"\n({panel.n_above:,} above {panel.axis.high:g})"
         set_axes(ax, panel.axis, (across, up))
         if not others:
             self.ref_lines_.append(draw.diagonal(ax))

@@ -15,7 +15,6 @@ from typing import Any
 
 from skcal._show import (
     Table,
-    broken,
     cut_apart,
     html_list,
     html_text,
@@ -165,9 +164,6 @@ def draw(display: ReliabilityDisplay):
     for unused in axes[n:]:
         figure.delaxes(unused)
     display.plot(ax=axes[:n])
-    for axis in axes[:n]:
-        lines = axis.get_title().split("\n")
-        axis.set_title("\n".join(broken(line, _TITLE) for line in lines), fontsize="medium")
     for legend in display.legends_:
         legend.remove()  # pages explain what is drawn, and legends would hide points
     return display.figure_

@@ -174,3 +174,25 @@ def test_names_of_rows_break_between_words_alone_on_telephones():
     assert any("display: block; max-width: none" in line for line in rules)  # as wide as the page
     names = re.findall(r'<td[^>]* data-name="([^"]*)"', full_report()._repr_html_())
     assert {"O/E ratio", "calibration error"} & set(names)  # beside each value, without a head
+
+
+@pytest.mark.parametrize("mean", [0.02, 0.4])
+def test_no_text_of_a_figure_is_cut_off(mean, monkeypatch):
+    """Also of rare events, whose axes say how many predictions lie beyond, and of long names."""
+    rng = np.random.default_rng(0)
+    p = np.append(rng.beta(1.2, 1.2 / mean, 990), rng.uniform(0.4, 0.9, 10))
+    y = (rng.random(1000) < p).astype(int)
+    hospital = rng.choice(
+        [f"the general hospital number {k} of a long town" for k in range(5)], 1000
+    )
+    figures = []
+    monkeypatch.setattr(views, "svg_uri", lambda figure: figures.append(figure) or "")
+    options = {"by": {"hospital": hospital}, "name": "the model of a year ago", **FEW}
+    assert "Forest plot" in calibration_report(y, p, **options)._repr_html_()
+    assert len(figures) >= 9
+    for figure in figures:
+        for _ in range(2):
+            figure.draw_without_rendering()
+        width, height = figure.get_size_inches()
+        box = figure.get_tightbbox()
+        assert min(box.x0, box.y0, width - box.x1, height - box.y1) >= -0.01
