@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
-from skcal.hypothesis_tests import calibration_test, joint, scan_test
+from skcal.hypothesis_tests import calibration_test, joint
 from skcal.report import calibration_report, findings
 from skcal.sample import read_sample
 
@@ -22,7 +22,6 @@ SEARCHED = OPTIONS | {"search": True, "candidates": CANDIDATES}
 def draw_few(monkeypatch):
     """Let reports, and the tests behind their verdicts, make 199 draws."""
     monkeypatch.setattr(joint, "default_resamples", lambda n_samples: 199)
-    monkeypatch.setattr(findings, "scan_test", functools.partial(scan_test, n_resamples=199))
 
 
 def verdict_test(y_true, y_proba, **options):

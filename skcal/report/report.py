@@ -589,7 +589,7 @@ Sample or CalibrationTable
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = asked
     overall = measure(name, sample, settings, by_label=by_label[0])
-    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall.tolerance)
+    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []

@@ -3,7 +3,7 @@
 import pytest
 from report_cases import draw_few
 
-from skcal.hypothesis_tests import joint, scan_test
+from skcal.hypothesis_tests import joint
 from skcal.hypothesis_tests.result import default_resamples
 from skcal.report import compare, findings, views
 
@@ -34,7 +34,6 @@ def quick():
 def usual_draws(quick, monkeypatch):
     """As many draws as users get."""
     monkeypatch.setattr(joint, "default_resamples", default_resamples)
-    monkeypatch.setattr(findings, "scan_test", scan_test)
 
 
 @pytest.fixture(autouse=True)
