@@ -201,6 +201,15 @@ FOLLOWED = {
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
     **dict.fromkeys(
+        [
+            "Fit a SegmentRecalibrator to th",
+            "Fit a Recalibrator to each",
+            "separately (recalibrate --only",
+            "skcal's segment recalibrator in Python does. Fit it",
+        ],
+        "tests/report/test_advice_by_part.py",
+    ),
+    **dict.fromkeys(
         ["measure={} is unknown", "No subgroup has the measure"],
         "tests/report/test_centres.py::test_forest_plots_have_a_row_for_each_subgroup_and_for_a_new_one",
     ),

@@ -24,11 +24,7 @@ NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 NAMES = 5  # of classes and subgroups that are wrong
 _NOT_NEEDED = "The error is below your limit: recalibration is not needed."
-_AGAIN = "then run this report again on fresh data."
-_BY_SUBGROUP = (
-    "{} differ, so one recalibration of all samples would fix only their average: some would then "
-    f"be too high, others too low. {{}} on a held-out set, {_AGAIN}"
-)
+AGAIN = "then run this report again on fresh data."
 
 
 class Answer(NamedTuple):
@@ -59,20 +55,20 @@ class Answer(NamedTuple):
         return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
 
 
-def answer_of(found: Any, differ: str = "") -> Answer:
-    """The answer about one set of predictions; ``differ`` names its parts if these differ."""
+def answer_of(found: Any, by_part: str = "") -> Answer:
+    """The answer about one set of predictions; ``by_part`` is the advice if its parts differ."""
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
-        return _no_evidence(found, differ)
+        return _no_evidence(found, by_part)
     size, grade = _size(found.error.estimate, found.tolerance)
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
     within, beside = _is_within(found), _beside_limit(found)
-    advice = _by_subgroup(differ) if differ else _what_to_do(found)
-    if within and not differ:
+    advice = by_part or _what_to_do(found)
+    if within and not by_part:
         advice = "" if beside else _NOT_NEEDED
     sentences = [what_is_wrong(found), how_sure(found), *filter(None, [advice]), *beside]
     if not within:
@@ -99,8 +95,8 @@ def _beside_limit(found) -> list[str]:
     return [unknown, *_samples_needed(found), *more]
 
 
-def _no_evidence(found, differ) -> Answer:
-    tolerance, by_subgroup = f"{found.tolerance:g}", [_by_subgroup(differ)] * bool(differ)
+def _no_evidence(found, by_part) -> Answer:
+    tolerance, by_subgroup = f"{found.tolerance:g}", [by_part] * bool(by_part)
     if found.error.high < found.tolerance:
         good = f"The error is below {tolerance}: recalibration is not needed."
         advice = by_subgroup or _large_limit(found) or [good]
@@ -270,15 +266,10 @@ def how_sure(found) -> str:
     )
 
 
-def _by_subgroup(differ: str) -> str:
-    fit = worded("Fit a SegmentRecalibrator", "Recalibrate each of them separately")
-    return _BY_SUBGROUP.format(differ, fit)
-
-
 def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
-        return f"Recalibrate on a held-out set, {_AGAIN}"
+        return f"Recalibrate on a held-out set, {AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
     after = f"{about(gain.error, gain.high)} (at most {high}"
     unsure = (
@@ -288,7 +279,7 @@ def _what_to_do(found) -> str:
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after} with "
         f"{percent(found.error.confidence_level)} confidence)."
-        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {_AGAIN}"
+        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {AGAIN}"
     )
 
 
