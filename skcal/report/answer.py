@@ -23,7 +23,6 @@ NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 NAMES = 5  # of classes and subgroups that are wrong
-_NOT_NEEDED = "The error is below your limit: recalibration is not needed."
 AGAIN = "then run this report again on fresh data."
 
 
@@ -55,13 +54,23 @@ class Answer(NamedTuple):
         return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
 
 
-def answer_of(found: Any, by_part: str = "") -> Answer:
-    """The answer about one set of predictions; ``by_part`` is the advice if its parts differ."""
+def answer_of(found: Any, by_part: str = "", parts: str | None = None) -> Answer:
+    """The answer about one set of predictions.
+
+    Parameters
+    ----------
+    found : Findings
+    by_part : str, default=""
+        The advice where subgroups or segments differ.
+    parts : str, default=None
+        What was found in subgroups or segments beside an error below the tolerance; None if there
+        are none.
+    """
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
-        return _no_evidence(found, by_part)
+        return _no_evidence(found, by_part, parts)
     size, grade = _size(found.error.estimate, found.tolerance)
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
@@ -69,7 +78,7 @@ def answer_of(found: Any, by_part: str = "") -> Answer:
     within, beside = _is_within(found), _beside_limit(found)
     advice = by_part or _what_to_do(found)
     if within and not by_part:
-        advice = "" if beside else _NOT_NEEDED
+        advice = "" if beside else _not_needed("your limit", parts)
     sentences = [what_is_wrong(found), how_sure(found), *filter(None, [advice]), *beside]
     if not within:
         return Answer(f"{side_of(found)}: {size}", grade, sentences)
@@ -95,10 +104,20 @@ def _beside_limit(found) -> list[str]:
     return [unknown, *_samples_needed(found), *more]
 
 
-def _no_evidence(found, by_part) -> Answer:
+def _not_needed(limit: str, parts: str | None) -> str:
+    if parts is None:
+        compare = worded("by= compares them", "report --by COLUMN compares them")
+        parts = f"Subgroups were not compared; {compare}."
+    text = (
+        f"The error of all samples together is below {limit}: recalibration of all is not needed."
+    )
+    return f"{text} {parts}".rstrip()
+
+
+def _no_evidence(found, by_part, parts) -> Answer:
     tolerance, by_subgroup = f"{found.tolerance:g}", [by_part] * bool(by_part)
     if found.error.high < found.tolerance:
-        good = f"The error is below {tolerance}: recalibration is not needed."
+        good = _not_needed(tolerance, parts)
         advice = by_subgroup or _large_limit(found) or [good]
         return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), *advice])
     sentences = [how_sure(found), *(by_subgroup or _samples_needed(found))]

@@ -170,7 +170,7 @@ class CalibrationReport:
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
         differ = words.subgroups_differ(self)
-        answer = answer_of(self.overall, words.advice_by_part(self))
+        answer = answer_of(self.overall, words.advice_by_part(self), words.compared(self))
         answer = words.with_worst(answer, self.overall, self.subgroups, differ)
         return words.with_worst_segment(answer, self)
 

@@ -339,6 +339,16 @@ def advice_by_part(report) -> str:
     return f"{text}{_each_of(first)} on a held-out set, {AGAIN[:-1]}: {others}"
 
 
+def compared(report) -> str | None:
+    """Whether subgroups or segments are wrong where all samples are right; None without any."""
+    if not report.subgroups and report.segments is None:
+        return None
+    wrong = sum(part.is_significant for part in report.subgroups)
+    verb = "is" if wrong == 1 else "are"
+    of = name_of_parts(report).lower()
+    return f"But {wrong} of {len(report.subgroups)} {of} {verb} miscalibrated." * bool(wrong)
+
+
 def _each_of(column: str) -> str:
     of = f"subgroup of {column}" if column else "subgroup"
     return worded(
