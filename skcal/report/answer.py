@@ -19,6 +19,7 @@ from skcal._show import (
 )
 
 _SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
+LIMIT = 0.05  # the tolerance, which is less where an outcome is rare
 NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
@@ -277,12 +278,29 @@ def how_sure(found) -> str:
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
         this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
-        return f"{this} is significant ({p}): {error.sentence(found.tolerance)}."
+        size = _beside_rate(found)
+        return f"{this} is significant ({p}): {error.sentence(found.tolerance)}.{size}"
     estimate, high = plain_number(error.estimate), beside_limit(error.high, found.tolerance)
     return (
         f"The calibration error is not significantly above 0 ({p}): {estimate}, at most {high} "
         f"with {percent(error.confidence_level)} confidence."
     )
+
+
+def _beside_rate(found) -> str:
+    """To what the size in the title is relative, where the tolerance is less than usual."""
+    if found.max_error is not None or found.tolerance >= LIMIT:
+        return ""
+    size, _ = _size(found.error.estimate, found.tolerance)
+    ends = {
+        "small": ("up to", _SLIGHT),
+        "moderate": ("up to", SERIOUS),
+        "large": ("above", SERIOUS),
+    }
+    side, times = ends[size]
+    _, rate = found.overview.averages(found.notion)
+    end, rarer = plain_number(times * found.tolerance), share(min(rate, 1 - rate))
+    return f" Sizes are relative to the rarer outcome ({rarer}): {size} is {side} {end}."
 
 
 def _what_to_do(found) -> str:
