@@ -110,6 +110,7 @@ FOLLOWED = {
     "of P(positive) by --score.": "test_columns_without_names_of_labels_are_named_by_the_score",
     "fewer --bins, or leave --bins out": "test_too_many_bins_of_a_plot_name_the_option",
     # tests/cli/test_max_error.py
+    "report --by COLUMN compares": "tests/cli/test_conclusions.py::test_what_is_right_on_average",
     "--all-rows shows": "test_many_subgroups_are_a_table_the_worst_first_and_all_with_details",
     "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",
@@ -185,6 +186,15 @@ FOLLOWED = {
     ),
     # tests/metrics/test_bootstrap.py
     "Pass n_jobs=1 to see": "test_an_exception_that_pickle_loses_names_the_call_that_shows_it",
+    **dict.fromkeys(
+        [
+            "Fit a SegmentRecalibrator to th",
+            "Fit a Recalibrator to each",
+            "separately (recalibrate --only",
+            "skcal's segment recalibrator in Python does. Fit it",
+        ],
+        "tests/report/test_advice_by_part.py",
+    ),
     **dict.fromkeys(
         ["measure={} is unknown", "No subgroup has the measure"],
         "tests/report/test_centres.py::test_forest_plots_have_a_row_for_each_subgroup_and_for_a_new_one",

@@ -30,10 +30,10 @@ from skcal.metrics import CalibrationErrorInterval
 from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
-from skcal.report.answer import Answer, answer_of, heading_of
+from skcal.report.answer import LIMIT, Answer, answer_of, heading_of
 from skcal.sample import Sample, refuse_vectors
 
-_LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
+_SHARE_OF_RATE = 0.2  # of the rarer outcome, which is the tolerance where it is less than usual
 _FOLDS = 5  # of the recalibration that is tried
 _BINS = 0.4  # power of the number of samples
 _TAIL = 0.025  # of each limit of what happened on the other side
@@ -361,11 +361,11 @@ def _tolerance(sample, max_error) -> float:
     if max_error is not None:
         return max_error
     if not sample.notion.single:
-        return _LIMIT
+        return LIMIT
     [problem] = sample.problems()
     rate = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
     rate = min(rate, 1 - rate) or 1.0
-    return min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
+    return min(LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
 
 
 def _gain(sample, whole, error) -> Gain:

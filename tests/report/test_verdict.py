@@ -252,7 +252,7 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert report.answer.title in ("Overconfident: moderate", "Overconfident: large")
     said = (
         r"^Confidences .*average \d\d %, but \d\d % of the predictions are right "
-        r"\(\d+ cases(; at least \d\d % of them are miscalibrated)?\)\.$"
+        r"\(\d+ cases(; the part of this range that is wrong holds at least \d\d % of them)?\)\.$"
     )
     assert re.search(said, wrong)
     assert sure == f"This is significant (p ≤ 0.005): {report.overall.error.sentence()}."
@@ -642,3 +642,26 @@ def test_a_kind_without_a_calibration_error_has_no_answer(notion):
     sample = Sample(rng.integers(3, size=500), rng.dirichlet(np.ones(3), 500), notion=notion)
     with pytest.raises(ValueError, match="conditions on a vector"):
         findings.Findings.of(sample)
+
+
+@pytest.mark.parametrize("rate", [0.06, 0.12, 0.4])
+@pytest.mark.parametrize("times", [0.4, 1.2, 3])
+def test_the_same_error_has_another_size_only_where_the_answer_says_beside_which_rate(rate, times):
+    """The size in the title follows from what stands beside it."""
+    rng = np.random.default_rng(0)
+    p = np.full(20_000, rate) + rng.uniform(-0.02, 0.02, 20_000)
+    tolerance = min(0.05, float(f"{0.2 * rate:.1g}"))
+    found = findings_of((rng.random(len(p)) < p).astype(int), p + times * tolerance)
+    assert found.is_significant
+    text = str(found.answer)
+    size = found.answer.title.rpartition(": ")[2]
+    relative = re.search(
+        r"relative to the rarer outcome \(([\d.]+) %\): (\w+) is (up to|above) (\d\.\d+)\.", text
+    )
+    assert (relative is None) == (found.tolerance == 0.05)
+    if relative is None:
+        return
+    assert float(relative[1]) == pytest.approx(100 * found.overview.base_rates[1], abs=0.5)
+    assert relative[2] == size
+    assert (found.error.estimate > float(relative[4])) == (relative[3] == "above")
+    assert (relative[3] == "above") == (size == "large")
