@@ -45,7 +45,7 @@ FOLLOWED = {
             "If these are percentages, pass",
             "If that is a decimal comma, pass --decimal",
             "with a point where --decimal says",
-            "or pass --sep",
+            "separate its fields, not ",
             "If the file has no header, pass --header none",
             "but numbers in line 1. Pass --header none",
             "If commas stand before decimals, quote the numbers",

@@ -206,7 +206,7 @@ OTHERS = {
         "cli.later._MOST_KEPT",  # tests/cli/test_counted.py
         "cli.long._MOST",  # tests/cli/test_exports.py
         "cli.long._MOST_CLASSES",  # tests/cli/test_exports.py
-        "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
+        "cli.predictions._MOST_SUBGROUPS",  # tests/cli/test_wild_forms.py
         "report.centres._SMALL",
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",

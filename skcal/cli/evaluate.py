@@ -84,6 +84,8 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             if notion.of_positive_class and gate is None:
                 mean = findings.overview.mean_predictions[-1]
                 heading += f" All predictions average {share(mean)}."
+            elif gate is None and not notion.by_class:
+                heading += f" All confidences average {share(findings.overview.mean_confidence)}."
             said = [verdict, wrapped(heading), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [said[1], "", wrapped(str(answer)), ""]
