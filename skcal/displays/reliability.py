@@ -34,7 +34,6 @@ from skcal.displays.reliability_panel import (
     sides_of,
 )
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test, scan_test
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import BinRule, CalibrationErrorInterval
 from skcal.sample import Sample, read_sample
@@ -306,7 +305,7 @@ CalibrationTable
             numbers = _errors_of(sample, shown, confidence_level)
         if any(number.is_significant for number in numbers.values()):
             options: dict[str, Any] = {"confidence_level": confidence_level}
-            options["n_resamples"] = n_resamples or default_resamples(len(sample))
+            options["n_resamples"] = n_resamples or sample.default_resamples
             scan = scan_test(sample, random_state=random_state, **options)
             ranges = _ranges_of(scan, sample, numbers)
         panels = [
