@@ -17,14 +17,13 @@ ROOT = Path(skcal.__file__).parent
 
 # Lower layers first; a layer imports lower ones and its own modules only.
 LAYERS = [
+    "exceptions",
     "_sklearn_compat",
     "_running",
     "_show",
     "_selection",
-    "exceptions",
     "_validation",
     "_labels",
-    "_unused",
     "datasets",
     "_matrices",
     "_bins",

@@ -17,7 +17,6 @@ from skcal._labels import refuse_another_order
 from skcal._rounding import RESOLUTION
 from skcal._show import as_data, as_json, import_pyplot, replacing, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import used_with
 from skcal._validation import BIN_COUNT
 from skcal.choice import CalibrationErrorSearchCV
 from skcal.exceptions import InputError
@@ -305,14 +304,6 @@ class CalibrationReport:
             file.write(text.encode("utf-8", "backslashreplace"))
 
 
-@used_with(
-    candidates={"search": (True,)},
-    cv={"search": (True,)},
-    outer_cv={"search": (True,)},
-    max_search_samples={"search": (True,)},
-    compare_name="compare",
-    second_y_true="compare",
-)
 @validate_params(
     {
         "notion": [str],
@@ -337,6 +328,14 @@ class CalibrationReport:
         "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=False,
+    used_with={
+        "candidates": {"search": (True,)},
+        "cv": {"search": (True,)},
+        "outer_cv": {"search": (True,)},
+        "max_search_samples": {"search": (True,)},
+        "compare_name": "compare",
+        "second_y_true": "compare",
+    },
 )
 def calibration_report(
     y_true,
