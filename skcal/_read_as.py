@@ -48,7 +48,7 @@ def _question(sample) -> str:
     """Name the event, its frequency and the column of predictions, or the classes of columns."""
     notion = sample.notion
     if notion.of_positive_class:
-        event = f"the event is {_label(sample.classes[1])}{_how_often(sample, 1)}"
+        event = f"the event is label {one_line(sample.classes[1], _NAME)}{_how_often(sample, 1)}"
         return f"{event}; predictions are its probability{_column_of_event(sample)}{_scale(sample)}"
     if notion.of_answers:
         right = f"a right answer counts as 1{_how_often(sample, 1)}"
@@ -70,10 +70,6 @@ def _absent_labels(sample) -> str:
     present = dict(zip(sample.classes.tolist(), sample.frequencies > 0, strict=True))
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist() if not present[name]]
     return f" (no sample has {listed(names, _NAMES)})" if names else ""
-
-
-def _label(label) -> str:
-    return f"label {one_line(label, _NAME)}"
 
 
 def _how_often(sample, code: int) -> str:

@@ -1,4 +1,7 @@
-"""The only module that imports private or version-dependent names of scikit-learn."""
+"""The only module that imports private or version-dependent names of scikit-learn.
+
+Arguments of calls are checked here, also those that a call would not use.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
@@ -24,6 +27,8 @@ from sklearn.utils._param_validation import (
 )
 from sklearn.utils.parallel import _get_threadpool_controller
 from sklearn.utils.validation import _check_method_params, _num_samples
+
+from skcal.exceptions import InputError
 
 try:
     from sklearn.callback import CallbackSupportMixin
@@ -128,13 +133,33 @@ def named_arguments(name: str, parameters: Mapping[str, Parameter], args, kwargs
 
 
 def validate_params(
-    parameter_constraints: Mapping[str, Any], *, prefer_skip_nested_validation: bool = True
+    parameter_constraints: Mapping[str, Any],
+    *,
+    prefer_skip_nested_validation: bool = True,
+    used_with: Mapping[str, Mapping[str, Any] | str] | None = None,
 ) -> Callable[[Callable[_P, _R]], Callable[_P, _R]]:
     """Check the arguments of a function, as scikit-learn's decorator of this name does.
 
     Its own takes as long as a function of small samples, and does not say which parameter a
-    misspelt one may mean.
+    misspelt one may mean. Calls by other public functions, such as reports, may hand on every
+    option.
+
+    Parameters
+    ----------
+    parameter_constraints : dict
+        As there.
+    prefer_skip_nested_validation : bool, default=True
+        As there.
+    used_with : dict, default=None
+        For keyword options what makes use of each: names of other options, and the tuple of
+        values, or a callable of the value that says whether the option is used. The name of
+        another option stands for any value of that but None. An option, other than its default, is
+        refused unless all hold.
     """
+    conditions = {
+        option: {used: _is_given} if isinstance(used, str) else used
+        for option, used in (used_with or {}).items()
+    }
 
     def named(function: Any) -> Any:
         name, parameters = function.__qualname__, dict(signature(function).parameters)
@@ -145,12 +170,14 @@ def validate_params(
         }
 
         function._skl_parameter_constraints = parameter_constraints  # as there
+        function._used_with = conditions
 
         @wraps(function)
         def called(*args, **kwargs):
             config = _get_threadlocal_config()  # config_context copies it twice
             before = config["skip_parameter_validation"]
             if not before:
+                refuse_unused(function, kwargs)
                 for key, value in named_arguments(name, parameters, args, kwargs).items():
                     if key in constraints:
                         check_parameter(name, key, value, constraints[key])
@@ -175,6 +202,41 @@ def check_parameter(function: str, argument: str, value: Any, constraints) -> No
     raise ParameterError(function, argument, allowed, shown)
 
 
+def refuse_unused(function: Callable, given: Mapping[str, Any]) -> None:
+    """Raise for the first of some options that the function would not use with the others."""
+    conditions = getattr(function, "_used_with", {})
+    concerned = [option for option in conditions if option in given]
+    if not concerned:
+        return
+    defaults = {name: param.default for name, param in signature(function).parameters.items()}
+    for option in concerned:
+        if _same(given[option], defaults[option]):
+            continue
+        for other, allowed in conditions[option].items():
+            value = given.get(other, defaults[other])
+            if callable(allowed):
+                used, remedy = allowed(value), f"Leave {option} out."
+            else:
+                used = any(_same(value, one) for one in allowed)
+                remedy = f"Leave {option} out, or pass {other}={allowed[0]!r}."
+            if not used:
+                raise InputError(option, f"is not used with {other}={repr(value)[:60]}.", remedy)
+
+
+def is_named(kernel: Any) -> bool:
+    """Whether a kernel is one of skcal, with a bandwidth; a callable one has its own."""
+    return not callable(kernel)
+
+
+def _is_given(value: Any) -> bool:
+    """Whether an option that is None by default is passed."""
+    return value is not None
+
+
+def _same(value: Any, other: Any) -> bool:
+    return value is other or (isinstance(value, str | int | float) and value == other)
+
+
 __all__ = [
     "BaseScorer",
     "CallbackSupportMixin",
@@ -192,7 +254,8 @@ __all__ = [
     "_safe_indexing",
     "as_tasks",
     "get_namespace",
-    "named_arguments",
+    "is_named",
+    "refuse_unused",
     "shared_by_scorers",
     "validate_parameter_constraints",
     "validate_params",

@@ -17,7 +17,6 @@ from scipy.stats import gamma
 from sklearn.utils import check_random_state
 
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import used_with
 
 __all__ = ["CalibrationDataset", "TrueError", "make_dirichlet", "make_distorted", "make_tempered"]
 
@@ -84,13 +83,13 @@ class CalibrationDataset:
         return None if self.find_total_variation is None else self.find_total_variation()
 
 
-@used_with(noise={"model": ("M2",)})
 @validate_params(
     {
         **_OPTIONS,
         "model": [StrOptions({"M1", "M2", "M3"})],
         "noise": [Interval(Real, 0, 1, closed="both")],
-    }
+    },
+    used_with={"noise": {"model": ("M2",)}},
 )
 def make_dirichlet(
     n_samples: int = 1000,

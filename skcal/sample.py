@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
 from numbers import Real
 from threading import Lock, RLock
@@ -41,10 +41,12 @@ from skcal._validation import (
     check_predictions,
     check_weight,
     effective_weights,
+    row_blocks,
 )
 from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notion
 
 _SAME = 1e-9  # by which weights may differ relatively that count as equal
+_LARGE = 100_000  # samples
 _SURE = 4.0  # standard errors, by which labels fit worse than shuffled ones
 NO_MATTER = object()  # groups, for what is the same whatever they are
 _SCALAR_NOTIONS = "'confidence', 'top-label', 'classwise'"
@@ -485,6 +487,28 @@ class Sample:
         """
         weight, source = self.weight[rows] if weight is None else weight, self.source
         return self._replace(**self._parts_of(rows, weight), source=source._replace(left_out=0))
+
+    def blocks(self, row_bytes: int, most: float = np.inf) -> Iterator[Sample]:
+        """Yield the samples in parts, for work that needs arrays of some bytes for each row.
+
+        Parameters
+        ----------
+        row_bytes : int
+            The bytes for a row; a part needs at most scikit-learn's ``working_memory``.
+        most : float, default=inf
+            The bytes for a part, if fewer are wanted.
+
+        Yields
+        ------
+        part : Sample
+        """
+        for rows in row_blocks(len(self.codes), row_bytes, most):
+            yield self.take(rows)
+
+    @property
+    def default_resamples(self) -> int:
+        """How many outcomes a verdict redraws by default: 999, of more than 100,000 samples 199."""
+        return 999 if len(self) <= _LARGE else 199
 
     def require_pairs(self, other: Any, name: str, **beside: Any) -> None:
         """Raise unless another model's sample has the same outcomes, row by row.

@@ -42,7 +42,17 @@ def of_covariates(**kwargs):
     return shifted(**options)
 
 
+def joint_limit(error):
+    [result] = quietly(tests.equivalence_tests, [(skcal.Sample(Y, P), error)], limit=0.2)
+    return result.high
+
+
 METRICS = {
+    "Use one of {}.": (
+        lambda: joint_limit("mean"),
+        lambda: joint_limit("ece"),
+        lambda: quietly(tests.equivalence_test, Y, P, limit=0.2, error="ece").high,
+    ),
     "Use debias=True.": (
         lambda: ece(HOT * 2 + 1, THREE, debias="labels", norm=2, notion="confidence"),
         lambda: ece(HOT, THREE, debias=True, norm=2, notion="confidence"),

@@ -4,8 +4,8 @@ import functools
 
 import numpy as np
 
-from skcal import PlugIn, TemperatureScaling, TwoStepKernelRidge, Zero
-from skcal.hypothesis_tests import calibration_test, joint
+from skcal import PlugIn, Sample, TemperatureScaling, TwoStepKernelRidge, Zero
+from skcal.hypothesis_tests import calibration_test
 from skcal.report import calibration_report, findings
 from skcal.sample import read_sample
 
@@ -15,19 +15,19 @@ CANDIDATES = [
     (TwoStepKernelRidge(), {"alpha": [1e-3, 1e-2, 1e-1]}),
     (PlugIn(TemperatureScaling()), {}),
 ]
+USUAL = vars(Sample)["default_resamples"]
 OPTIONS = {"n_resamples": 99, "random_state": 0}
 SEARCHED = OPTIONS | {"search": True, "candidates": CANDIDATES}
 
 
 def draw_few(monkeypatch):
     """Let reports, and the tests behind their verdicts, make 199 draws."""
-    monkeypatch.setattr(joint, "default_resamples", lambda n_samples: 199)
+    monkeypatch.setattr(Sample, "default_resamples", 199)
 
 
 def verdict_test(y_true, y_proba, **options):
     """The test of a verdict as users call it, of as many draws as reports make now."""
-    draws = {"n_resamples": joint.default_resamples(len(y_true)), "random_state": 0}
-    return calibration_test(y_true, y_proba, **draws, **options)
+    return calibration_test(y_true, y_proba, n_resamples=None, random_state=0, **options)
 
 
 def findings_of(y_true, y_proba=None, max_error=None, test=None, **options):

@@ -20,7 +20,7 @@ from skcal import (
     metrics,
     report,
 )
-from skcal._unused import refuse_unused
+from skcal._sklearn_compat import refuse_unused
 from skcal._validation import InputError
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error, expected_calibration_error

@@ -10,6 +10,7 @@ from dataclasses import FrozenInstanceError
 
 import numpy as np
 import pytest
+from sklearn import config_context
 
 from skcal import calibration_error_interval, calibration_report, calibration_test
 from skcal.__main__ import main
@@ -217,3 +218,13 @@ def test_it_knows_impossible_outcomes_reversed_columns_and_the_steps_of_predicti
     shares = Sample([[0.5, 0.5], [1, 0], [0, 1]], [0.0, 0.0, 0.5])
     assert shares.impossible.tolist() == [True, False, False]
     assert Sample(y, rng.uniform(size=400)).likely_steps is None
+
+
+def test_blocks_hold_all_samples_in_their_order_and_fit_into_the_bytes():
+    one = Sample(LABELS, ROWS, sample_weight=WEIGHT)
+    parts = list(one.blocks(8, most=80))
+    assert [len(part) for part in parts[:-1]] == [10] * (len(parts) - 1)
+    assert np.array_equal(np.concatenate([part.proba for part in parts]), one.proba)
+    assert np.array_equal(np.concatenate([part.weight for part in parts]), one.weight)
+    with config_context(working_memory=1):
+        assert len(next(one.blocks(2**19))) == 2

@@ -191,7 +191,7 @@ OTHERS = {
     },
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
-        "hypothesis_tests.result._LARGE",
+        "sample._LARGE",
         "metrics.bootstrap._FEW_GROUPS",  # tests/metrics/test_bootstrap.py
         "metrics.validation._FEW",
         "report.findings._MOST_CLASSES",

@@ -1,6 +1,6 @@
 """Options that a public function uses beside each other, for tests of several settings."""
 
-from skcal._unused import refuse_unused
+from skcal._sklearn_compat import refuse_unused
 from skcal._validation import InputError
 
 

@@ -287,10 +287,10 @@ def tex(text: str) -> str:
 def import_pyplot():
     """The module matplotlib.pyplot, or an error that says how to install it."""
     try:
-        from matplotlib import pyplot
+        import matplotlib.pyplot as plt
     except ImportError as error:
         raise ImportError("Displays need matplotlib: pip install matplotlib.") from error
-    return pyplot
+    return plt
 
 
 def import_pandas():

@@ -70,7 +70,6 @@ from skcal.cli.problems import (
 )
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
 from skcal.report import calibration_report
@@ -459,7 +458,7 @@ def _test_calibration(options):
     level = options.alpha or ALPHA
     needed = resamples_needed(n_tests, level)
     samples = [predictions.sample(notion) for notion in notions]
-    default = default_resamples(len(samples[0]))  # as those of a report
+    default = samples[0].default_resamples  # as those of a report
     n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
     results = [
         calibration_test(

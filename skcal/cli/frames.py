@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,6 +28,16 @@ class Texts(NamedTuple):
 
     values: Sequence[str]
     codes: Any
+
+    @classmethod
+    def joined(cls, parts: Iterable[tuple[Sequence[str], Any]]) -> Texts:
+        """Return the values and codes of parts of a column, which are held one at a time."""
+        known: dict[str, int] = {}
+        codes = []
+        for values, places in parts:
+            numbers = np.array([known.setdefault(v, len(known)) for v in values], np.int32)
+            codes.append(numbers[np.asarray(places)])
+        return cls(list(known), np.concatenate(codes))
 
 
 class Frame:
@@ -176,7 +186,8 @@ class Frame:
         """The texts of a column, or of its first rows; "" where one is missing."""
         place = self._places[name]
         if self._read is not None and not self._are_texts[place]:
-            return _texts_of(part.iloc[:, 0] for part in self._read([place], most))
+            parts = (part.iloc[:, 0] for part in self._read([place], most))
+            return Texts.joined(part.factorize()[::-1] for part in parts)
         codes, values = self.series(name, most).factorize(use_na_sentinel=False)
         texts = []
         for value in values.tolist():
@@ -261,17 +272,6 @@ def _joined(parts):
     import pandas
 
     return pandas.concat(parts)
-
-
-def _texts_of(parts) -> Texts:
-    """The texts of parts of a column, which are held one at a time."""
-    known: dict[str, int] = {}
-    codes = []
-    for part in parts:
-        places, values = part.factorize()
-        numbers = np.array([known.setdefault(v, len(known)) for v in values], np.int32)
-        codes.append(numbers[places])
-    return Texts(list(known), np.concatenate(codes))
 
 
 def _kind_of(cells) -> str:

@@ -198,13 +198,7 @@ class JoinedFrame(Frame):
 
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""
-        known: dict[str, int] = {}
-        codes = []
-        for part, n_rows in self._first(most):
-            values, places = part.texts(name, n_rows)
-            numbers = np.array([known.setdefault(v, len(known)) for v in values], np.int32)
-            codes.append(numbers[np.asarray(places)])
-        return Texts(list(known), np.concatenate(codes))
+        return Texts.joined(part.texts(name, n_rows) for part, n_rows in self._first(most))
 
 
 def joined(path: Path, frames: list[Frame], dialect: Dialect) -> Frame:

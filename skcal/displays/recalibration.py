@@ -16,7 +16,7 @@ from skcal.displays.base import Display, diagram_size
 from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
 from skcal.exceptions import InputError
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample, read_sample, require_given
 
 _MOST = 2000  # points of a drawn map
 
@@ -202,6 +202,7 @@ class RecalibrationDisplay(Display):
             first = read_sample(y_true, y_after, labels=labels, **options)
             samples = [first, y_before.asked(first.notion).counted]
         else:
+            require_given(y_before=y_before, y_after=y_after)
             refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
             samples = _read_both(y_true, y_before, y_after, labels, from_logits, options)
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}

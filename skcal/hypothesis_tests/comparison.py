@@ -14,8 +14,7 @@ from scipy.linalg import block_diag
 
 from skcal._groups import FEW_OF_COMPARISONS, law_of_mean
 from skcal._labels import refuse_another_order
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import is_named, used_with
+from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError, row_blocks
 from skcal.hypothesis_tests.error_interval import ErrorDifference, difference_of_errors
 from skcal.hypothesis_tests.result import CalibrationTestResult, positive
@@ -58,11 +57,6 @@ class ComparisonResult(CalibrationTestResult):
         return self.error_difference.sentence()
 
 
-@used_with(
-    degree={"method": ("projection",)},
-    kernel={"method": ("skce",)},
-    bandwidth={"method": ("skce",), "kernel": is_named},
-)
 @validate_params(
     {
         "method": [StrOptions({"projection", "skce"})],
@@ -72,6 +66,11 @@ class ComparisonResult(CalibrationTestResult):
         **CONFIDENCE_LEVEL,
     },
     prefer_skip_nested_validation=False,
+    used_with={
+        "degree": {"method": ("projection",)},
+        "kernel": {"method": ("skce",)},
+        "bandwidth": {"method": ("skce",), "kernel": is_named},
+    },
 )
 def compare_calibration(
     y_true: ArrayLike | Sample,

@@ -21,7 +21,6 @@ from skcal._show import (
     wrapped,
 )
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import used_with
 from skcal._validation import BIN_COUNT, CONFIDENCE_LEVEL, InputError
 from skcal.hypothesis_tests.bounds import (
     Bounds,
@@ -129,12 +128,6 @@ class EquivalenceTestResult(ShownRounded):
         return "\n".join(lines)
 
 
-@used_with(
-    error={"interval": (None,)},
-    min_share={"interval": (None,)},
-    n_bins={"error": ("ece", "rms"), "interval": (None,)},
-    pvalue={"error": ("calibration",), "interval": (None,)},
-)
 @validate_params(
     {
         "limit": [Interval(Real, 0, 1, closed="neither")],
@@ -145,7 +138,13 @@ class EquivalenceTestResult(ShownRounded):
         "min_share": [Interval(Real, 0, 1, closed="right")],
         **PVALUE,
         **CONFIDENCE_LEVEL,
-    }
+    },
+    used_with={
+        "error": {"interval": (None,)},
+        "min_share": {"interval": (None,)},
+        "n_bins": {"error": ("ece", "rms"), "interval": (None,)},
+        "pvalue": {"error": ("calibration",), "interval": (None,)},
+    },
 )
 def equivalence_test(
     y_true: ArrayLike | Sample,

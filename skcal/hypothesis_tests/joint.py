@@ -21,7 +21,6 @@ from skcal.hypothesis_tests.result import (
     RESAMPLING,
     CalibrationTestResult,
     adjust_pvalues,
-    default_resamples,
     of_classes,
     warn_if_few,
 )
@@ -150,9 +149,7 @@ class JointTestResult(CalibrationTestResult):
             Others of :func:`~skcal.hypothesis_tests.scan_test`.
         """
         moved = self.inside(sample) if sample.notion.single else sample
-        found = scan_test(
-            moved, n_resamples=n_resamples or default_resamples(len(sample)), **options
-        )
+        found = scan_test(moved, n_resamples=n_resamples or sample.default_resamples, **options)
         if moved is sample:
             return found
         assert self.resolution is not None
@@ -363,7 +360,7 @@ def calibration_test(
     question = notion, sample_weight, labels, pos_label, from_logits
     options: dict[str, Any] = {"resolution": resolution, "from_sums": True}
     sample = read_sample(y_true, y_proba, *question, groups=groups, **options)
-    of_verdict = default_resamples(len(sample))
+    of_verdict = sample.default_resamples
     n_draws = n_resamples or of_verdict
     tested = partial(_tested, sample, n_draws, random_state, n_jobs)
     is_verdict = isinstance(random_state, Integral) and (n_draws, random_state) == (of_verdict, 0)

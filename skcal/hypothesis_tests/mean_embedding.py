@@ -14,8 +14,7 @@ from scipy.stats import chi2, f
 from sklearn.utils import check_random_state
 
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import is_named, used_with
+from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, nonempty
 from skcal.hypothesis_tests.result import (
     RESAMPLING,
@@ -34,11 +33,6 @@ _EVENTS = 5  # effective ones that a location and one more need
 _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rounding
 
 
-@used_with(
-    n_resamples={"method": ("monte-carlo",)},
-    n_locations={"locations": (None,)},
-    bandwidth={"kernel": is_named},
-)
 @validate_params(
     {
         "method": [StrOptions({"monte-carlo", "hotelling", "chi2"})],
@@ -50,6 +44,11 @@ _SINGULAR = 1e-10  # smallest eigenvalue of a correlation matrix that is not rou
         **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
+    used_with={
+        "n_resamples": {"method": ("monte-carlo",)},
+        "n_locations": {"locations": (None,)},
+        "bandwidth": {"kernel": is_named},
+    },
 )
 def mean_embedding_test(
     y_true: ArrayLike | Sample,

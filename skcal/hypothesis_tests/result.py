@@ -21,7 +21,6 @@ from skcal.model_selection.estimator import ConfidenceInterval
 from skcal.notions import Problem
 from skcal.sample import Sample, refuse_groups
 
-_LARGE = 100_000  # samples
 _OF_JSON = (
     "notion",
     "pvalue",
@@ -39,11 +38,6 @@ RESAMPLING = {
     "random_state": ["random_state"],
     "n_jobs": [Integral, None],
 }
-
-
-def default_resamples(n_samples: int) -> int:
-    """The number of redrawn outcomes and of resamples of a verdict unless the user says."""
-    return 999 if n_samples <= _LARGE else 199
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

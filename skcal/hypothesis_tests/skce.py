@@ -16,8 +16,7 @@ from scipy.stats import chi2, norm
 from sklearn.utils import check_random_state
 
 from skcal._matrices import pivoted_cholesky
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import is_named, used_with
+from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal._validation import InputError, row_blocks
 from skcal.hypothesis_tests.monte_carlo import draw_nulls, from_draws, monte_carlo_of, nonempty
 from skcal.hypothesis_tests.result import (
@@ -43,14 +42,6 @@ _SUMS_BYTES = 2**19  # of sums that stay in the processor's cache while samples 
 _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
 
-@used_with(
-    bandwidth={"kernel": is_named},
-    estimator={"method": ("distribution-free", "monte-carlo")},
-    variance={"method": ("block",)},
-    kernel_bound={"method": ("distribution-free",)},
-    n_resamples={"method": ("monte-carlo", "asymptotic", "spectral")},
-    n_jobs={"method": ("monte-carlo",)},
-)
 @validate_params(
     {
         "method": [
@@ -70,6 +61,14 @@ _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
         **RESAMPLING,
     },
     prefer_skip_nested_validation=False,
+    used_with={
+        "bandwidth": {"kernel": is_named},
+        "estimator": {"method": ("distribution-free", "monte-carlo")},
+        "variance": {"method": ("block",)},
+        "kernel_bound": {"method": ("distribution-free",)},
+        "n_resamples": {"method": ("monte-carlo", "asymptotic", "spectral")},
+        "n_jobs": {"method": ("monte-carlo",)},
+    },
 )
 def skce_test(
     y_true: ArrayLike | Sample,

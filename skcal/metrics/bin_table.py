@@ -12,7 +12,6 @@ from numpy.typing import ArrayLike
 from skcal._bins import Intervals
 from skcal._show import ShownColumns, Table, percent
 from skcal._sklearn_compat import validate_params
-from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.base import Strategy
 from skcal.metrics.bins import BIN_OPTIONS, OF_TABLES, USE_OF_BINS, BinMoments, BinRule, bin_moments
@@ -134,8 +133,7 @@ class CalibrationBins(ShownColumns):
         return columns
 
 
-@used_with(**USE_OF_BINS)
-@validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL})
+@validate_params({**BIN_OPTIONS, **CONFIDENCE_LEVEL}, used_with=USE_OF_BINS)
 def calibration_bins(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,

@@ -15,7 +15,6 @@ from numpy.typing import ArrayLike
 from skcal._bins import bin_sums
 from skcal._groups import INDEPENDENT
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import used_with
 from skcal._validation import InputError
 from skcal.metrics.base import Average, Bins, Distance, Strategy, combine_problems
 from skcal.metrics.bins import (
@@ -131,8 +130,10 @@ def expected_calibration_error(
     **options: Unpack[Bins],
 ) -> float: ...
 @prepared_by(prepare_bins, counts=_count_expected_error)
-@used_with(**USE_OF_BINS)
-@validate_params({**BIN_OPTIONS, **ERROR_OPTIONS, "distance": [StrOptions({"auto", *DISTANCES})]})
+@validate_params(
+    {**BIN_OPTIONS, **ERROR_OPTIONS, "distance": [StrOptions({"auto", *DISTANCES})]},
+    used_with=USE_OF_BINS,
+)
 def expected_calibration_error(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
@@ -314,13 +315,13 @@ def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
 
 
 @prepared_by(counts=_count_largest_error)
-@used_with(n_bins=USE_OF_BINS["n_bins"], strategy=USE_OF_BINS["strategy"])
 @validate_params(
     {
         **BIN_OPTIONS,
         "min_samples": LEAST_SAMPLES,
         "distance": [StrOptions(set(DISTANCES))],
-    }
+    },
+    used_with={"n_bins": USE_OF_BINS["n_bins"], "strategy": USE_OF_BINS["strategy"]},
 )
 def maximum_calibration_error(
     y_true: ArrayLike | Sample,

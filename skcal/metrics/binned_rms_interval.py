@@ -14,7 +14,6 @@ from scipy.stats import chi2, norm
 from skcal._matrices import gram_square
 from skcal._show import ShownRounded, percent, plain_number, worded
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL
 from skcal.metrics.bins import BIN_OPTIONS, GAPS, BinRule
 from skcal.metrics.limits import FEWEST_EVENTS, surprises, warn_if_few_events
@@ -57,14 +56,14 @@ class ErrorInterval(ShownRounded):
         return [(names.get(name, name), value) for name, value in super()._shown()]
 
 
-@used_with(n_bins={"strategy": ("uniform", "quantile")})
 @validate_params(
     {
         "n_bins": BIN_OPTIONS["n_bins"],
         "strategy": [StrOptions(BinRule.strategies - {"sweep"})],
         "root": ["boolean"],
         **CONFIDENCE_LEVEL,
-    }
+    },
+    used_with={"n_bins": {"strategy": ("uniform", "quantile")}},
 )
 def binned_rms_error_interval(
     y_true: ArrayLike | Sample,

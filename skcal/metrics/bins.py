@@ -42,7 +42,7 @@ def is_of_vectors(strategy: Any) -> bool:
     return bool(strategy == "median-variance")
 
 
-#: With which options these are used, for :func:`skcal._unused.used_with`.
+#: With which options these are used, for ``used_with`` of ``validate_params``.
 USE_OF_BINS: dict[str, dict] = {
     "n_bins": {"strategy": ("uniform", "quantile"), "edges": (None,)},
     "strategy": {"edges": (None,)},

@@ -27,8 +27,7 @@ from skcal._labels import (
 )
 from skcal._running import over_jobs
 from skcal._show import ShownRounded, percent, plain_number, worded
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import refuse_unused
+from skcal._sklearn_compat import Interval, StrOptions, refuse_unused, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, check_weight, naming, plain_array
 from skcal.metrics.limits import surprises, warn_if_few_events
 from skcal.metrics.statistic import CountedCells, form_of_counts, prepare_counts

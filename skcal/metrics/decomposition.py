@@ -15,7 +15,6 @@ from skcal._bins import SCALAR_PARTITIONS, SIMPLEX_PARTITIONS, equal_intervals
 from skcal._scores import brier_losses, log_losses, of_outcomes
 from skcal._show import ShownRounded, plain_number
 from skcal._sklearn_compat import StrOptions, validate_params
-from skcal._unused import used_with
 from skcal.metrics.base import Strategy
 from skcal.metrics.bins import (
     BIN_OPTIONS,
@@ -73,8 +72,13 @@ class ScoreDecomposition(ShownRounded):
         return f"recalibration would save {saved} of the score {score}"
 
 
-@used_with(n_bins={"strategy": ("uniform", "quantile")}, min_samples={"strategy": is_of_vectors})
-@validate_params({**_GROUPS, **SCORES})
+@validate_params(
+    {**_GROUPS, **SCORES},
+    used_with={
+        "n_bins": {"strategy": ("uniform", "quantile")},
+        "min_samples": {"strategy": is_of_vectors},
+    },
+)
 def score_decomposition(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,

@@ -11,8 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_array, check_random_state
 
-from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import is_named, used_with
+from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
 from skcal.metrics.base import Average, Kernels, estimate_problems
@@ -66,11 +65,6 @@ def squared_kernel_calibration_error(
     **options: Unpack[Kernels],
 ) -> float: ...
 @prepared_by(prepare_kernel, at_least=2)
-@used_with(
-    bandwidth={"kernel": is_named},
-    block_size={"method": ("block",)},
-    n_pairs={"method": ("incomplete",)},
-)
 @validate_params(
     {
         **KERNEL_OPTIONS,
@@ -83,6 +77,11 @@ def squared_kernel_calibration_error(
         "average": [StrOptions({"sum", "macro"}), None],
     },
     prefer_skip_nested_validation=True,
+    used_with={
+        "bandwidth": {"kernel": is_named},
+        "block_size": {"method": ("block",)},
+        "n_pairs": {"method": ("incomplete",)},
+    },
 )
 def squared_kernel_calibration_error(
     y_true: ArrayLike | Sample,

@@ -10,8 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.utils import check_random_state
 
-from skcal._sklearn_compat import Interval, validate_params
-from skcal._unused import is_named, used_with
+from skcal._sklearn_compat import Interval, is_named, validate_params
 from skcal._validation import check_proba
 from skcal.kernels import Kernel
 from skcal.metrics.base import estimate_problems
@@ -21,7 +20,6 @@ from skcal.sample import Sample, read_sample
 
 
 @prepared_by(random_state=0)
-@used_with(n_locations={"locations": (None,)}, bandwidth={"kernel": is_named})
 @validate_params(
     {
         **KERNEL_OPTIONS,
@@ -31,6 +29,7 @@ from skcal.sample import Sample, read_sample
         "random_state": ["random_state"],
     },
     prefer_skip_nested_validation=True,
+    used_with={"n_locations": {"locations": (None,)}, "bandwidth": {"kernel": is_named}},
 )
 def squared_mean_embedding_calibration_error(
     y_true: ArrayLike | Sample,

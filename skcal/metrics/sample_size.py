@@ -16,7 +16,6 @@ from sklearn.metrics import roc_auc_score
 
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, validate_params
-from skcal._unused import used_with
 from skcal._validation import CONFIDENCE_LEVEL, InputError, check_proba, first_of
 from skcal.metrics.gap_sums import CHANGES, noise_of_sums
 
@@ -106,7 +105,6 @@ class ValidationSampleSize:
         return html_result(type(self).__name__, self._table())
 
 
-@used_with(net_benefit_width="threshold")
 @validate_params(
     {
         "prevalence": [_SHARE],
@@ -118,7 +116,8 @@ class ValidationSampleSize:
         "net_benefit_width": [_WIDTH],
         "max_error": [_SHARE, None],
         **CONFIDENCE_LEVEL,
-    }
+    },
+    used_with={"net_benefit_width": "threshold"},
 )
 def validation_sample_size(
     prevalence: float,

@@ -11,8 +11,12 @@ from typing import Any
 import numpy as np
 
 from skcal._labels import another, is_table, plain_labels
-from skcal._sklearn_compat import BaseScorer, shared_by_scorers, validate_parameter_constraints
-from skcal._unused import refuse_unused
+from skcal._sklearn_compat import (
+    BaseScorer,
+    refuse_unused,
+    shared_by_scorers,
+    validate_parameter_constraints,
+)
 from skcal._validation import InputError, plain_array, refuse_no_numbers
 from skcal.metrics.binned import expected_calibration_error, maximum_calibration_error
 from skcal.metrics.cross_fitted import cross_fitted_calibration_error, refinement_loss

@@ -20,8 +20,7 @@ import numpy as np
 from skcal._groups import Groups
 from skcal._labels import Outcomes
 from skcal._matrices import one_hot
-from skcal._sklearn_compat import validate_parameter_constraints
-from skcal._unused import refuse_unused
+from skcal._sklearn_compat import refuse_unused, validate_parameter_constraints
 from skcal.notions import Problem
 from skcal.sample import read_sample
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from skcal._labels import GivenColumns
 from skcal._show import Document, listed, worded
-from skcal._validation import check_proba, row_blocks
+from skcal._validation import check_proba
 from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Evidence
@@ -49,8 +49,8 @@ class Layout(HoldsNotion):
         if not sample.holds_rows:
             yield self._parts(sample)
             return
-        for rows in row_blocks(len(sample.codes), 64 * len(self.classes), most=_PART_BYTES):
-            yield self._parts(sample.take(rows))
+        for part in sample.blocks(64 * len(self.classes), _PART_BYTES):
+            yield self._parts(part)
 
     def _parts(self, sample: Sample) -> list[Batch]:
         parts = [Batch.of_problem(problem) for problem in sample.problems()]

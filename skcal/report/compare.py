@@ -49,17 +49,16 @@ def as_pairs(sample: Sample) -> Sample:
     """
     n, n_labels = sample.proba.shape
     rows, weight = np.repeat(np.arange(n), n_labels), sample.weight_of_samples
-    return read_sample(
-        np.array(_LABEL_HOLDS)[sample.happened.ravel().astype(int)],
-        sample.proba.ravel(),
-        "binary",
-        None if weight is None else weight[rows],
-        _LABEL_HOLDS,
-        groups=sample.groups.codes[rows] if sample.source.grouped else rows,
-        resolution=sample.resolution,
-        at_least=2,
-        keep_weightless=True,
-    )
+    labels = np.array(_LABEL_HOLDS)[sample.happened.ravel().astype(int)]
+    groups = sample.groups.codes[rows] if sample.source.grouped else rows
+    weight = None if weight is None else weight[rows]
+    return _of_events(sample, labels, sample.proba.ravel(), weight, _LABEL_HOLDS, groups)
+
+
+def _of_events(sample: Sample, y_true, y_proba, weight, labels, groups) -> Sample:
+    """Events of a sample and their predictions, which are rounded as those of the sample."""
+    options: dict[str, Any] = {"groups": groups, "resolution": sample.resolution, "at_least": 2}
+    return read_sample(y_true, y_proba, "binary", weight, labels, keep_weightless=True, **options)
 
 
 def of_pairs(sample: Sample, by, segments) -> tuple[dict[str, Any], dict[str, Any] | None]:
@@ -94,17 +93,10 @@ def precisions_of_labels(sample: Sample, compare) -> Sample:
     k = int(sample.notion.rpartition("-")[2])
     held = np.rint(k * problem.outcomes[:, 0]) / k
     first = "the first label" if k == 1 else f"a label of the first {k}"
-    return read_sample(
-        np.column_stack([1 - held, held]),
-        problem.features[:, 0],
-        "binary",
-        sample.weight_of_samples,
-        (f"not {first}", first),
-        groups=sample.groups.codes if sample.source.grouped else None,
-        resolution=sample.resolution,
-        at_least=2,
-        keep_weightless=True,
-    )
+    shares, labels = np.column_stack([1 - held, held]), (f"not {first}", first)
+    groups = sample.groups.codes if sample.source.grouped else None
+    about = sample.weight_of_samples, labels, groups
+    return _of_events(sample, shares, problem.features[:, 0], *about)
 
 
 def _samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:

@@ -378,10 +378,10 @@ def _asked_scores(sample) -> list[tuple[str, Notion, str]]:
 
 def _decomposed(sample, name, notion, score) -> Score:
     """A score with its parts; that of whole vectors has none."""
-    options: Any = {"score": score, "strategy": "isotonic" if notion.scalar else "median-variance"}
+    bins: Any = {} if notion.scalar else {"strategy": "median-variance", "min_samples": 1}
     # a caution says that the log loss is infinite
     with warnings.catch_warnings(action="ignore", category=UserWarning):
-        parts = score_decomposition(sample._replace(notion=notion), **options)
+        parts = score_decomposition(sample._replace(notion=notion), score=score, **bins)
     if not notion.scalar:
         return Score(name, notion, parts.score)
     saved = parts.miscalibration, parts.discrimination, parts.uncertainty

@@ -14,15 +14,14 @@ import numpy as np
 from sklearn.utils import check_random_state
 
 from skcal._labels import refuse_another_order
+from skcal._rounding import RESOLUTION
 from skcal._show import as_data, as_json, import_pyplot, replacing, stated
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
-from skcal._unused import used_with
 from skcal._validation import BIN_COUNT
 from skcal.choice import CalibrationErrorSearchCV
 from skcal.exceptions import InputError
 from skcal.hypothesis_tests import segment_test
 from skcal.hypothesis_tests.equivalence import EquivalenceTestResult
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.hypothesis_tests.segments import SegmentTestResult
 from skcal.metrics import BinRule, shifted_calibration_error
 from skcal.metrics.shifted import ShiftedCalibrationError
@@ -308,14 +307,6 @@ class CalibrationReport:
             file.write(text.encode("utf-8", "backslashreplace"))
 
 
-@used_with(
-    candidates={"search": (True,)},
-    cv={"search": (True,)},
-    outer_cv={"search": (True,)},
-    max_search_samples={"search": (True,)},
-    compare_name="compare",
-    second_y_true="compare",
-)
 @validate_params(
     {
         "notion": [str],
@@ -324,6 +315,7 @@ class CalibrationReport:
         "n_bins": [BIN_COUNT],
         "strategy": [StrOptions(set(BinRule.strategies))],
         "max_error": [Interval(Real, 0, 1, closed="neither"), None],
+        **RESOLUTION,
         "confidence_level": [Interval(Real, 0, 1, closed="neither")],
         "n_resamples": [Interval(Integral, 19, None, closed="left"), None],
         "candidates": [list, tuple, str, None],
@@ -339,6 +331,14 @@ class CalibrationReport:
         "verbose": ["verbose"],
     },
     prefer_skip_nested_validation=False,
+    used_with={
+        "candidates": {"search": (True,)},
+        "cv": {"search": (True,)},
+        "outer_cv": {"search": (True,)},
+        "max_search_samples": {"search": (True,)},
+        "compare_name": "compare",
+        "second_y_true": "compare",
+    },
 )
 def calibration_report(
     y_true,
@@ -578,7 +578,7 @@ Sample or CalibrationTable
         strategy=strategy,
         max_error=max_error,
         confidence_level=confidence_level,
-        n_resamples=n_resamples or default_resamples(n_samples),
+        n_resamples=n_resamples or sample.default_resamples,
         candidates=candidates,
         cv=cv,
         outer_cv=outer_cv,

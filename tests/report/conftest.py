@@ -1,10 +1,9 @@
 """Reports make few draws and fits, and the figures of a cached report are drawn once."""
 
 import pytest
-from report_cases import draw_few
+from report_cases import USUAL, draw_few
 
-from skcal.hypothesis_tests import joint
-from skcal.hypothesis_tests.result import default_resamples
+from skcal import Sample
 from skcal.report import compare, findings, views
 
 DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the key
@@ -33,7 +32,7 @@ def quick():
 @pytest.fixture
 def usual_draws(quick, monkeypatch):
     """As many draws as users get."""
-    monkeypatch.setattr(joint, "default_resamples", default_resamples)
+    monkeypatch.setattr(Sample, "default_resamples", USUAL)
 
 
 @pytest.fixture(autouse=True)

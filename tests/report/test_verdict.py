@@ -31,7 +31,6 @@ from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_error_interval, equivalence_test, scan_test
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.result import default_resamples
 from skcal.metrics import calibration_error, validation_measures
 from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
@@ -243,7 +242,8 @@ def test_the_test_and_the_ranges_are_of_999_draws():
     assert found.test.null_distribution.shape[-1] == 999
     test = scan_test(y, p, n_resamples=999, random_state=0)
     assert (found.scan.pvalue, found.scan.ranges) == (test.pvalue, test.ranges)
-    assert [default_resamples(n) for n in (100_000, 100_001)] == [999, 199]
+    samples = [Sample(np.arange(n) % 2, np.full(n, 0.5)) for n in (100_000, 100_001)]
+    assert [sample.default_resamples for sample in samples] == [999, 199]
 
 
 def test_a_shown_error_is_said_with_side_place_and_remedy():
