@@ -138,7 +138,8 @@ def _where_to_look(monitor) -> str:
         which = f"the samples of {max(titles, key=titles.__getitem__)}"
     if raised.get("low") is not None:
         which = f"the samples with {_range_in_words(raised['low'], raised['high'])}"
-    since = raised.get("since")
+    drift = monitor.periods_.get("drift")
+    since = raised.get("since") if drift is None else drift.first_sample  # as it is known now
     place = f" since about sample {since:,} with earlier ones" if since else " with earlier ones"
     checks = [check for words, check in _CHECKS.items() if words in raised.get("note", "")]
     return f"compare {which}{place}{', and check ' + checks[0] if checks else ''}."

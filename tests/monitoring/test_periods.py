@@ -542,7 +542,7 @@ def test_an_alarm_whose_evidence_is_gone_keeps_its_time_and_says_so(direction):
         if gone:
             assert monitor.periods_["drift"].first_sample == since
             assert "the event happened" in text.split("\n")[0]
-            assert MonitorDisplay.from_monitor(monitor, plot=False).drift is None
+            assert list(MonitorDisplay.from_monitor(monitor, plot=False).periods) == []
     assert seen == {False, True}
     monitor.acknowledge("chance")
     assert "came by chance" not in str(monitor)
@@ -563,3 +563,15 @@ def test_a_drift_that_seems_to_be_over_stays_so():
         n_over += over
     assert n_over == 4
     assert n_unclear <= 1
+
+
+def test_what_to_compare_begins_when_the_drift_does():
+    """At the alarm it seemed to begin at another sample than later ones say."""
+    n_moved = 0
+    for seed in range(6):
+        monitor = watched(drifting(seed))
+        since = monitor.periods_["drift"].first_sample
+        raised = [entry.since for entry in monitor.journal_ if entry.what == "alarm"]
+        assert f"compare the samples since about sample {since:,} with earlier ones" in str(monitor)
+        n_moved += raised[-1] != since
+    assert n_moved
