@@ -29,6 +29,12 @@ from skcal.monitoring import CalibrationMonitor
 
 _MOST_DIGESTS = 800  # of the last batches, two each
 _LONGEST_NAME = 100  # of a file, in the state
+_PERIODS = {
+    "all": "of all samples",
+    "recent": "of the last samples",
+    "drift": "of the drift that raised the last alarm",
+    "since_drift": "since the last change after that drift",
+}
 _MOST_MARKS = 100_000  # of the last rows
 _CHANCE = 1e-6  # of so many known rows in a file of others
 _ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --id date."
@@ -179,7 +185,7 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
     }
     for name, period in monitor.periods_.items():
         if period.ratio is not None and not name.startswith("later_"):  # gauges are about now
-            values[f"observed_expected_ratio_{name}"] = ("O/E of a period", period.ratio)
+            values[f"observed_expected_ratio_{name}"] = (f"O/E {_PERIODS[name]}", period.ratio)
     if plan is not None and plan.n_batches is not None:
         values["plan_batches"] = ("batches until half of such drifts are found", plan.n_batches)
     lines = []

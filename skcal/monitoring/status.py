@@ -107,7 +107,11 @@ def summary(monitor) -> str:
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
-        lines.append(f"Largest e-values: {shown}.")
+        of_all = "half the weight is that of all predictions; " * monitor._layout.pooled
+        lines.append(
+            f"The evidence is the mean of {len(monitor._evidence)} e-values ({of_all}the largest: "
+            f"{shown})."
+        )
     if monitor._is_open:
         then = worded(  # the command line knows what STATE is
             "calibration_report with by= shows which subgroups are off. Then acknowledge(note) "

@@ -240,6 +240,8 @@ def test_metrics_are_in_the_text_format_of_prometheus(run, tmp_path):
     assert set(values) == documented - {f"{ratio_name}_{period}" for period in absent}
     for name in values:
         assert f"# TYPE {name} gauge" in lines.splitlines()
+    meanings = [line.split(" ", 3)[3] for line in lines.splitlines() if line.startswith("# HELP")]
+    assert len(set(meanings)) == len(values)
     run.state.unlink()
     impossible = write(tmp_path / "no.csv", np.eye(3)[[0, 1, 2]], NAMES[[1, 1, 2]])
     assert "skcal_monitor_log_e_value +Inf" in run(impossible, "--format", "prometheus", status=1)

@@ -325,7 +325,12 @@ def test_a_notion_with_a_problem_for_each_class_has_no_periods():
     monitor = CalibrationMonitor("classwise").update(proba, rng.integers(0, 3, 200))
     assert monitor.periods_ == {}
     assert monitor.found_by_now_ == []
-    assert "Largest e-values: class" in str(monitor)
+    assert "The evidence is the mean of 3 e-values (the largest: class " in str(monitor)
+    assert monitor.e_value_ == pytest.approx(np.mean(list(monitor.e_values_.values())))
+    pooled = CalibrationMonitor("top-label").update(proba, rng.integers(0, 3, 200))
+    of_all, *of_classes = pooled.e_values_.values()
+    assert "the mean of 4 e-values (half the weight is that of all predictions; " in str(pooled)
+    assert pooled.e_value_ == pytest.approx((of_all + np.mean(of_classes)) / 2)
 
 
 CALIBRATED = (6000, 0.0, 1.0)
