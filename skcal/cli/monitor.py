@@ -296,6 +296,13 @@ def _by_date(predictions: Predictions, options) -> list[tuple[str, Predictions]]
             "2024-12-31. Write dates so, or leave --date out: the rows are then one batch."
         )
     names = days.strftime("%Y-%m-%d").to_numpy(dtype=str)
+    if predictions.groups is not None:
+        pairs = set(zip(predictions.groups.tolist(), names.tolist(), strict=True))
+        if len(pairs) > len(np.unique(predictions.groups)):
+            raise FileError(
+                f"{options.file}: rows of one {options.groups!r} have several days, but belong to "
+                "one batch, since they may depend on each other. Leave --date out."
+            )
     return [(str(day), predictions.take(names == day)) for day in np.unique(names)]
 
 
