@@ -214,7 +214,7 @@ _COMMANDS = {
                 "help": "the batch; without one STATE is shown as it is",
             },
         },
-        f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
+        f"json {_OF_FILES} groups soft date plot notion alpha run-length again skip-unlabelled "
         "acknowledge reset note plan batch format",
         {
             "confidence": argparse.SUPPRESS,  # which it refuses with a remedy
@@ -378,7 +378,7 @@ def _complete_comparison(options, parser):
 def _refuse_one_column_twice(options, parser):
     """Refuse a column of predictions that is that of labels, too, or of something else."""
     roles = {"--label": options.label, "--weight": options.weight, "--groups": options.groups}
-    roles |= {"--predicted": options.predicted, "--count": options.count}
+    roles |= {"--predicted": options.predicted, "--count": options.count, "--date": options.date}
     scores = {options.score, options.second_score} - {None}
     if options.confidence is not None:
         roles["--correct"] = roles.pop("--label")

@@ -488,7 +488,7 @@ def _other_columns(options) -> dict[str, str]:
     named = {column: option for option, columns in several.items() for column in columns}
     of_samples = {options.groups: "--groups", options.weight: "--weight", options.count: "--count"}
     if options.command in ("compare", "monitor"):
-        of_samples |= dict.fromkeys(options.id, "--id")
+        of_samples |= {options.date: "--date", **dict.fromkeys(options.id, "--id")}
     return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
