@@ -48,6 +48,10 @@ def estimate(*args, **options):
     return tests.calibration_error_interval(*args, **options).estimate
 
 
+def findings(y, proba, notion):
+    return skcal.report.Findings.of(skcal.Sample(y, proba, notion=notion)).error.estimate
+
+
 def by_groups(by, told=told):
     with patch("skcal.report.compare._MOST_DRAWS", 199):
         return told(SHARP_Y[:480], SHARP[:480], by=by)
@@ -73,6 +77,11 @@ REPORTS = {
         lambda: told(Y, P, sample_weight=HEAVY),
         lambda: [int(HEAVY.argmax()), error(Y, P, sample_weight=np.minimum(HEAVY, 1))],
         lambda: [0, estimate(Y, P)],
+    ),
+    "Make a Sample of 'binary' or 'confidence'.": (
+        lambda: findings(C, THREE, "canonical"),
+        lambda: [findings(Y, P, "binary"), findings(C, THREE, "confidence")],
+        lambda: [estimate(Y, P), estimate(*RIGHT)],
     ),
     "Recalibrate on a held-out set, {}": (
         lambda: told(skcal.CalibrationTable().update(SHARP_Y, SHARP)),

@@ -18,6 +18,7 @@ from skcal._groups import FEWEST_GROUPS
 from skcal._running import recorded_warnings
 from skcal._scores import of_outcomes
 from skcal._show import worded
+from skcal._validation import InputError
 from skcal.hypothesis_tests import (
     EquivalenceTestResult,
     calibration_error_interval,
@@ -32,7 +33,7 @@ from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.report.answer import Answer, answer_of, heading_of
-from skcal.sample import Sample, refuse_vectors
+from skcal.sample import Sample
 
 _LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
 _FOLDS = 5  # of the recalibration that is tried
@@ -168,7 +169,9 @@ class Findings:
         ValueError
             If the kind of calibration is about vectors of probabilities.
         """
-        refuse_vectors(sample)
+        if not sample.notion.scalar:
+            reason = f"is {str(sample.notion)!r}, of which there is no calibration error."
+            raise InputError("notion", reason, "Make a Sample of 'binary' or 'confidence'.")
         attempts = Attempts(name, holds_rows=sample.holds_rows)
         return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
 

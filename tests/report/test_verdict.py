@@ -633,11 +633,3 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
         ValueError, match=r"^resolution is 0.1, and y_proba holds 0\.\d+, which is no"
     ):
         calibration_report(y, np.round(p, 1), compare=truth, resolution=0.1, **FAST)
-
-
-@pytest.mark.parametrize("notion", ["canonical", "top-2"])
-def test_a_kind_without_a_calibration_error_has_no_answer(notion):
-    rng = np.random.default_rng(0)
-    sample = Sample(rng.integers(3, size=500), rng.dirichlet(np.ones(3), 500), notion=notion)
-    with pytest.raises(ValueError, match="conditions on a vector"):
-        findings.Findings.of(sample)
