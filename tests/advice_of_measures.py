@@ -127,6 +127,12 @@ SHIFTS = {
         lambda: labelled(FAR),
         True,
     ),
+    "The weighted source does not have the target's distribution of predictions (p ≤ {}), so {} "
+    "does not describe what changed. {}, or collect labels in the target.": (
+        lambda: shifted(MOVED, shift="label", n_resamples=199, loud=True),
+        lambda: labelled(MOVED),
+        True,
+    ),
     "Try the other shift": (
         lambda: shifted(MOVED, shift="label", n_resamples=199, loud=True),
         lambda: [
@@ -185,6 +191,24 @@ def skce(class_kernel=None):
 
 def blocks(size):
     return tests.skce_test(Y, P, method="block", block_size=size, kernel=np_ones)
+
+
+FIVE, OF_FIVE = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 1, 0, 1, 1])
+
+
+def embedded(**options):
+    options |= {"kernel": narrow, "method": "chi2"}
+    return quietly(tests.mean_embedding_test, OF_FIVE, FIVE, **options).statistic
+
+
+def narrow(A, B):
+    return np.exp(-9 * abs(A - B.T))
+
+
+def at_a_location():
+    """The squared sum of weighted residuals beside its variance if calibrated."""
+    k = np.exp(-9 * abs(FIVE - 0.5))
+    return (k @ (OF_FIVE - FIVE)) ** 2 / (k**2 @ (FIVE * (1 - FIVE)))
 
 
 def np_ones(A, B):
@@ -259,6 +283,11 @@ MEASURES = {
         lambda: blocks(80),
         lambda: blocks(40).estimate,
         lambda: of_blocks(40),
+    ),
+    "{} samples are too few for {} locations. Lower n_locations, or pass fewer locations.": (
+        lambda: embedded(locations=FIVE),
+        lambda: [embedded(locations=[0.5]), embedded(n_locations=1) > 0],
+        lambda: [at_a_location(), True],
     ),
     "Leave out missing values.": (
         lambda: windows(np.full(N, True)),

@@ -88,6 +88,20 @@ REPORTS = {
         lambda: error(SHARP_Y[2000:], halved().predict_proba(SHARP[2000:])) < 0.03,
         True,
     ),
+    "Shuffled labels would fit these predictions better than the labels do. The columns may be in "
+    "another order than the labels, or the other class may be the positive one: check {}.": (
+        lambda: told(1 - SHARP_Y, SHARP),
+        lambda: error(1 - SHARP_Y, SHARP, pos_label=0),
+        lambda: estimate(SHARP_Y, SHARP),
+    ),
+    "O/E does not clearly differ between subgroups: recalibrate all together.": (
+        lambda: told(SHARP_Y, SHARP, by=HALF),
+        lambda: [
+            error(SHARP_Y[2000:][HALF[2000:] == k], together()[HALF[2000:] == k]) < 0.05
+            for k in (0, 1)
+        ],
+        [True, True],
+    ),
     "Recalibration does not fix this. Run this report again on the right columns.": (
         lambda: told(OF_NAMES[LABELS], TRUTH[:, [1, 2, 0]]),
         lambda: error(OF_NAMES[LABELS], TRUTH),
@@ -126,6 +140,14 @@ REPORTS = {
 
 
 FIRST = TRUE[np.arange(N), SEVERAL.argmax(axis=1)]
+
+
+HALF = np.arange(4000) % 2
+
+
+def together():
+    """Later samples, by a map of all earlier ones."""
+    return halved().predict_proba(SHARP[2000:])[:, 1]
 
 
 def halved():
