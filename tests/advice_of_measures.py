@@ -20,19 +20,17 @@ from skcal.recalibration import adjust_prevalence
 RNG = np.random.default_rng(1)
 
 
-def population(n, mean, slope=1.5, wide=1.0):
+def population(n, mean):
     """A feature, predictions, labels, and the true calibration error of the predictions."""
-    x = mean + wide * RNG.normal(size=n)
-    p, truth = expit(x), expit(slope * x + 0.5)
+    x = mean + RNG.normal(size=n)
+    p, truth = expit(x), expit(1.5 * x + 0.5)
     return x[:, None], p, (RNG.random(n) < truth).astype(int), np.abs(truth - p).mean()
 
 
-SOURCE, MOVED, FAR, WIDE = (
-    population(2000, *about) for about in ((0, 1.5), (0.7, 1.5), (4, 1.5), (0, 1.5, 4.0))
-)
+SOURCE, MOVED, FAR = (population(1000, mean) for mean in (0, 0.7, 4))
 
 
-def with_fewer_events(share, n=2000):
+def with_fewer_events(share, n=1000):
     """A population with a smaller share of events, where cases of each class look as in SOURCE."""
     x, p, y, _ = population(40_000, 0)
     rate = y.mean()
@@ -43,7 +41,7 @@ def with_fewer_events(share, n=2000):
 
 
 RARER = with_fewer_events(0.2)
-PLACE = np.random.default_rng(2).normal(size=2000)
+PLACE = np.random.default_rng(2).normal(size=1000)
 
 
 def shifted(target, *, X=None, target_X=None, loud=False, **options):
