@@ -316,10 +316,13 @@ FILLED = {
         ],
         [BINARY, by_hand(Y, P, 10)],
     ),
-    "Count a CalibrationTable(edges=numpy.arange({}) / {}).": (
-        lambda: ece(count(), n_bins=10),
-        lambda: ece(count(table=CalibrationTable(edges=np.arange(11) / 10)), n_bins=10),
-        by_hand(Y, P, 10),
+    "Pass edges=table.edges, or count a CalibrationTable(edges=numpy.arange({}) / {}).": (
+        lambda: ece(count(table=CalibrationTable(edges=SQUARES)), n_bins=10),
+        lambda: [
+            ece(table := count(table=CalibrationTable(edges=SQUARES)), edges=table.edges),
+            ece(count(table=CalibrationTable(edges=np.arange(11) / 10)), n_bins=10),
+        ],
+        [cut(Y, P), by_hand(Y, P, 10)],
     ),
     "Leave {} out, or pass a skcal.Sample.": (
         lambda: ece(count(), strategy="quantile"),
