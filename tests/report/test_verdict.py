@@ -636,14 +636,6 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
         calibration_report(y, np.round(p, 1), compare=truth, resolution=0.1, **FAST)
 
 
-@pytest.mark.parametrize("notion", ["canonical", "top-2"])
-def test_a_kind_without_a_calibration_error_has_no_answer(notion):
-    rng = np.random.default_rng(0)
-    sample = Sample(rng.integers(3, size=500), rng.dirichlet(np.ones(3), 500), notion=notion)
-    with pytest.raises(ValueError, match="conditions on a vector"):
-        findings.Findings.of(sample)
-
-
 @pytest.mark.parametrize("rate", [0.06, 0.12, 0.4])
 @pytest.mark.parametrize("times", [0.4, 1.2, 3])
 def test_the_same_error_has_another_size_only_where_the_answer_says_beside_which_rate(rate, times):
