@@ -15,6 +15,7 @@ from skcal._show import (
     number,
     percent,
     pvalue_number,
+    share,
     sides_of_limit,
     stated,
 )
@@ -90,6 +91,7 @@ def _facts_of(subgroup: str, sample: Sample, error: str, test: EquivalenceTestRe
         **as_data(test),
         "error": error,
         "ratio": _ratio(sample),
+        **_averages(sample),
         "rarest_outcome": outcome,
         "rate_of_rarest_outcome": rate,
         "limit_by_rate": limit / rate if rate > 0 else None,
@@ -108,6 +110,16 @@ def _ratio(sample) -> float | None:
     [problem] = sample.problems()
     observed, predicted = problem.weight @ problem.outcomes, problem.weight @ problem.features
     return float(observed[0] / predicted[0]) if predicted[0] > 0 else None
+
+
+def _averages(sample) -> dict[str, float | None]:
+    """The mean prediction and the observed frequency; None of several classes."""
+    if not sample.notion.single:
+        return {"predicted": None, "observed": None}
+    [problem] = sample.problems()
+    columns = problem.features[:, 0], problem.outcomes[:, 0]
+    predicted, observed = (float(np.average(x, weights=problem.weight)) for x in columns)
+    return {"predicted": predicted, "observed": observed}
 
 
 def _rarest_outcome(sample) -> tuple[str, float]:
@@ -187,14 +199,16 @@ def status_of_gate(results) -> str:
 
 def table_of_gate(results, n_shown: int) -> list[str]:
     """The first results as rows below their names; columns of equal names are left out."""
-    names = "", "kind", "kind of error", "error", "O/E", "verdict", "at least", "at most"
+    first = "", "kind", "kind of error", "predicted", "observed"
+    limit = f"limit {results[0]['limit']:g}"
+    names = *first, "error", limit, "at least", "at most"
     rows = [_row_of_gate(facts) for facts in results]
     shown = [
         k
         for k, column in enumerate(zip(*rows, strict=True))
         if any(column) and (k > 2 or len(set(column)) > 1)
     ]
-    columns, sides = [names[k] for k in shown], "".join("lllrrlrr"[k] for k in shown)
+    columns, sides = [names[k] for k in shown], "".join("lllrrrlrr"[k] for k in shown)
     for width in (_WIDEST, _NARROW):
         cut = [cut_apart(column, width) for column in zip(*rows[:n_shown], strict=True)]
         cells = list(zip(*(cut[k] for k in shown), strict=True))
@@ -222,20 +236,19 @@ def _noise_of_gate(results) -> list[str]:
         if {"cutoff", "calibration"} <= kinds.keys():
             cutoff, calibration = (kinds[name]["estimate"] for name in ("cutoff", "calibration"))
             if round(cutoff - calibration, 4) > 0:
-                return ["Noise makes a cutoff error larger than the calibration error here."]
+                return ["The part of a cutoff error above the calibration error is noise."]
     return []
 
 
 def _row_of_gate(facts) -> tuple[str, ...]:
     """The bounds of an error: of what, kinds of calibration and of error, and numbers."""
-    side = {"above": "above", "below": "below", "unknown": "not decided, limit"}[facts["verdict"]]
     return (
         _part(facts),
         str(facts["notion"]),
         _SHORT[facts["error"]],
+        *("" if facts[name] is None else share(facts[name]) for name in ("predicted", "observed")),
         number(facts["estimate"]),
-        "" if facts["ratio"] is None else f"{facts['ratio']:.2f}",
-        f"{side} {facts['limit']:g}",
+        {"unknown": "not decided"}.get(facts["verdict"], facts["verdict"]),
         _end(facts, "low"),
         _end(facts, "high"),
     )

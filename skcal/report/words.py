@@ -391,9 +391,37 @@ def answer_of_comparison(report) -> Answer:
         none = "No significant difference in calibration"
         title = "Measures disagree" if difference.is_significant else none
         return Answer(title, "unknown", sentences)
+    sentences += _other_is_better_by_scores(report, better)
     still = models_of(report)[better].is_significant
     title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
     return Answer(title, "moderate" if still else "good", sentences)
+
+
+def _other_is_better_by_scores(report, better: int) -> list[str]:
+    """Why the model of the larger calibration error has lower scores, if it has."""
+    sign, other = (-1 if better else 1), 1 - better  # of a difference, first minus second
+    lower = [
+        test.measure
+        for test in report.comparison.score_tests
+        if not test.larger_is_better and min(sign * test.low, sign * test.high) > 0
+    ]
+    if not lower:
+        return []
+    names, why = [model.name for model in models_of(report)], ""
+    for pair in zip(*(model.scores for model in models_of(report)), strict=False):
+        one, two = pair[better], pair[other]
+        if one.name in lower and None not in (one.discrimination, two.discrimination):
+            gain, cost = two.discrimination - one.discrimination, two.miscalibration
+            if gain > max(cost - one.miscalibration, 0):
+                why = (
+                    f": it discriminates better ({plain_number(two.discrimination)} against "
+                    f"{plain_number(one.discrimination)} in the {one.name}), which outweighs its "
+                    f"miscalibration ({plain_number(cost)} against "
+                    f"{plain_number(one.miscalibration)}). Recalibration would keep that"
+                )
+            break
+    scores = " and ".join(lower)
+    return [f"But {names[other]} has the lower {scores}{why}."]
 
 
 def _evidence(report) -> list[str]:

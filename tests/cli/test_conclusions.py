@@ -6,6 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from skcal._show import share
 from skcal.cli.commands import main
 
 N = 4000
@@ -69,7 +70,41 @@ def test_a_file_without_a_column_of_subgroups_names_none(in_folder, capsys):
     assert "not compared" not in said(capsys, "evaluate", *asked, "--max-error", "0.05")[1]
 
 
+@pytest.mark.parametrize("n_values", [12, 13])
+def test_a_column_of_more_values_than_a_table_of_subgroups_shows_well_is_not_named(
+    in_folder, capsys, n_values
+):
+    columns = opposite()
+    columns["country"] = np.char.add("c", (np.arange(N) % n_values).astype(str))
+    write("data.csv", **columns)
+    text = said(capsys, "evaluate", "data.csv", "--label", "y", "--score", "p")[1]
+    assert ("report --by country compares" in text) == (n_values == 12)
+    assert ("report --by COLUMN compares" in text) == (n_values == 13)
+
+
 def test_an_error_that_is_not_small_is_not_said_to_need_no_recalibration(in_folder, capsys):
     write("data.csv", **{**opposite(), "y": (np.arange(N) % 2)})
     text = said(capsys, "evaluate", "data.csv", "--label", "y", "--score", "p")[1]
     assert "not needed" not in text
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_tables_of_subgroups_show_to_which_side_each_is_off(in_folder, capsys, weighted):
+    """Predicted and observed frequency stand beside each other, of weights if there are."""
+    columns = opposite()
+    weight = 1 + (np.arange(N) % 3) if weighted else np.ones(N)
+    write("data.csv", **columns, w=weight)
+    asked = ["data.csv", "--label", "y", "--score", "p", "--by", "country"]
+    asked += ["--weight", "w"] if weighted else ["--ignore", "w"]
+    y, p, country = columns.values()
+    for command in (["report"], ["evaluate", "--max-error", "0.05"]):
+        assert main([command[0], *asked, *command[1:]]) in (0, 1)
+        printed = capsys.readouterr().out
+        for name in ("AT", "BE"):
+            part = country == name
+            [line] = [x for x in printed.splitlines() if x.startswith(f"country = {name} ")]
+            sides = [share(np.average(x[part], weights=weight[part])) for x in (p, y)]
+            assert " ".join(sides) in " ".join(line.split())
+            assert (sides[0] < sides[1]) == (name == "AT")
+        told = "The column n counts samples without weights; all other numbers are weighted."
+        assert (told in " ".join(printed.split())) == (weighted and command == ["report"])
