@@ -71,7 +71,9 @@ def gate_of_errors(predictions, options) -> dict:
     )
     asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
     tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - ALPHA)
-    results = [_facts_of(*one, test) for one, test in zip(asked, tests, strict=True)]
+    results = [
+        _facts_of(*one, test, options.groups) for one, test in zip(asked, tests, strict=True)
+    ]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
@@ -82,13 +84,17 @@ def chosen_notions(options, proba) -> list[Notion]:
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _facts_of(subgroup: str, sample: Sample, error: str, test: EquivalenceTestResult) -> dict:
+def _facts_of(
+    subgroup: str, sample: Sample, error: str, test: EquivalenceTestResult, groups: str | None
+) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     notion, limit = sample.notion, test.limit
     outcome, rate = _rarest_outcome(sample)
     facts = {
         "subgroup": subgroup or "all",
         **as_data(test),
+        "n_groups_needed": test.n_groups_needed,
+        "name_of_groups": f"groups of column {groups!r}" if groups else "groups",
         "error": error,
         "ratio": _ratio(sample),
         **_averages(sample),
@@ -155,12 +161,13 @@ def _reading(name, facts) -> str:
     )
     more = []
     if facts["verdict"] == "unknown":
-        needed, n = facts["n_samples_needed"], facts["n_samples"]
-        number_of_samples = "no number of" if needed is None else f"about {needed:,.0f}"
+        needed, n, what = facts["n_samples_needed"], facts["n_samples"], "samples"
+        if facts["n_groups"] is not None:
+            needed, n, what = facts["n_groups_needed"], facts["n_groups"], facts["name_of_groups"]
+        many = "no number of" if needed is None else f"about {needed:,.0f}"
         more.append(
-            f"if the error is {number(facts['assumed_error'])}, "
-            f"{number_of_samples} samples would show it to be below in nine of ten cases (here are "
-            f"{n:,})"
+            f"if the error is {number(facts['assumed_error'])}, {many} {what} would show it to be "
+            f"below in nine of ten cases (here are {n:,})"
         )
     gap, share = facts["largest_gap"], percent(facts["min_share"])
     if gap < 1:
@@ -194,7 +201,10 @@ def status_of_gate(results) -> str:
         named += [(name, verdict)] * ((name, verdict) not in named)
     worst = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
     together = f" (joint confidence {percent(1 - ALPHA)})" * (len(results) > 1)
-    return f"{_STATUSES[worst]}: {sides_of_limit(named, results[0]['limit'])}{together}."
+    status = _STATUSES[worst]
+    if results[0].get("n_groups") is not None:
+        status = status.replace("samples", "groups")
+    return f"{status}: {sides_of_limit(named, results[0]['limit'])}{together}."
 
 
 def table_of_gate(results, n_shown: int) -> list[str]:

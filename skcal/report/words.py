@@ -360,14 +360,16 @@ def _each_of(column: str) -> str:
 def _too_small(column: str, report) -> str:
     """Which subgroups of a column have few samples for a recalibration of their own."""
     start = f"{column} = " if column else ""
+    what = "samples" if report.overall.overview.n_groups is None else "groups"
     few = [
         part.name
         for part in report.subgroups
-        if part.name.startswith(start) and part.overview.n_samples < _FEW_SAMPLES
+        if part.name.startswith(start)
+        and (part.overview.n_groups or part.overview.n_samples) < _FEW_SAMPLES
     ]
     if not few:
         return ""
-    return f" Each recalibration needs about {_FEW_SAMPLES} samples; fewer are in {listed(few)}."
+    return f" Each recalibration needs about {_FEW_SAMPLES} {what}; fewer are in {listed(few)}."
 
 
 def models_of(report) -> list:

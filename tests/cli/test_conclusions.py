@@ -5,9 +5,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import norm
 
 from skcal._show import share
 from skcal.cli.commands import main
+from skcal.hypothesis_tests import equivalence_test
 
 N = 4000
 
@@ -108,3 +110,42 @@ def test_tables_of_subgroups_show_to_which_side_each_is_off(in_folder, capsys, w
             assert (sides[0] < sides[1]) == (name == "AT")
         told = "The column n counts samples without weights; all other numbers are weighted."
         assert (told in " ".join(printed.split())) == (weighted and command == ["report"])
+
+
+def of_groups(seed, n_groups, size=40):
+    """Calibrated predictions of questions whose answers depend on each other."""
+    rng = np.random.default_rng(seed)
+    p, question = rng.uniform(0.05, 0.95, n_groups * size), np.repeat(np.arange(n_groups), size)
+    shared = np.repeat(rng.normal(size=n_groups), size)
+    y = np.sqrt(0.3) * shared + np.sqrt(0.7) * rng.normal(size=len(p)) < norm.ppf(p)
+    return {"y": y.astype(int), "p": p, "question": question}
+
+
+def test_more_groups_are_asked_for_where_samples_depend_on_each_other(in_folder, capsys):
+    """As many groups pass in at least 6 of 10 data sets; as many samples of the same ones do not.
+
+    Nine of ten pass if the sentence is right, so that fewer than 6 of 10 has probability 2e-3.
+    """
+    columns = of_groups(0, 25)
+    write("data.csv", **columns)
+    asked = ["data.csv", "--label", "y", "--score", "p", "--groups", "question"]
+    answer = said(capsys, "evaluate", *asked)[1]
+    gate = said(capsys, "evaluate", *asked, "--max-error", "0.05")[1]
+    assert "NOT DECIDED, too few groups" in gate
+    for text in (answer, gate):
+        assert not re.search(r"about [\d,]+ samples", text)
+    [needed] = re.findall(r"about ([\d,]+) groups, not 25, would show", answer)
+    [exact] = re.findall(r"about ([\d,]+) groups of column 'question' would show", gate)
+    needed, exact = (int(text.replace(",", "")) for text in (needed, exact))
+    assert needed == pytest.approx(exact, rel=0.06)
+
+    def passes(columns):
+        y, p, question = columns.values()
+        return equivalence_test(y, p, groups=question, limit=0.05).verdict == "below"
+
+    assert sum(passes(of_groups(seed, needed)) for seed in range(1, 11)) >= 6
+    assert not passes(of_groups(1, 25, 40 * needed // 25))
+    found = equivalence_test(*list(columns.values())[:2], groups=columns["question"], limit=0.05)
+    assert f"groups     25; about {found.n_groups_needed:,.0f} would show" in str(found)
+    alone = equivalence_test(*list(columns.values())[:2], limit=0.01)
+    assert alone.n_groups is alone.n_groups_needed is None
