@@ -96,7 +96,13 @@ def answer_of_subgroups(report) -> str:
     others = [part for part in tested if not part.is_significant]
     of = name_of_parts(report)
     of += "" if report.comparison is None else f" of {report.overall.name}"
-    names = listed([part.name for part in wrong], NAMES)
+    sides = [side_of(part).lower() for part in wrong]
+    several = len(set(sides)) > 1
+    named = [
+        f"{part.name} ({side})" if several else part.name
+        for part, side in zip(wrong, sides, strict=True)
+    ]
+    names = listed(named, NAMES)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
     text += (
