@@ -204,7 +204,8 @@ def status_of_gate(results) -> str:
     status = _STATUSES[worst]
     if results[0].get("n_groups") is not None:
         status = status.replace("samples", "groups")
-    return f"{status}: {sides_of_limit(named, results[0]['limit'])}{together}."
+    sides = sides_of_limit(named, results[0]["limit"])
+    return f"{status}: {sides}{together}."
 
 
 def table_of_gate(results, n_shown: int) -> list[str]:

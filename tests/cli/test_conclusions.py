@@ -149,3 +149,22 @@ def test_more_groups_are_asked_for_where_samples_depend_on_each_other(in_folder,
     assert f"groups     25; about {found.n_groups_needed:,.0f} would show" in str(found)
     alone = equivalence_test(*list(columns.values())[:2], limit=0.01)
     assert alone.n_groups is alone.n_groups_needed is None
+
+
+@pytest.mark.parametrize("n_wrong", [9, 27])
+def test_subgroups_that_fail_are_named_up_to_as_many_as_the_table_has(in_folder, capsys, n_wrong):
+    """Of more, the option that shows all is named, and shows them."""
+    rng = np.random.default_rng(0)
+    part = np.arange(28 * 150) % 28
+    p = rng.uniform(0.35, 0.65, len(part))
+    y = (rng.random(len(part)) < p + 0.35 * (part < n_wrong)).astype(int)
+    write("data.csv", y=y, p=p, site=np.char.add("s", part.astype(str)))
+    asked = ["evaluate", "data.csv", "--label", "y", "--score", "p", "--by", "site"]
+    status, text = said(capsys, *asked, "--max-error", "0.05")
+    first = text[text.index("FAILED") : text.index("(joint")]
+    names = re.findall(r"site = s(\d+)", first.partition("undecided")[0])
+    assert (status, len(names)) == (1, min(n_wrong, 24 + (n_wrong == 9)))
+    assert set(map(int, names)) <= set(range(n_wrong))
+    assert "--all-rows shows them" in text
+    every = said(capsys, *asked, "--max-error", "0.05", "--all-rows")[1].partition("at most ")[2]
+    assert all(f"site = s{k} " in every for k in range(28))
