@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,6 +13,7 @@ from skcal._show import (
     as_data,
     beside_limit,
     cut_apart,
+    listed,
     number,
     percent,
     pvalue_number,
@@ -71,9 +73,8 @@ def gate_of_errors(predictions, options) -> dict:
     )
     asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
     tests = bounded_together([one[1:] for one in asked], options.max_error, 1 - ALPHA)
-    results = [
-        _facts_of(*one, test, options.groups) for one, test in zip(asked, tests, strict=True)
-    ]
+    beside = options.groups, whole_of(options.only)
+    results = [_facts_of(*one, test, *beside) for one, test in zip(asked, tests, strict=True)]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
@@ -85,7 +86,12 @@ def chosen_notions(options, proba) -> list[Notion]:
 
 
 def _facts_of(
-    subgroup: str, sample: Sample, error: str, test: EquivalenceTestResult, groups: str | None
+    subgroup: str,
+    sample: Sample,
+    error: str,
+    test: EquivalenceTestResult,
+    groups: str | None,
+    whole: str,
 ) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     notion, limit = sample.notion, test.limit
@@ -94,6 +100,7 @@ def _facts_of(
         "subgroup": subgroup or "all",
         **as_data(test),
         "n_groups_needed": test.n_groups_needed,
+        "whole": whole,
         "name_of_groups": f"groups of column {groups!r}" if groups else "groups",
         "error": error,
         "ratio": _ratio(sample),
@@ -266,7 +273,14 @@ def _row_of_gate(facts) -> tuple[str, ...]:
 
 
 def _part(facts) -> str:
-    return "all samples" if facts["subgroup"] == "all" else facts["subgroup"]
+    whole = facts.get("whole", "all samples")
+    return whole if facts["subgroup"] == "all" else facts["subgroup"]
+
+
+def whole_of(only: Sequence[str]) -> str:
+    """What all samples are called beside the rows that ``--only`` keeps."""
+    kept = [" = ".join(text.split("=", 1)) for text in only]
+    return f"all samples{' with ' * bool(kept)}{listed(kept, len(kept)) if kept else ''}"
 
 
 def _beside_rate(facts) -> list[str]:

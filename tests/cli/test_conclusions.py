@@ -7,9 +7,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from skcal import Recalibrator
 from skcal._show import share
 from skcal.cli.commands import main
 from skcal.hypothesis_tests import equivalence_test
+from skcal.recalibration import TemperatureScaling
 
 N = 4000
 
@@ -168,3 +170,42 @@ def test_subgroups_that_fail_are_named_up_to_as_many_as_the_table_has(in_folder,
     assert "--all-rows shows them" in text
     every = said(capsys, *asked, "--max-error", "0.05", "--all-rows")[1].partition("at most ")[2]
     assert all(f"site = s{k} " in every for k in range(28))
+
+
+def test_the_rows_of_only_are_not_called_all_samples(in_folder, capsys):
+    columns = opposite()
+    write("data.csv", **columns, half=np.arange(N) % 2)
+    asked = ["data.csv", "--label", "y", "--score", "p", "--only", "country=AT"]
+    for limit, by in (("0.05", []), ("0.05", ["--by", "half"]), ("0.3", [])):
+        text = said(capsys, "evaluate", *asked, "--max-error", limit, *by)[1]
+        assert "all samples with country = AT" in text
+        assert by or "All samples with country = AT: Too low on average" in text
+        assert not re.search("all samples(?! with)", text, re.IGNORECASE)
+    for command in ("evaluate", "report", "test"):
+        assert "data.csv, country=AT" in said(capsys, command, *asked)[1]
+    two = said(capsys, "evaluate", *asked, "--only", "half=1", "--max-error", "0.3")[1]
+    assert "PASSED: below 0.3 in all samples with country = AT, half = 1." in two
+    plain = said(capsys, "evaluate", *asked[:5], "--max-error", "0.3")[1]
+    assert "in all samples." in plain
+
+
+def test_recalibration_says_its_temperature_and_that_it_is_judged_on_other_rows(in_folder, capsys):
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.full(3, 0.6), 1000)
+    proba = truth**1.7 / (truth**1.7).sum(axis=1, keepdims=True)
+    label = (truth.cumsum(axis=1) < rng.random((1000, 1))).sum(axis=1).clip(0, 2)
+    columns = {"a": proba[:, 0], "b": proba[:, 1], "c": 1 - proba[:, 0] - proba[:, 1]}
+    columns["y"] = np.array(list("abc"))[label]
+    write("data.csv", **columns)
+    write("copy.csv", **columns)
+    asked = ["--label", "y", "--method", "slope", "--out", "out.csv"]
+    for new in ("data.csv", "copy.csv"):
+        assert main(["recalibrate", "data.csv", new, *asked]) == 0
+        printed = capsys.readouterr()
+        same = "data.csv: the recalibration was fitted to these rows." in printed.err
+        assert same == (new == "data.csv")
+    [shown] = re.findall(r"are divided by ([\d.]+), the temperature\.", printed.out)
+    fitted = Recalibrator([TemperatureScaling()], random_state=0)
+    given = np.column_stack([columns[name] for name in "abc"])
+    fitted.fit(given, columns["y"])
+    assert float(shown) == pytest.approx(fitted.best_estimator_.temperature_, rel=1e-3)
