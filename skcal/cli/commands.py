@@ -38,6 +38,7 @@ from skcal.cli.gates import (
     chosen_notions,
     gate_of_comparison,
     gate_of_errors,
+    gate_of_report,
     gate_of_tests,
     resamples_needed,
 )
@@ -361,7 +362,13 @@ def _report(options):
     if options.second is not None:
         more["target"] = read_target(predictions, options)[0]
     report = _report_on(predictions, options, name, **more)
-    options.print(report.to_json() if options.json else report.summary(options.detail))
+    gate = None if options.max_error is None else gate_of_report(report, options.only)
+    if options.json:
+        facts = report.to_dict()
+        options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
+    else:
+        options.print(report.summary(options.detail))
+    return PASSED if gate is None else _status_of(gate["status"], [gate["reading"]], options)
 
 
 def _compare(options):

@@ -79,6 +79,20 @@ def gate_of_errors(predictions, options) -> dict:
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
 
+def gate_of_report(report, only: Sequence[str]) -> dict:
+    """On which side of ``--max-error`` the calibration error is, as ``evaluate`` decides it."""
+    overall = report.overall
+    names = [whole_of(only), *(part.name for part in report.subgroups)]
+    tests = report.decided or [overall.gate]
+    verdicts = [
+        (name, "unknown" if test is None else test.verdict)
+        for name, test in zip(names, tests, strict=False)
+    ]
+    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    told = _first_line(verdicts, overall.max_error, overall.overview.n_groups is not None)
+    return {"status": _STATUS[worst], "verdict": worst, "reading": told}
+
+
 def chosen_notions(options, proba) -> list[Notion]:
     """The notions asked for, by default "auto"."""
     notions = options.notion or ["auto"]
@@ -206,13 +220,17 @@ def status_of_gate(results) -> str:
         if len(verdicts[facts["subgroup"]]) > 1:
             name += f" ({_SHORT[facts['error']]}, {facts['notion']})"
         named += [(name, verdict)] * ((name, verdict) not in named)
-    worst = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
-    together = f" (joint confidence {percent(1 - ALPHA)})" * (len(results) > 1)
-    status = _STATUSES[worst]
-    if results[0].get("n_groups") is not None:
-        status = status.replace("samples", "groups")
-    sides = sides_of_limit(named, results[0]["limit"])
-    return f"{status}: {sides}{together}."
+    first, several = results[0], len(results) > 1
+    return _first_line(named, first["limit"], first.get("n_groups") is not None, several)
+
+
+def _first_line(verdicts, limit: float, grouped: bool, several: bool = False) -> str:
+    """Whether a gate is passed, and which of these names are on which side of the limit."""
+    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    several = several or len(verdicts) > 1
+    together = f" (joint confidence {percent(1 - ALPHA)})" * several
+    status = _STATUSES[worst].replace("samples", "groups" if grouped else "samples")
+    return f"{status}: {sides_of_limit(verdicts, limit)}{together}."
 
 
 def table_of_gate(results, n_shown: int) -> list[str]:

@@ -209,3 +209,23 @@ def test_recalibration_says_its_temperature_and_that_it_is_judged_on_other_rows(
     given = np.column_stack([columns[name] for name in "abc"])
     fitted.fit(given, columns["y"])
     assert float(shown) == pytest.approx(fitted.best_estimator_.temperature_, rel=1e-3)
+
+
+@pytest.mark.parametrize("by", [False, True])
+@pytest.mark.parametrize(("limit", "status"), [(0.04, 1), (0.076, 3), (0.2, 0)])
+def test_report_and_evaluate_exit_alike_at_a_limit(in_folder, capsys, by, limit, status):
+    columns = opposite()
+    if not by:  # all samples are off as those of a country were
+        columns = {**columns, "p": np.round(columns["p"] - 0.08 * (columns["country"] == "BE"), 3)}
+        columns["y"] = (np.random.default_rng(1).random(N) < columns["p"] + 0.08).astype(int)
+    write("data.csv", **columns)
+    asked = ["data.csv", "--label", "y", "--score", "p", "--max-error", str(limit)]
+    asked += ["--by", "country"] if by else ["--ignore", "country"]
+    assert main(["evaluate", *asked]) == status
+    shown = " ".join(capsys.readouterr().out.split())
+    assert main(["report", *asked]) == status
+    [told] = re.findall("skcal: ((?:PASSED|FAILED|NOT DECIDED).*)", capsys.readouterr().err)
+    assert told in shown
+    assert main(["report", *asked, "--json", "--quiet", "--html", "out.html"]) == status
+    assert Path("out.html").exists()
+    assert main(["report", *asked[:5], *asked[7:]]) == 0
