@@ -177,6 +177,7 @@ OTHERS = {
         "cli.labels._FEW",  # tests/cli/test_forms.py
         "cli.labels._FEW_OTHERS",  # tests/cli/test_exports.py
         "cli.monitor._MOST_DIGESTS",
+        "cli.predictions._MOST_SUBGROUPS",  # tests/cli/test_conclusions.py
         "cli.parts._MOST_NOTES",  # tests/cli/test_headers.py
         "cli.problems._MOST_COMMANDS",
         "cli.table._MOST_PAIRS",

@@ -160,7 +160,10 @@ _COMMANDS = {
         "predictions.csv --html report.html",
         _SEVERAL,
         f"{_RANDOM} json {_OF_FILES} {_REPORT} target",
-        _OF_REPORTS,
+        {
+            **_OF_REPORTS,
+            "max-error": f"{_OF_REPORTS['max-error']}; exit with 0, 1 or 3 as evaluate",
+        },
     ),
     "test": _Command(
         "test whether the predictions are calibrated",
@@ -192,6 +195,7 @@ _COMMANDS = {
         f"{_RANDOM} json {_OF_FILES} fail-if-worse alpha {_REPORT}",
         {
             **_OF_REPORTS,
+            "max-error": f"{_OF_REPORTS['max-error']}; the exit status is that of --fail-if-worse",
             "alpha": "level of --fail-if-worse, two-sided (default: 0.05)",
             "score": {
                 "action": "append",
