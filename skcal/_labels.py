@@ -732,9 +732,9 @@ class GivenColumns(NamedTuple):
                 f"{columns[0]} columns" if columns else "one dimension"
                 for columns in (given.shape, self.shape)
             )
-            raise InputError(
-                name, f"has {now}, earlier {of} have {then}.", "Begin anew for another model."
-            )
+            kind = "CalibrationMonitor" if of == "batches" else "CalibrationTable"
+            remedy = f"Make a new {kind} for another model."
+            raise InputError(name, f"has {now}, earlier {of} have {then}.", remedy)
         if given.names and self.names and given.names != self.names:
             reason = f"has the columns {given.names[:8]}, earlier {of} have {self.names[:8]}."
             raise InputError(name, reason, "Bring the columns into the same order.")

@@ -2,6 +2,8 @@
 
 import numpy as np
 from advice_of_input import ROWS, THREE, WEIGHT, C, N, P, Y, quietly
+from advice_of_searches import FEATURES, by_folds, of_map
+from advice_of_searches import proba_of as with_classifier
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -21,63 +23,67 @@ from skcal.recalibration import (
     estimate_prevalence,
 )
 
-FEATURES = np.column_stack([P, WEIGHT])
-
 
 def adjusted(new):
     return adjust_prevalence([[0.0, 0.0, 1.0]], prevalence=[0.2, 0.3, 0.5], new_prevalence=new)
 
 
-def recalibrated(**kwargs):
-    options = {"cv": 3, **kwargs}
-    return skcal.RecalibratedClassifierCV(LogisticRegression(), **options)
+RECALIBRATED = skcal.RecalibratedClassifierCV(LogisticRegression(), cv=5)
 
 
 CASES = {
     "Pass an instance of it.": (
         lambda: skcal.RecalibratedClassifierCV(LogisticRegression).fit(FEATURES, Y),
-        lambda: quietly(recalibrated().fit, FEATURES, Y).predict_proba(FEATURES).sum(),
-        N,
+        lambda: with_classifier(LogisticRegression()),
+        by_folds,
     ),
     "Pass the features of the samples.": (
-        lambda: recalibrated().fit(None, Y),
-        lambda: quietly(recalibrated().fit, FEATURES, Y).predict_proba(FEATURES).sum(),
-        N,
+        lambda: RECALIBRATED.fit(None, Y),
+        lambda: with_classifier(LogisticRegression()),
+        by_folds,
     ),
     "Pass the class of each sample; are the arguments swapped?": (
-        lambda: recalibrated().fit(FEATURES, P),
-        lambda: quietly(recalibrated().fit, FEATURES, Y).predict_proba(FEATURES).sum(),
-        N,
+        lambda: RECALIBRATED.fit(FEATURES, P),
+        lambda: with_classifier(LogisticRegression()),
+        by_folds,
     ),
     "Class {} has {} samples, less than cv={} folds. Pass fewer folds or more samples.": (
-        lambda: recalibrated(cv=5).fit(FEATURES[:40], np.arange(40) < 4),
-        lambda: quietly(recalibrated(cv=4).fit, FEATURES[:40], np.arange(40) < 4).classes_,
-        [False, True],
+        lambda: RECALIBRATED.fit(FEATURES[:40], np.arange(40) < 3),
+        lambda: [
+            *with_classifier(X=FEATURES[:40], y=np.arange(40) % 9 == 4, cv=4)[:, 1],
+            *with_classifier(X=FEATURES[:60], y=np.arange(60) % 12 == 5, cv=5)[:, 1],
+        ],
+        lambda: [
+            *by_folds(X=FEATURES[:40], y=np.arange(40) % 9 == 4, cv=4)[:, 1],
+            *by_folds(X=FEATURES[:60], y=np.arange(60) % 12 == 5, cv=5)[:, 1],
+        ],
     ),
     "Pass a classifier that takes it, or no weights.": (
         lambda: skcal.RecalibratedClassifierCV(KNeighborsClassifier(), cv=3).fit(
             FEATURES, Y, sample_weight=WEIGHT
         ),
-        lambda: quietly(recalibrated().fit, FEATURES, Y, sample_weight=WEIGHT).classes_,
-        [0, 1],
+        lambda: [
+            with_classifier(fit={"sample_weight": WEIGHT}),
+            with_classifier(KNeighborsClassifier()),
+        ],
+        lambda: [by_folds(weight=WEIGHT), by_folds(KNeighborsClassifier())],
     ),
     "Pass the predictions of fit, or call predict_proba.": (
         lambda: MAP.cross_fit_predict_proba(P[1:]),
         lambda: [
-            MAP.cross_fit_predict_proba(P)[:, 1].shape[0],
-            MAP.predict_proba(P[1:]).shape[0],
+            *heated(cv=HALVES).cross_fit_predict_proba(P)[:, 1],
+            *heated().predict_proba(P[1:])[:, 1],
         ],
-        [N, N - 1],
+        lambda: [*by_halves(), *of_map(P)[1:, 1]],
     ),
     "Pass a map such as skcal.TemperatureScaling(), or (map, param_grid); a map has fit and "
     "predict_proba.": (
         lambda: skcal.Recalibrator(["temperature"]).fit(P, Y),
-        lambda: (
-            quietly(skcal.Recalibrator([skcal.TemperatureScaling()], random_state=0).fit, P, Y)
-            .predict_proba(P)
-            .sum()
-        ),
-        N,
+        lambda: [
+            proba_of(method, P, Y)
+            for method in (TemperatureScaling(), (TemperatureScaling(), {"from_logits": [False]}))
+        ],
+        lambda: [of_map(P)] * 2,
     ),
     "Pass preserve_classes=False, or temperatures, which keep it.": (
         lambda: skcal.Recalibrator(
@@ -138,13 +144,17 @@ CASES = {
         lambda: CalibrationMonitor().update(
             skcal.CalibrationTable().update(np.column_stack([3 - Y, Y]), P)
         ),
-        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).n_samples_seen_,
-        N,
+        lambda: np.round(
+            CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).e_value_, 5
+        ),
+        lambda: np.round(MONITOR.e_value_, 5),
     ),
     "Pass the table alone.": (
         lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P), Y),
-        lambda: CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).n_samples_seen_,
-        N,
+        lambda: np.round(
+            CalibrationMonitor().update(skcal.CalibrationTable().update(Y, P)).e_value_, 5
+        ),
+        lambda: np.round(MONITOR.e_value_, 5),
     ),
     "Pass labels, or a CalibrationTable alone.": (
         lambda: CalibrationMonitor().update(P),
@@ -153,23 +163,27 @@ CASES = {
     ),
     "Pass the same labels= to each CalibrationTable.": (
         lambda: CalibrationMonitor(labels=[1, 0]).update(skcal.CalibrationTable().update(Y, P)),
-        lambda: (
+        lambda: np.round(
             CalibrationMonitor(labels=[1, 0])
             .update(skcal.CalibrationTable(labels=[1, 0]).update(Y, P))
-            .n_samples_seen_
+            .log_e_value_,
+            5,
         ),
-        N,
+        lambda: np.round(CalibrationMonitor().update(P, 1 - Y).log_e_value_, 5),
     ),
     "Pass one that update() counted, of counts or of weights up to 1.": (
         lambda: CalibrationMonitor().update(
             skcal.CalibrationTable().update(Y, P, sample_weight=np.full(N, 1.5))
         ),
-        lambda: (
+        lambda: np.round(
             CalibrationMonitor()
             .update(skcal.CalibrationTable().update(Y, P, sample_weight=np.full(N, 0.5)))
-            .n_samples_seen_
+            .e_value_,
+            5,
         ),
-        N,
+        lambda: np.round(
+            CalibrationMonitor().update(P, Y, sample_weight=np.full(N, 0.5)).e_value_, 5
+        ),
     ),
     "Pass a short sentence.": (
         lambda: CalibrationMonitor().update(P, Y).reset(note="x" * 10**6),
@@ -198,10 +212,12 @@ CASES = {
     "The monitors have different {}. Pass the same to each.": (
         lambda: CalibrationMonitor().merge(CalibrationMonitor(alpha=0.01)),
         lambda: (
-            CalibrationMonitor(alpha=0.01).update(P, Y).merge(CalibrationMonitor(alpha=0.01))
-            is not None
+            CalibrationMonitor(alpha=0.01)
+            .update(P, Y)
+            .merge(CalibrationMonitor(alpha=0.01))
+            .e_value_
         ),
-        True,
+        lambda: MONITOR.e_value_,
     ),
 }
 LOGITS = np.log(P / (1 - P))
@@ -246,6 +262,28 @@ def above_line(method):
     return log_loss(Y, method.fit(POINTS, Y).predict_proba(POINTS)) - log_loss(Y, line)
 
 
+def heated(**options):
+    return quietly(chosen(TemperatureScaling(), **options).fit, P, Y)
+
+
+HALVES = [(np.arange(60), np.arange(60, N)), (np.arange(60, N), np.arange(60))]
+
+
+def by_halves():
+    """Each half by the map of the other, mixed with even odds as one more sample."""
+    proba = np.empty(N)
+    for train, test in HALVES:
+        fitted = TemperatureScaling().fit(P[train], Y[train]).predict_proba(P[test])[:, 1]
+        proba[test] = (60 * fitted + 1 / 2) / 61
+    return proba
+
+
+def expected(share):
+    """The mean of predictions that are adjusted from 0.3 to a prevalence."""
+    odds = P / (1 - P) * share / (1 - share) * 0.7 / 0.3
+    return np.round(np.mean(odds / (1 + odds)) - share, 8) + share
+
+
 def prevalence_of(p, **options):
     return quietly(estimate_prevalence, p, **options)
 
@@ -278,18 +316,18 @@ MORE = {
     "{}, has no from_logits. Pass maps that have it, or probabilities and from_logits=False.": (
         lambda: chosen(Unweighted(), from_logits=True).fit(np.log(THREE), C),
         lambda: [
-            quietly(chosen(TemperatureScaling(), from_logits=True).fit, np.log(THREE), C)
-            .predict_proba(np.log(THREE))
-            .sum(),
-            proba_of(Unweighted()).sum(),
+            quietly(
+                chosen(TemperatureScaling(), from_logits=True).fit, np.log(THREE), C
+            ).predict_proba(np.log(THREE)),
+            proba_of(Unweighted()),
         ],
-        [N, N],
+        lambda: [proba_of(TemperatureScaling())] * 2,
     ),
     "The prevalence still changes after max_iter={} steps. Pass a larger max_iter; predictions "
     "that hardly tell the classes apart need many.": (
         lambda: estimate_prevalence(P, prevalence=0.3, max_iter=1),
-        lambda: estimate_prevalence(P, prevalence=0.3, max_iter=100) < 1,
-        True,
+        lambda: (share := estimate_prevalence(P, prevalence=0.3, max_iter=100)) - expected(share),
+        0.0,
     ),
     "The likelihood is highest where class {} is absent, a prevalence of 0: no estimate inside "
     "(0, 1) fits these predictions. Most often they are not calibrated at the prevalence that was "
@@ -343,8 +381,8 @@ MORE = {
     ),
     "n_samples={}: a map that is judged on other samples needs 2. Pass more samples.": (
         lambda: skcal.Recalibrator(random_state=0).fit(P[:1], Y[:1]),
-        lambda: MAP.predict_proba(P).sum(),
-        N,
+        lambda: heated().predict_proba(P),
+        lambda: of_map(P),
     ),
     "notion={} is code, which JSON does not hold. Use a notion that has a name.": (
         lambda: monitor(largest).to_json(),

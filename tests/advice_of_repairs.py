@@ -8,11 +8,12 @@ that gives the same numbers.
 import gzip
 import io
 import json
-import lzma
 import zipfile
 
 import numpy as np
 from advice_of_commands import N, P, Q, Y
+
+from skcal.monitoring import CalibrationMonitor
 
 NAMES = np.array(list("xyz"))[np.random.default_rng(0).integers(0, 3, N)]
 THREE = np.column_stack([P / 2, P / 2, 1 - P]).round(4)
@@ -203,31 +204,32 @@ CASES = {
         "evaluate a.csv --soft y_ --notion confidence",
         "evaluate thirds.csv --notion confidence",
     ),
-    "{}: a damaged .zip file ({}). Pack it again.": (
-        {"a.csv.zip": packed(A)[:-30]},
-        "evaluate a.csv.zip",
-        {"a.csv.zip": packed(A)},
-        "evaluate a.csv.zip",
-        RIGHT,
+    "Give a column of probabilities for each class.": (
+        {"a.csv": table("x,y,z,label", *(THREE / 2).T, NAMES)},
+        "evaluate a.csv",
+        {"a.csv": FILES["thirds.csv"]},
+        "evaluate a.csv",
+        "evaluate thirds.csv",
     ),
-    "{}: a damaged .gz file ({}). Compress it again.": (
+    "{}: a monitor without samples. Remove it to begin.": (
+        {"state.json": CalibrationMonitor().to_json()},
+        "monitor state.json right.csv --json",
+        {"state.json": None},
+        "monitor state.json right.csv --json",
+        "monitor other.json right.csv --json",
+    ),
+    "{}: cannot be read ({}). Save it again.": (
         {"a.csv.gz": gzip.compress(A.encode())[:-30]},
         "evaluate a.csv.gz",
         {"a.csv.gz": gzip.compress(A.encode())},
         "evaluate a.csv.gz",
         RIGHT,
     ),
-    "{}: a damaged .xz file ({}). Compress it again.": (
-        {"a.csv.xz": b"text" * 20},
-        "evaluate a.csv.xz",
-        {"a.csv.xz": lzma.compress(A.encode())},
-        "evaluate a.csv.xz",
-        RIGHT,
-    ),
-    "{}: a damaged file ({}). Save it again, or as .csv.": (
-        {"a.xlsx": packed(A)},
-        "evaluate a.xlsx",
-        {"a.csv": A},
+    "{}: the quotation mark that opens in line {} closes in line {} or never. Close it, or delete "
+    "it.": (
+        {"a.csv": A.replace(f"\n{P[7]},", f'\n"{P[7]},', 1)},
+        "evaluate a.csv",
+        {"a.csv": A.replace(f"\n{P[7]},", f'\n"{P[7]}",', 1)},
         "evaluate a.csv",
         RIGHT,
     ),

@@ -40,7 +40,7 @@ WITH_RESIDUAL = [
     RIDGE,
     BINNING,
     skcal.DirichletKernelDensity(),
-    skcal.Stacking([BINNING]),
+    skcal.Stacking([BINNING], random_state=0),
 ]
 FEW = slice(0, 8)
 
@@ -103,6 +103,23 @@ def loudly(estimator=None, X=FEATURES, y=Y, fit=None, **options):
     )
 
 
+def by_folds(estimator=None, X=FEATURES, y=Y, cv=3, weight=None):
+    """What a recalibrated classifier predicts, by its definition: the mean over its folds."""
+    estimator = estimator or LogisticRegression()
+    fits, given = [], {} if weight is None else {"sample_weight": weight}
+    names, codes = np.unique(y, return_inverse=True)
+    held_out, m = np.empty((len(X), len(names))), len(names)
+    folds = StratifiedKFold(cv) if isinstance(cv, int) else cv
+    for train, test in folds.split(X, y) if hasattr(folds, "split") else folds:
+        of_train = {name: values[train] for name, values in given.items()}
+        fits.append(sklearn.base.clone(estimator).fit(X[train], codes[train], **of_train))
+        held_out[test] = fits[-1].predict_proba(X[test])
+    fitted = TemperatureScaling().fit(held_out, codes, **given)
+    n = len(X) if weight is None else weight.sum()
+    each = [n * fitted.predict_proba(part.predict_proba(X)) + 1 / m for part in fits]
+    return np.mean(each, axis=0) / (n + 1)
+
+
 class Drops(LogisticRegression):
     """A classifier that forgets a class."""
 
@@ -113,6 +130,9 @@ class Drops(LogisticRegression):
 FROZEN = FrozenEstimator(LogisticRegression().fit(FEATURES, Y))
 PIPELINE = make_pipeline(FunctionTransformer(), LogisticRegression())
 EARLY = GROUPS < 15
+LATE = (GROUPS > 27).astype(int)
+SHUFFLED = StratifiedKFold(5, shuffle=True, random_state=0)
+SHUFFLED_GROUPS = StratifiedGroupKFold(2, shuffle=True, random_state=0)
 TILTED = (np.random.default_rng(3).random(N) < np.where(EARLY, P**0.3, P**3)).astype(int)
 
 
@@ -122,6 +142,11 @@ def of_segments(name="early"):
     return quietly(
         method.fit, P, TILTED, segments={name: EARLY if name == "early" else 1.0 * EARLY}
     )
+
+
+def off_by_segments(proba):
+    """The larger mean residual of both segments; of P it is above 0.2."""
+    return max(abs((TILTED - proba)[rows].mean()) for rows in (EARLY, ~EARLY))
 
 
 def minimum(A, B):
@@ -209,25 +234,22 @@ SEARCHES = {
     "{} has no residual(X), which would be added to the predictions. Use PlugIn, "
     "TwoStepKernelRidge, Binning without debias, DirichletKernelDensity or Stacking.": (
         lambda: FunctionCorrection(CalibrationErrorEstimator(skcal.Binning(debias=True))).fit(P, Y),
+        lambda: [corrected(P, Y, f)[:, 1] for f in WITH_RESIDUAL],
         lambda: [
-            FunctionCorrection(CalibrationErrorEstimator(f)).fit(P, Y).predict_proba(P).sum()
+            moved(CalibrationErrorEstimator(f).fit(P, Y).functions_[0].residual(X)[:, 0])
             for f in WITH_RESIDUAL
         ],
-        [N] * 5,
     ),
     "notion={} corrects sums of probabilities and tells no probability of a class. Use "
     "'canonical', 'confidence', 'top-label' or 'classwise'.": (
         lambda: FunctionCorrection(CalibrationErrorEstimator(BINNING, notion="top-2")).fit(
             THREE, C
         ),
-        lambda: [
-            FunctionCorrection(CalibrationErrorEstimator(BINNING, notion=notion))
-            .fit(THREE, C)
-            .predict_proba(THREE)
-            .sum()
+        lambda: [  # predictions that are right on average
+            np.abs((HOT - corrected(THREE, C, BINNING, notion=notion)).mean(axis=0)).max() < 0.02
             for notion in ("canonical", "confidence", "top-label", "classwise")
         ],
-        [N] * 4,
+        [True] * 4,
     ),
     "Use notion='confidence' or 'classwise'.": (
         lambda: compared("top-label", groups=GROUPS),
@@ -241,6 +263,17 @@ SEARCHES = {
         0,
     ),
 }
+
+
+def moved(residual):
+    """P with a residual added, where no outcome loses all but 1 / √N of its probability."""
+    pair = np.maximum([P + residual, 1 - P - residual], np.array([P, 1 - P]) / np.sqrt(N))
+    return pair[0] / pair.sum(axis=0)
+
+
+def corrected(proba, y, function, **options):
+    estimator = CalibrationErrorEstimator(function, **options)
+    return FunctionCorrection(estimator).fit(proba, y).predict_proba(proba)
 
 
 def compared(notion, rows=slice(None), **options):
@@ -313,8 +346,8 @@ PLANS = {
     ),
     "Pass a number of folds or a splitter.": (
         lambda: recalibrated(cv=[])(P, Y),
-        lambda: [recalibrated(cv=cv)(P, Y).predict_proba(P).sum() for cv in (3, KFold(3))],
-        [N, N],
+        lambda: [recalibrated(cv=cv)(P, Y).predict_proba(P) for cv in (3, KFold(3))],
+        lambda: [of_map(P)] * 2,
     ),
 }
 
@@ -337,10 +370,9 @@ CHOICE = {
     "Pass an int, or a splitter of groups such as GroupKFold.": (
         lambda: recalibrated(cv=CUT)(P, Y, groups=GROUPS),
         lambda: [
-            recalibrated(cv=cv)(P, Y, groups=GROUPS).predict_proba(P).sum()
-            for cv in (3, GroupKFold(3))
+            recalibrated(cv=cv)(P, Y, groups=GROUPS).predict_proba(P) for cv in (3, GroupKFold(3))
         ],
-        [N, N],
+        lambda: [of_map(P)] * 2,
     ),
     "Leave cv out, and pass FrozenEstimator(estimator) of sklearn.frozen.": (
         lambda: proba_of(FROZEN.estimator, cv="prefit"),
@@ -374,28 +406,30 @@ CHOICE = {
     "Pass cv={}({}, shuffle=True).": (
         lambda: proba_of(y=SORTED, cv=KFold(3)),
         lambda: [
-            proba_of(y=SORTED, cv=StratifiedKFold(5, shuffle=True)).sum(),
-            proba_of(
-                y=(GROUPS > 27).astype(int),
-                fit={"groups": GROUPS},
-                cv=StratifiedGroupKFold(2, shuffle=True),
-            ).sum(),
+            proba_of(y=SORTED, cv=SHUFFLED)[:, 1],
+            proba_of(y=LATE, fit={"groups": GROUPS}, cv=SHUFFLED_GROUPS)[:, 1],
         ],
-        [N, N],
+        lambda: [
+            by_folds(y=SORTED, cv=SHUFFLED)[:, 1],
+            by_folds(y=LATE, cv=list(SHUFFLED_GROUPS.split(FEATURES, LATE, GROUPS)))[:, 1],
+        ],
     ),
     "This class has one {}: pass more of it, or leave the class out.": (
         lambda: proba_of(y=RARE, cv=KFold(3)),
         lambda: [
-            proba_of(y=np.where(ROWS % 40 == 5, 2, RARE), cv=KFold(3)).sum(),
-            proba_of(X=np.delete(FEATURES, 5, 0), y=np.delete(RARE, 5), cv=KFold(3)).sum(),
+            *proba_of(y=np.where(ROWS % 40 == 5, 2, RARE), cv=KFold(3))[:, 1],
+            *proba_of(X=np.delete(FEATURES, 5, 0), y=np.delete(RARE, 5), cv=KFold(3))[:, 1],
         ],
-        [N, N - 1],
+        lambda: [
+            *by_folds(y=np.where(ROWS % 40 == 5, 2, RARE), cv=KFold(3))[:, 1],
+            *by_folds(X=np.delete(FEATURES, 5, 0), y=np.delete(RARE, 5), cv=KFold(3))[:, 1],
+        ],
     ),
     "{} was fitted to the classes {}, but its classes_ are {}. Pass a classifier that keeps all "
     "classes.": (
         lambda: proba_of(Drops(), y=C),
-        lambda: proba_of(LogisticRegression(), y=C).sum(),
-        N,
+        lambda: proba_of(LogisticRegression(), y=C),
+        lambda: by_folds(y=C),
     ),
     "Pass a classifier with a column per class, such as": (
         lambda: proba_of(SVC(decision_function_shape="ovo"), y=ROWS % 4),
@@ -411,13 +445,13 @@ CHOICE = {
     ),
     "Pass more samples of this class.": (
         lambda: quietly(SegmentRecalibrator(random_state=0).fit, P, ROWS == 5, segments=SEGMENT),
-        lambda: of_segments().predict_proba(P, segments=SEGMENT).sum(),
-        N,
+        lambda: off_by_segments(of_segments().predict_proba(P, segments=SEGMENT)[:, 1]) < 0.06,
+        True,
     ),
     "Pass one label per sample; are the arguments swapped?": (
         lambda: SegmentRecalibrator().fit(P, HOT, segments=SEGMENT),
-        lambda: of_segments().predict_proba(P, segments=SEGMENT).sum(),
-        N,
+        lambda: off_by_segments(of_segments().predict_proba(P, segments=SEGMENT)[:, 1]) < 0.06,
+        True,
     ),
     "Pass numbers, as before.": (
         lambda: of_segments("age").predict_proba(P, segments={"age": EARLY.astype(str)}),

@@ -5,7 +5,7 @@ import functools
 import numpy as np
 
 from skcal import PlugIn, Sample, TemperatureScaling, TwoStepKernelRidge, Zero
-from skcal.hypothesis_tests import calibration_test, scan_test
+from skcal.hypothesis_tests import calibration_test
 from skcal.report import calibration_report, findings
 from skcal.sample import read_sample
 
@@ -23,7 +23,6 @@ SEARCHED = OPTIONS | {"search": True, "candidates": CANDIDATES}
 def draw_few(monkeypatch):
     """Let reports, and the tests behind their verdicts, make 199 draws."""
     monkeypatch.setattr(Sample, "default_resamples", 199)
-    monkeypatch.setattr(findings, "scan_test", functools.partial(scan_test, n_resamples=199))
 
 
 def verdict_test(y_true, y_proba, **options):

@@ -12,7 +12,7 @@ from skcal.cli.frames import Frame
 from skcal.cli.names import is_known, is_of_weights, kind_of_samples
 from skcal.cli.problems import FileError
 
-_OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
+OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
 _NEAR_1 = 0.1  # by which the mean of weights of a plain name may differ from 1
 _UNEQUAL = 0.5  # of their mean, above which the standard deviation of bodies' weights is rare
 _FIRST = 100  # rows by which a column is known
@@ -148,9 +148,11 @@ def tell_counts(frame: Frame, rows, options) -> list[str]:
 
 
 def refused_or_told(path, text: str, choices: list[dict], options) -> list[str]:
-    """The text, or an error where a verdict would rest on such rows."""
+    """The text, or an error where a verdict would rest on such rows, or a command is sought."""
     decides = ["max_error", "fail_if_worse", "max_risk", *["alpha"] * (options.command == "test")]
-    if any(getattr(options, option, None) for option in decides):
+    if getattr(options, "is_sought", False) or any(
+        getattr(options, option, None) for option in decides
+    ):
         raise FileError(f"{path}: {text[0].lower()}{text[1:]}", choices=choices)
     return [text]
 
@@ -185,7 +187,7 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
     rest = sorted(rest, key=kind_of_samples, reverse=True)[: 1 + _MOST_CELLS // max(n, 1)]
     for name in rest:
         kind = kind_of_samples(name)
-        if not _may_name(frame, name):
+        if not may_name(frame, name):
             continue
         codes = frame.codes(name)
         codes = codes if rows is None else codes[rows]
@@ -205,7 +207,7 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
 
 def may_name_owners(frame: Frame, name: str) -> bool:
     """Whether a column is named as one of what has several samples, and may hold names."""
-    return kind_of_samples(name) == 2 and _may_name(frame, name)
+    return kind_of_samples(name) == 2 and may_name(frame, name)
 
 
 def hints(frame: Frame, names) -> str:
@@ -219,11 +221,11 @@ def hints(frame: Frame, names) -> str:
     return text
 
 
-def _may_name(frame: Frame, name: str) -> bool:
+def may_name(frame: Frame, name: str) -> bool:
     """Whether a column holds texts or whole numbers, by its first rows."""
     kind = frame.kind(name)
     if kind == "text":
-        return not all(map(_OF_FOLDS.match, map(str, frame.cells(name, _FIRST))))
+        return not all(map(OF_FOLDS.match, map(str, frame.cells(name, _FIRST))))
     try:
         numbers = frame.numbers(name, Dialect(missing=True), _FIRST) if kind == "number" else None
     except FileError:  # of numbers such as 1,5

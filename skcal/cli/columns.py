@@ -461,21 +461,23 @@ def models_in(frame: Frame, name: str, before: Sequence[str] = ()) -> list[str]:
 
 
 def tell_training(frame: Frame, rest: Sequence[str], options) -> list[str]:
-    """A sentence where a column says of all rows that they are of training; no verdict then."""
+    """What columns say of all rows; no verdict where one says that they are of training."""
+    same = []
     for name in rest:
         known = models_in(frame, name)
         of_part = name.lower() in _PARTITIONS
         if len(known) != 1:
             continue
         if not (is_known("training", known[0]) or (of_part and known == ["1"])):
-            return [f"Column {name!r} is {known[0]!r} in all rows."]
+            same.append(f"Column {name!r} is {known[0]!r} in all rows.")
+            continue
         told = (
             f"Column {name!r} is {known[0]!r} in all rows, as those of training are, whose "
             "predictions look better than those of new ones. If the model was fitted to none of "
             f"them, pass --ignore {name!r}."
         )
-        return refused_or_told(frame.path, told, [{"ignore": [name]}], options)
-    return []
+        return [*same, *refused_or_told(frame.path, told, [{"ignore": [name]}], options)]
+    return same
 
 
 def _are_parts(texts: Sequence[str], both: bool = False) -> bool:

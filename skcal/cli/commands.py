@@ -347,10 +347,10 @@ def _sample_size(options):
 def _report(options):
     check_output(options.html, (".html",))
     predictions = _predictions_of(options)
-    name, more = Path(_shown_name(options.file)).name, {}
+    more = {}
     if options.second is not None:
         more["target"] = read_target(predictions, options)[0]
-    report = _report_on(predictions, options, name, **more)
+    report = _report_on(predictions, options, _name_of_rows(options), **more)
     options.print(report.to_json() if options.json else report.summary(options.detail))
 
 
@@ -389,6 +389,11 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
     counts = {name: first.others[name] for name in first.others if name == options.count}
     second = second._replace(others={**second.others, **counts})
     return repeated(first, options), repeated(second, options)
+
+
+def _name_of_rows(options) -> str:
+    """The file, and which of its rows were read."""
+    return ", ".join([Path(_shown_name(options.file)).name, *options.only])
 
 
 def _report_on(predictions, options, name, **more):
@@ -437,7 +442,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        name=", ".join([Path(_shown_name(options.file)).name, *options.only]),
+        name=_name_of_rows(options),
         plot=False,
     )
     display.save(options.out)

@@ -169,12 +169,14 @@ def _counted(options, files: Sequence[Path], known=None, each=None) -> Predictio
         warnings.simplefilter("ignore")  # the first rows have raised those
         for frame in _blocks(options, files, first, later.names):
             part, left_out = read_more(frame, first, options)
-            later.compare(frame, part)
             n_rows += len(frame)
             notes.update(dict.fromkeys(frame.notes))
             print(f"{n_rows:,} rows of {path.name} are read")
             if left_out is not None:
                 lost = left_out.total if lost is None else lost.plus(left_out.total)
+            if part is None:
+                continue
+            later.compare(frame, part)
             part = part.ordered_as(given["labels"])
             if each is not None:
                 each(part)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import shutil
 import sys
 import time
@@ -69,8 +70,12 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         if notion.scalar:
             about = {"max_error": options.max_error, "n_jobs": options.n_jobs}
             findings = Findings.of(predictions.sample(notion), name, **about)
-            report["answers"].append(_answer_as_data(findings))
             answer = findings.answer
+            if predictions.subgroups is not None:  # a column of the file by its name
+                named = f"--by {shlex.quote(predictions.subgroups)}"
+                said = [text.replace("--by COLUMN", named) for text in answer.sentences]
+                answer = answer._replace(sentences=said)
+            report["answers"].append(_answer_as_data(findings, answer))
             sentences = wrapped(" ".join(answer.sentences))
             verdict = answer.verdict()
             if options.command == "evaluate":  # the demonstration has no such option
@@ -98,6 +103,9 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     if gate is not None:
         most = sys.maxsize if options.all_rows else _ROWS
         texts += _lines_of_gate(gate["results"], options.details, most)
+        if predictions.subgroups is not None and not options.by:
+            by = f"--by {shlex.quote(predictions.subgroups)}"
+            texts.append(f"Subgroups were not compared; {by} decides for each of them.")
     if not options.json:
         options.print("\n".join([*texts, told]))
     return report
@@ -115,9 +123,8 @@ def _lines_of_gate(results, full, most) -> list[str]:
     return lines
 
 
-def _answer_as_data(findings) -> dict:
+def _answer_as_data(findings, answer) -> dict:
     """The answer with the numbers that it rests on."""
-    answer = findings.answer
     return {
         "notion": str(findings.notion),
         "title": answer.title,

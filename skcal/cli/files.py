@@ -24,7 +24,14 @@ from skcal.cli.objects import (
     read_parquet,
     with_fields,
 )
-from skcal.cli.problems import STANDARD_INPUT, FileError, at_most_bytes, check_size, open_bytes
+from skcal.cli.problems import (
+    STANDARD_INPUT,
+    FileError,
+    at_most_bytes,
+    check_size,
+    open_bytes,
+    unreadable,
+)
 from skcal.cli.text import blocks_of_text, encoding_of, first_line, read_separated
 
 _PACKED: dict[str, Callable] = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}
@@ -277,6 +284,6 @@ def _opened_zip(path, max_bytes, stack):
             )
         check_size(path, archive.getinfo(names[0]).file_size, max_bytes)
         content = at_most_bytes(archive.open(names[0]), path, max_bytes).read()
-    except (zipfile.BadZipFile, NotImplementedError, RuntimeError, EOFError) as error:
-        raise FileError(f"{path}: a damaged .zip file ({error}). Pack it again.") from error
+    except RuntimeError as error:  # of another method, or one that needs a password
+        raise unreadable(path, error) from error
     return io.BytesIO(content)

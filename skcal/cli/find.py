@@ -89,12 +89,6 @@ class Seeker:
 
     def again(self, table: FileTable, classes: Sequence[str] | None) -> Found:
         """The same predictions as of another part of the table."""
-        for name in table.names:
-            if name not in self.frame.header:
-                raise FileError(
-                    f"{self.path}: {self.frame.place} has no column {name!r}, as rows before have. "
-                    "Give each file the same columns."
-                )
         if classes is None:
             return self._scored(table.names[0])
         return self._of(dict(zip(classes, table.names, strict=True)), classes)

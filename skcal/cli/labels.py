@@ -20,7 +20,7 @@ from skcal._validation import is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_missing, whole
 from skcal.cli.columns import OF_PERCENT, Columns
 from skcal.cli.names import is_known, words_of
-from skcal.cli.problems import PERCENT, FileError, one_sentence
+from skcal.cli.problems import PERCENT, FileError
 from skcal.cli.table import FileTable
 from skcal.exceptions import InputError
 from skcal.metrics.base import ROUNDING
@@ -50,7 +50,6 @@ _REMEDIES = {
     "sum": "Give a column of probabilities for each class.",
     "multi-label": "Give one class for each sample, or name one label's columns by --score and "
     "--label.",
-    "names": "Name the columns by the labels.",
     "shape": "Save one label for each row of the predictions. An array of shares, with a column "
     "for each class, is named by --soft.",
     "dimensions": "Save a row for each sample, of one number or of a column for each class.",
@@ -91,7 +90,7 @@ def errors_in_words_of(table: FileTable, options):
         row = None if error.row is None else table.words_for_row(error.row)
         k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
-        message = one_sentence(error.message(remedy, row, column))
+        message = error.message(remedy, row, column)
         raise FileError(f"{table.path}: {message}", **more) from error
 
 

@@ -24,7 +24,7 @@ from skcal.cli.header import (
     notes_of,
     samples_of,
 )
-from skcal.cli.problems import FileError, check_size
+from skcal.cli.problems import FileError, check_size, unreadable
 from skcal.cli.text import encoding_of
 
 _FIRST = 1000  # objects that name the columns
@@ -193,8 +193,6 @@ def _read_excel(pandas, path, content: bytes, dialect: Dialect, max_bytes) -> Fr
         )
     except ImportError as error:
         raise FileError(f"{path}: reading it needs openpyxl: pip install openpyxl.") from error
-    except (zipfile.BadZipFile, KeyError, EOFError) as error:
-        raise FileError(f"{path}: a damaged file ({error}). Save it again, or as .csv.") from error
     frames = {
         name: _frame_of_sheet(path, sheet.fillna(""), dialect)
         for name, sheet in sheets.items()
@@ -270,10 +268,12 @@ def _opened_parquet(path):
     try:
         with parquet.ParquetFile(path) as file:
             yield file
-    except ArrowException as error:
-        if isinstance(error, ValueError | LookupError | TypeError | MemoryError | OSError):
-            raise  # those that every reader may raise
-        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
+    except (FileError, MemoryError):
+        raise
+    except (ArrowException, ValueError, LookupError, TypeError, AttributeError, OSError) as error:
+        if isinstance(error, OSError) and error.errno is not None:
+            raise  # of the system, such as of a file that may not be read
+        raise unreadable(path, error) from error
 
 
 def _frame_of_arrow(path, table, start: int = 0) -> Frame:

@@ -107,42 +107,38 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     n_applied : int
         Predictions that were recalibrated.
     """
-    as_logs = options.log_probabilities  # which are logits, so that absent options stay absent
     if fit is None:
         recalibrator = read_map(options.map, options.max_bytes)
-        options.logits = recalibrator.from_logits and not as_logs
+        options.logits = recalibrator.from_logits and not options.log_probabilities
         classes, single = recalibrator.classes_, recalibrator.n_features_in_ == 1
     else:
         recalibrator = Recalibrator(
             None if options.method is None else [MAPS[options.method]],
             scoring=options.scoring,
             labels=fit.classes,
-            from_logits=options.logits or (as_logs and fit.proba.ndim == 2),
+            from_logits=options.logits or (options.log_probabilities and fit.proba.ndim == 2),
             n_jobs=options.n_jobs,
             random_state=options.seed,
         )
         classes, single = fit.classes, fit.proba.ndim == 1
-    as_logs = as_logs and recalibrator.from_logits
+    # Log-probabilities of several classes are logits, so that absent options stay absent.
+    are_logs = options.log_probabilities and recalibrator.from_logits
     if options.second is not None:  # what is wrong with it is said before the work
-        keep_logits = recalibrator.from_logits and not as_logs
+        keep_logits = recalibrator.from_logits and not are_logs
         predictions, table = read_unlabelled(options, classes, single, keep_logits)
     if fit is not None:
-        proba = fit.proba
-        if options.logits and options.method != "intercept":
+        proba = _as_logits(fit.proba) if are_logs else fit.proba
+        if recalibrator.from_logits and options.method != "intercept":
             proba = _with_absent(proba)
-        elif as_logs:
-            proba = _logs(proba)
         recalibrator.fit(proba, fit.labels, fit.weight, fit.groups)
     if options.save is not None:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
     if options.second is None:
         return recalibrator, 0
-    if as_logs:
-        predictions = _logs(predictions)
-    elif getattr(recalibrator.best_estimator_, "_takes_absent", False):
-        predictions = _with_absent(predictions)
-    proba = recalibrator.predict_proba(predictions)
+    if are_logs:
+        predictions = _as_logits(predictions)
+    proba = _applied(recalibrator, predictions, options.second)
     if options.predicted is not None and not single:
         of_second = is_of_second(table, classes, options).astype(int)
         proba = proba[np.arange(len(proba)), of_second][:, None]
@@ -152,17 +148,43 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     return recalibrator, len(proba)
 
 
-def _logs(proba: np.ndarray) -> np.ndarray:
-    """Logarithms of probabilities, -inf where an option is absent."""
+def _as_logits(proba: np.ndarray) -> np.ndarray:
+    """Logarithms of probabilities, which are 0 for absent options, as logits are read."""
     with np.errstate(divide="ignore"):
-        return np.log(proba)
+        logits = np.log(proba)
+    return np.maximum(logits, logits.max(axis=-1, keepdims=True) - BELOW_LARGEST)
 
 
 def _with_absent(logits: np.ndarray) -> np.ndarray:
     """Give absent options, which a file was read to have a low logit, the logit -inf again."""
+    return np.where(_is_absent(logits), -np.inf, logits)
+
+
+def _is_absent(logits: np.ndarray) -> np.ndarray:
+    """Whether an option is absent; never of a single column."""
     if logits.ndim == 1:
-        return logits
-    return np.where(logits <= logits.max(axis=1, keepdims=True) - BELOW_LARGEST, -np.inf, logits)
+        return np.zeros(len(logits), dtype=bool)
+    return logits <= logits.max(axis=1, keepdims=True) - BELOW_LARGEST
+
+
+def _applied(recalibrator: Recalibrator, predictions: np.ndarray, file) -> np.ndarray:
+    """Recalibrated probabilities, which are 0 where an option is absent."""
+    if not recalibrator.from_logits:
+        return recalibrator.predict_proba(predictions)
+    best = recalibrator.best_estimator_
+    if getattr(best, "_takes_absent", False):
+        return recalibrator.predict_proba(_with_absent(predictions))
+    proba, absent = recalibrator.predict_proba(predictions), _is_absent(predictions)
+    if not absent.any():
+        return proba
+    if not isinstance(best, InterceptCalibration):
+        raise FileError(
+            f"{file}: sample {int(absent.any(axis=1).argmax()) + 1} lacks options, and the map, "
+            "which was fitted to samples that lack none, does not treat all options alike. Fit it "
+            "to a file in which samples lack options, or pass --method slope."
+        )
+    proba = np.where(absent, 0, proba)  # of what remains; the rest has the mass of a digit
+    return proba / proba.sum(axis=1, keepdims=True)
 
 
 def read_map(path, max_bytes: float) -> Recalibrator:

@@ -16,6 +16,8 @@ from skcal._show import listed
 from skcal._validation import check_predictions
 from skcal.cli.cells import Dialect, is_missing, whole
 from skcal.cli.clusters import (
+    OF_FOLDS,
+    may_name,
     refuse_or_tell,
     refuse_or_tell_copies,
     refuse_or_tell_weights,
@@ -51,7 +53,7 @@ from skcal.cli.labels import (
     refuse_wrong_scale,
     samples_left_out,
 )
-from skcal.cli.names import is_known
+from skcal.cli.names import folded, is_known, is_of_weights, kind_of_samples
 from skcal.cli.problems import PERCENT, FileError, check_size, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics import normalize_proba
@@ -64,6 +66,7 @@ _ONE_NAME_EACH = (
 )
 _SLACK = 2.0**-21  # four units in the last place of 1 as float32, which texts may come from
 _MOST_ROUNDED = 0.005  # the same of float16, by --normalize
+_MOST_SUBGROUPS, _LEAST_OF_SUBGROUP = 12, 30  # of a column that may name some, and rows of one
 _HARDLY = np.log(1e-6)  # the probability that all are right, below which that is remarked on
 BELOW_LARGEST = 1e4  # the logit of an absent option, whose probability is 0
 
@@ -96,6 +99,8 @@ class Predictions:
         Whether the predictions are confidences of answers that are right, 1, or wrong, 0.
     doubts : sequence of str
         Those of the notes that are caveats of a report.
+    subgroups : str or None
+        A column that may name subgroups, which no option names.
     settled : Columns or None
         What the columns of further rows mean.
     """
@@ -112,6 +117,7 @@ class Predictions:
     notes: Sequence[str] = ()
     of_answers: bool = False
     doubts: Sequence[str] = ()
+    subgroups: str | None = None
     settled: Columns | None = None
 
     def _replace(self, **changes: Any) -> Predictions:
@@ -311,13 +317,16 @@ def read_predictions(
         resolution=options.resolution,
         notes=(*_notes_of(options, proba), *read.notes, *_other_event(predictions, options)),
         of_answers=of_answers,
+        subgroups=_likely_subgroups(read.table, predictions.classes, options),
     )
     # Of two files the rows are brought into one order first.
     return predictions if options.command == "compare" else repeated(predictions, options)
 
 
-def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, LeftOut | None]:
-    """Read further rows of the file of predictions of its first rows.
+def read_more(
+    frame: Frame, first: Predictions, options
+) -> tuple[Predictions | None, LeftOut | None]:
+    """Read further rows of the file of predictions of its first rows; None if all are left out.
 
     Parameters
     ----------
@@ -333,6 +342,8 @@ def read_more(frame: Frame, first: Predictions, options) -> tuple[Predictions, L
         )
         left_out = samples_left_out(read, options, of_part=True)
         if left_out is not None:
+            if left_out.out.all():
+                return None, left_out
             read = read.take(~left_out.out)
         check_names(read)
         table, labels = _on_scale(read.table, options), read.outcomes
@@ -403,6 +414,23 @@ def unused_columns(table: FileTable, options) -> list[str]:
     return [name for name in dict.fromkeys(frame.header) if name not in used]
 
 
+def _likely_subgroups(table: FileTable, classes, options) -> str | None:
+    """The first unused column of few names, each of several rows, that are no labels."""
+    frame, labels = table.frame, {str(label) for label in classes.tolist()}
+    if frame is None or not hasattr(options, "by"):
+        return None
+    for name in unused_columns(table, options):
+        of_rows = kind_of_samples(name) or is_of_weights(name) or OF_FOLDS.fullmatch(folded(name))
+        if of_rows or not may_name(frame, name):
+            continue
+        if 2 <= frame.n_distinct(name) <= _MOST_SUBGROUPS:
+            values, codes = frame.texts(name)
+            few = np.bincount(np.asarray(codes)).min() < _LEAST_OF_SUBGROUP
+            if not few and not {value.strip() for value in values} <= labels:
+                return name
+    return None
+
+
 def _notes_of(options, proba: np.ndarray) -> list[str]:
     """What options did to the numbers of a file."""
     notes = [f"Predictions were divided by {options.scale:g}."] * (options.scale != 1)
@@ -414,7 +442,7 @@ def _notes_of(options, proba: np.ndarray) -> list[str]:
 
 
 def _other_event(predictions: Predictions, options) -> list[str]:
-    """How to ask for the other of two classes, where names say nothing of which is the event."""
+    """A sentence on ``--pos-label`` where names of two classes do not say which is the event."""
     names = list(map(str, predictions.classes.tolist()))
     is_asked = options.pos_label is not None or predictions.of_answers
     if predictions.proba.ndim != 2 or len(names) != 2 or is_asked or {*names} <= {"0", "1", "-1"}:

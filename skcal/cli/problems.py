@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import codecs
 import csv
-import gzip
 import io
 import lzma
 import os
 import shlex
 import sys
+import zipfile
 import zlib
 from argparse import Namespace
 from collections.abc import Callable, Sequence
@@ -24,6 +24,11 @@ from skcal._show import printable
 
 STANDARD_INPUT = "-"
 PERCENT = 100.0
+#: Errors of those who unpack or parse.
+_OF_CONTENT = (
+    *(EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile, csv.Error),
+    *(LookupError, AttributeError, SyntaxError),
+)
 _LONGEST_MESSAGE = 8000  # characters: names in files may be of any length
 
 
@@ -62,11 +67,9 @@ def errors_that_name(path: Path, max_bytes: float, files: Sequence[Path] | None 
         yield
     except FileError:
         raise
-    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise FileError(f"{path}: a damaged .gz file ({error}). Compress it again.") from error
-    except lzma.LZMAError as error:
-        raise FileError(f"{path}: a damaged .xz file ({error}). Compress it again.") from error
     except OSError as error:
+        if error.errno is None:  # not of the system, but of one who unpacks
+            raise unreadable(path, error) from error
         reason = " ".join(str(error.strerror or error).split()).rstrip(".")
         raise FileError(f"{path}: {reason}.") from error
     except UnicodeDecodeError as error:
@@ -78,12 +81,21 @@ def errors_that_name(path: Path, max_bytes: float, files: Sequence[Path] | None 
         ) from error
     except MemoryError as error:
         raise FileError(f"{path}: its arrays do not fit into memory.") from error
-    except (LookupError, AttributeError) as error:  # of pyarrow's description of a data frame
-        raise FileError(f"{path}: a damaged file ({error!r}). Save it again.") from error
-    except csv.Error as error:
-        raise FileError(f"{path}: {error}. Save it as a table, one line a sample.") from error
     except (ValueError, TypeError) as error:
-        raise FileError(f"{path}: {one_sentence(str(error))}") from error
+        message = " ".join(str(error).split())
+        if message.endswith((".", "?")):  # of skcal
+            raise FileError(f"{path}: {message}") from error
+        raise unreadable(path, error) from error
+    except _OF_CONTENT as error:
+        raise unreadable(path, error) from error
+
+
+def unreadable(path, error: Exception) -> FileError:
+    """A file whose content a library refuses, such as one that is cut."""
+    reason = " ".join(str(error).split()).rstrip(".")
+    if isinstance(error, LookupError | AttributeError):
+        reason = repr(error)
+    return FileError(f"{path}: cannot be read ({reason}). Save it again.")
 
 
 def _likely_encoding(error: UnicodeDecodeError) -> tuple[str, str]:
@@ -95,12 +107,6 @@ def _likely_encoding(error: UnicodeDecodeError) -> tuple[str, str]:
     if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16", "UTF-16 (Unicode text of Windows)"
     return "cp1252", "Western European text of Windows"
-
-
-def one_sentence(message: str) -> str:
-    """The message on one line, with a remedy where numpy gives none."""
-    message = " ".join(message.split())
-    return message if message.endswith((".", "?")) else f"{message}. Give numbers and labels."
 
 
 def check_size(path, size, max_bytes) -> None:
@@ -221,6 +227,7 @@ def _commands(options, read, added, problems, before=()):
     """
     given = Namespace(**vars(options))
     given.given = {*getattr(options, "given", ()), *added}
+    given.is_sought = bool(added)  # then what two commands read apart has one for each
     for name, value in added.items():
         setattr(given, name, [*getattr(given, name), *value] if _repeats(name) else value)
     try:

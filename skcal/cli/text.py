@@ -26,7 +26,7 @@ from skcal.cli.header import (
     samples_of,
 )
 from skcal.cli.names import is_known
-from skcal.cli.problems import FileError
+from skcal.cli.problems import FileError, unreadable
 
 _LONGEST_LINE = 2**24  # bytes
 _CHUNK = 2**16  # rows of a text that are read at a time
@@ -234,9 +234,7 @@ class _Text:
             return empty
         except pandas.errors.ParserError as error:
             self._refuse_widths(error)
-            raise FileError(
-                f"{self.path}: {' '.join(str(error).split())}. Save it again."
-            ) from error
+            raise unreadable(self.path, error) from error
         if self._names_again(columns):
             columns = pandas.concat(map(_narrowed, self.read()))
         last = columns.iloc[:, -1]
@@ -321,20 +319,24 @@ class _Text:
 
     def _refuse_widths(self, error=None) -> None:
         """Name the first row that has more or fewer fields than the header, or does not end."""
-        line, row, width = 0, [""], len(self.head.names)
+        width = len(self.head.names)
         with self._rows() as rows:
             for line, row in islice(rows, self.head.n_rows, None):
+                if len(row) == width and error is None:
+                    continue
+                spans = [len(field.rstrip("\r\n").splitlines()) - 1 for field in row]
+                if any(span > 0 for span in spans):
+                    raise FileError(
+                        f"{self.path}: the quotation mark that opens in line "
+                        f"{line - sum(span for span in spans if span > 0)} closes in line {line} "
+                        "or never. Close it, or delete it."
+                    )
                 if len(row) != width:
                     cells = [cell.strip() for cell in row]
                     names = len(cells) > 1 and not any(map(is_likely_number, cells))
                     if names and not {*cells}.isdisjoint(self._header) and all(cells):
                         raise self._other_header([line], cells)
                     raise _wrong_width(self.path, line, row, width, self.sep)
-        if error is not None and any("\n" in field or "\r" in field for field in row):
-            raise FileError(
-                f"{self.path}: line {line} ends a field which spans lines. Close its quotation "
-                "mark."
-            )
 
 
 def _wrong_width(path, line: int, row, width: int, sep: str) -> FileError:
@@ -429,6 +431,7 @@ def _rows(stream, sep: str, quote: str) -> Iterator[tuple[int, list[str]]]:
     lines = iter(stream.readline, "")
     if sep == " ":
         lines = (f"{' '.join(line.split())}\n" for line in lines)
+    csv.field_size_limit(2**31 - 1)  # a cell may hold many probabilities; files have limits
     rows = csv.reader(lines, delimiter=sep, quotechar=quote)
     for k, row in enumerate(rows):
         if k == 0 or len(row) > 1 or (row and row[0].strip()):

@@ -138,7 +138,8 @@ def ends_of(axis: ProbabilityAxis) -> tuple[float, float]:
 
 STRIP = "histogram of outcomes"
 HEIGHTS = "bar heights: √ of counts"
-_HEIGHT, _GAP = 0.65, 0.1  # inches
+_HEIGHT, _LOW, _GAP = 0.65, 0.35, 0.1  # inches, the second beside small axes
+_TINY = 15  # letters beside axes that have no room for a strip
 _ROOM = 1.15  # above the highest bar
 _LABELLED = 0.62  # of the highest bar: where the side is named
 
@@ -146,8 +147,8 @@ _LABELLED = 0.62  # of the highest bar: where the side is named
 class _AboveStrip:
     """Place axes in their own rectangle, above a strip: the layout of the figure stays as it is."""
 
-    def __init__(self, ax):
-        self._ax = ax
+    def __init__(self, ax, taken: float):
+        self._ax, self._taken = ax, taken
 
     def get_subplotspec(self):
         """What tight layouts ask for."""
@@ -157,7 +158,7 @@ class _AboveStrip:
         from matplotlib.transforms import Bbox
 
         box, figure = ax.get_position(original=True), ax.figure
-        taken = (_HEIGHT + _GAP) * figure.dpi / figure.bbox.height
+        taken = self._taken * figure.dpi / figure.bbox.height
         return Bbox.from_extents(box.x0, box.y0 + min(taken, box.height / 2), box.x1, box.y1)
 
 
@@ -170,7 +171,8 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     """Draw how often the outcome happened (up) and did not (down), by prediction.
 
     Heights are square roots, so that bins of few samples are visible. On a strip that another
-    display has drawn bars are outlines.
+    display has drawn bars are outlines. Axes of less than 1.8 inches, as four in a figure of usual
+    size, are left to the diagram.
 
     Parameters
     ----------
@@ -187,9 +189,11 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
 
     Returns
     -------
-    bars : list of two matplotlib artists
+    bars : list of two matplotlib artists, or of none
     """
     strip, first = strip_of(ax), False
+    if strip is None and draw.is_small(ax, _TINY):
+        return []
     if strip is None:
         strip, first = _new_strip(ax), True
     look = {"fill": True, "alpha": 0.8} if first else {"fill": False, "edgecolor": colour}
@@ -207,18 +211,21 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
         labels = [f"{number} {name}" for number, name in zip(shown, labels, strict=True)]
         strip._skcal_numbers = numbers
     strip.set_yticks([-_LABELLED * most, _LABELLED * most], labels)
-    ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")
+    if strip._skcal_height > _LOW:
+        ax.set_xlabel(f"{ax.get_xlabel()}\n{HEIGHTS}")
     return bars
 
 
 def _new_strip(ax):
-    box = [0, -_HEIGHT - _GAP, 1, _HEIGHT]
+    height = _LOW if draw.is_small(ax) else _HEIGHT
+    box = [0, -height - _GAP, 1, height]
     strip = ax.inset_axes(box, transform=draw.in_inches(ax), sharex=ax, label=STRIP)
+    strip._skcal_height = height
     strip.axhline(0, color=draw.ink(ax), linewidth=0.6)
     strip.patch.set_visible(False)
     strip.tick_params(axis="x", bottom=False, labelbottom=False)
     strip.tick_params(axis="y", length=0)
     strip.spines[["top", "right", "bottom"]].set_visible(False)
-    ax.set_axes_locator(_AboveStrip(ax))
-    ax.tick_params(axis="x", pad=draw.POINTS * (_HEIGHT + _GAP))
+    ax.set_axes_locator(_AboveStrip(ax, height + _GAP))
+    ax.tick_params(axis="x", pad=draw.POINTS * (height + _GAP))
     return strip

@@ -218,7 +218,7 @@ class BinCountDisplay(Display):
         ax.set(xscale="log", xlabel=f"number of {self.strategy} bins", xticks=_ticks(self.n_bins))
         ax.xaxis.set_major_formatter("{x:,.0f}")
         ax.set_xticks([], minor=True)
-        ax.set(ylabel="RMS calibration error in bins", ylim=(0, None))
+        ax.set(ylabel=draw.side_label(ax, "RMS calibration error in bins"), ylim=(0, None))
         title = draw.titled(name, f"{self.notion}, n = {self.n_samples:,}")
         draw.set_title(ax, title)
         draw.legend_below(ax)

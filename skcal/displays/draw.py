@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from skcal._show import cut_apart, replacing
+from skcal._show import broken, cut_apart, replacing
 from skcal.sample import Sample
 
 # Okabe & Ito's palette, which colour-blind readers tell apart.
@@ -20,7 +20,13 @@ BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
 POINTS = 72  # an inch
 _WIDTH, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
-_COLUMN, _SMALLEST, _OF_HEIGHT = 1.4, 0.8, 0.7  # room of titles and of labels at the side
+_COLUMN, _ALONE, _SMALLEST = 1.2, 0.85, 0.9  # room and size of titles, beside others and alone
+_DIGIT, _APART, _SIDE = (
+    0.64,
+    0.06,
+    0.15,
+)  # of a size; inches between ticks, and of a label at a side
+_OF_HEIGHT = 0.7  # room of labels at the side
 _FREE, _SPACED = 0.75, 1.25  # of the height of axes, beside labels; and from line to line
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
 
@@ -63,6 +69,7 @@ def legend_below(ax, parts=None):
     n_columns = int(np.clip(width / (_WIDTH * size * widest + _HANDLE), 1, 2))
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, -depth / POINTS), "borderaxespad": 0}
     look = {"bbox_transform": in_inches(ax), "ncols": n_columns, **LEGEND}
+    look["fontsize"] = _SMALLEST * size if is_small(ax) else LEGEND["fontsize"]
     return ax.legend(*zip(*parts, strict=True), **place, **look)
 
 
@@ -72,17 +79,36 @@ def titled(name, facts: str, width: int = 32) -> str:
 
 
 def set_title(ax, text: str, **place) -> None:
-    """Write a title, in smaller letters where its lines are longer than the place of the axes."""
-    size = ax.xaxis.label.get_size()
+    """Write a title, in smaller letters and more lines where it is wider than there is room.
+
+    It is centred on the axes. If these stand alone, labels at the left are no room for it.
+    """
+    size, spec = ax.xaxis.label.get_size(), ax.get_subplotspec()
     width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
-    longest = max(map(len, text.split("\n")))
-    fits = _COLUMN * width / (_WIDTH * max(longest, 1))
+    width *= _COLUMN if spec and spec.get_gridspec().ncols > 1 else _ALONE
+    text = "\n".join(
+        _in_lines(line, int(width / (_WIDTH * _SMALLEST * size))) for line in text.split("\n")
+    )
+    fits = width / (_WIDTH * max(1, *map(len, text.split("\n"))))
     ax.set_title(text, fontsize=float(np.clip(fits, _SMALLEST * size, size)), **place)
+
+
+def _in_lines(line: str, width: int) -> str:
+    """A line that is too long, cut before a parenthesis, after a comma or colon, or at blanks."""
+    for mark in (" (", ", ", ": "):
+        cut = line.rfind(mark, 0, width) + (mark != " (")
+        if len(line) > width and cut > 0:
+            return f"{line[:cut]}\n{_in_lines(line[cut:].strip(), width)}"
+    return broken(line, width)
 
 
 def side_label(ax, text: str) -> str:
     """A label of a vertical axis, on two lines where the axis may be shorter than the label."""
-    return text.replace(" ", "\n", 1) if is_small(ax, len(text)) else text
+    blanks = [k for k, letter in enumerate(text) if letter == " "]
+    if not blanks or not is_small(ax, len(text)):
+        return text
+    middle = min(blanks, key=lambda k: abs(k - len(text) / 2))
+    return f"{text[:middle]}\n{text[middle + 1 :]}"
 
 
 def is_small(ax, n_letters: int = 18) -> bool:
@@ -164,6 +190,42 @@ def name_rows(ax, labels, **look) -> None:
     """Name rows of markers from the top down."""
     ax.set(yticks=np.arange(len(labels)), ylim=(len(labels) - 0.4, -0.6))
     ax.set_yticklabels(labels, **look)
+
+
+_RATIOS = (  # ticks beside each other, from far to near
+    (0.001, 0.01, 0.1, 1, 10, 100, 1000),
+    (0.06, 0.25, 1, 4, 16),
+    (0.1, 0.25, 0.5, 1, 2, 4, 10),
+    (0.25, 0.35, 0.5, 0.7, 1, 1.4, 2, 2.8, 4),
+    (0.5, 0.6, 0.8, 1, 1.25, 1.6, 2),
+    (0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3),
+    (0.9, 0.95, 1, 1.05, 1.1),
+)
+
+
+def ratio_ticks(ax, n_letters: int) -> None:
+    """Let the horizontal axis be that of ratios, logarithmic, with as many ticks as have room.
+
+    At its left are names of rows of so many letters.
+    """
+    from matplotlib.ticker import FixedLocator, FuncFormatter, NullLocator
+
+    size = ax.xaxis.get_major_ticks(1)[0].label1.get_size() / POINTS
+    width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
+    width = max(_COLUMN * width - size * n_letters / 2 - _SIDE, _HANDLE)
+    low, high = ax.get_xlim()
+    ticks: list[float] = [1]
+    for ratios in _RATIOS:
+        held = [ratio for ratio in ratios if low <= ratio <= high]
+        longest = max((len(f"{ratio:g}") for ratio in held), default=0)
+        label = _DIGIT * size * (longest - 0.5) + _APART
+        room = np.diff(np.log(held)) * width / np.log(high / low)
+        if len(held) > len(ticks) and (room >= label).all():
+            ticks = held
+    ax.set_xscale("log")
+    ax.xaxis.set_major_locator(FixedLocator(ticks))
+    ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    ax.xaxis.set_minor_locator(NullLocator())
 
 
 def head_rows(ax, name) -> None:

@@ -33,7 +33,7 @@ from skcal.displays.reliability_panel import (
     rule_of,
     sides_of,
 )
-from skcal.hypothesis_tests import calibration_error_interval, calibration_test, scan_test
+from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import BinRule, CalibrationErrorInterval
 from skcal.sample import Sample, read_sample
@@ -304,9 +304,9 @@ CalibrationTable
         if len(shown) == len(problems):
             numbers = _errors_of(sample, shown, confidence_level)
         if any(number.is_significant for number in numbers.values()):
+            test = calibration_test(sample, n_resamples=None)
             options: dict[str, Any] = {"confidence_level": confidence_level}
-            options["n_resamples"] = n_resamples or sample.default_resamples
-            scan = scan_test(sample, random_state=random_state, **options)
+            scan = test.scan(sample, n_resamples, random_state=random_state, **options)
             ranges = _ranges_of(scan, sample, numbers)
         panels = [
             make_panel(
@@ -388,7 +388,7 @@ CalibrationTable
         colour = COLOURS_OF_LINES[len(others) % len(COLOURS_OF_LINES)]
         across, up = AXIS_LABELS[panel.sides == RIGHT]
         if panel.n_above:
-            across += f" ({panel.n_above:,} above {panel.axis.high:g})"
+            across += f"\n({panel.n_above:,} above {panel.axis.high:g})"
         set_axes(ax, panel.axis, (across, up))
         if not others:
             self.ref_lines_.append(draw.diagonal(ax))

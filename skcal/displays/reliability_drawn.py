@@ -13,6 +13,7 @@ from skcal.displays.reliability_panel import JOINED, SMOOTH, ReliabilityPanel
 from skcal.hypothesis_tests.scan import ScanRange
 
 _NARROW = 0.02  # of the axis: the least width of a shaded range
+_BEYOND = {"^": "above the axis", "v": "below the axis"}
 _KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression", JOINED: "bins joined"}
 
 
@@ -29,7 +30,7 @@ class DrawnPanel:
         self.points: list[Any] = []
         self.cuts: list[Any] = []
         self.shades: list[Any] = []
-        self.is_beyond = False
+        self.beyond: set[str] = set()  # markers that are drawn
 
     @property
     def colour(self):
@@ -43,6 +44,7 @@ class DrawnPanel:
             artist.remove()
         self.points.clear()
         self.cuts.clear()
+        self.beyond.clear()
         self.shades[:] = [_shade(self.ax, part, axis) for part in panel.ranges if alone]
         outside = (panel.line_y < axis.low) | (panel.line_y > axis.high)
         line_y = np.where(outside & (panel.line != JOINED), np.nan, panel.line_y)
@@ -53,7 +55,6 @@ class DrawnPanel:
         ends = np.column_stack([x, low]), np.column_stack([x, high])
         self.intervals.set_segments(np.stack(ends, axis=1))
         self.intervals.set_color(colours)
-        goes_on = np.zeros(len(x), dtype=bool)  # beyond the axis
         for marker, end, cut in (
             ("^", high, panel.high > axis.high),
             ("v", low, panel.low < axis.low),
@@ -61,14 +62,14 @@ class DrawnPanel:
             cut &= axis.scale == "linear"
             look: dict[str, Any] = {"c": colours[cut], "marker": marker, "s": 22, "zorder": 3}
             self.cuts.append(self.ax.scatter(x[cut], end[cut], **look))
-            goes_on |= cut
+            self.beyond |= {marker} if cut.any() else set()
         look = {"s": 34, "edgecolor": "white", "linewidth": 0.8, "zorder": 4}
         below, above = panel.frequency < axis.low, panel.frequency > axis.high
         for marker, which in [("o", ~(below | above)), ("v", below), ("^", above)]:
             if which.any():
+                self.beyond.add(marker)
                 drawn = self.ax.scatter(x[which], y[which], c=colours[which], marker=marker, **look)
                 self.points.append(drawn)
-        self.is_beyond = bool((goes_on | below | above).any())
 
     def key(self, level: float) -> list[tuple[Any, str]]:
         """The parts of the drawing, with their meaning."""
@@ -80,7 +81,7 @@ class DrawnPanel:
         if self.shades:
             both = Patch(color=draw.ORANGE, alpha=0.15), _mark(draw.ORANGE)
             parts.append((both, "significant miscalibration"))
-        return [*parts, *_arrow(self.colour, self.is_beyond)]
+        return [*parts, *_arrows(self.colour, self.beyond)]
 
     @property
     def kind(self) -> str:
@@ -103,7 +104,8 @@ def key_of_several(drawn: list[DrawnPanel], level: float, ink) -> list[tuple[Any
     names = [f"{part.name}, {part.kind}" if differ else part.name for part in drawn]
     parts = [(_mark(part.colour), name) for part, name in zip(drawn, names, strict=True)]
     bar = _mark(ink, marker="|", markersize=11, linestyle="none")
-    return [*parts, (bar, _bins(level)), *_arrow(ink, any(part.is_beyond for part in drawn))]
+    beyond = set().union(*(part.beyond for part in drawn))
+    return [*parts, (bar, _bins(level)), *_arrows(ink, beyond)]
 
 
 def _bins(level: float) -> str:
@@ -117,9 +119,13 @@ def _mark(colour, **look):
     return Line2D([], [], color=colour, **{"marker": "o", "linewidth": 1.6, **look})
 
 
-def _arrow(colour, is_beyond: bool) -> list[tuple[Any, str]]:
-    arrow = _mark(colour, marker="v", linestyle="none")
-    return [(arrow, "beyond the axis")] if is_beyond else []
+def _arrows(colour, beyond: set[str]) -> list[tuple[Any, str]]:
+    """Each arrow that is drawn, as it is drawn."""
+    return [
+        (_mark(colour, marker=arrow, linestyle="none"), meaning)
+        for arrow, meaning in _BEYOND.items()
+        if arrow in beyond
+    ]
 
 
 def _shade(ax, part: ScanRange, axis: ProbabilityAxis):

@@ -113,6 +113,7 @@ class ReliabilityPanel:
         confidence_level: float = 0.95,
         number: CalibrationErrorInterval | None = None,
         ranges: Sequence[ScanRange] = (),
+        beside: ReliabilityPanel | None = None,
     ) -> ReliabilityPanel:
         """Return the panel of a sample whose kind of calibration has one.
 
@@ -128,10 +129,13 @@ class ReliabilityPanel:
             The calibration error in the heading.
         ranges : sequence of ScanRange, default=()
             Where miscalibration is significant.
+        beside : ReliabilityPanel, default=None
+            That of all samples, of which these are a part. The axis is the same unless points lie
+            beyond it, and intervals of less than 2 % of all samples may leave it.
         """
         [problem], [title], [sides] = sample.problems(), problem_titles(sample), sides_of(sample)
         told: dict[str, Any] = {"level": confidence_level, "number": number, "ranges": ranges}
-        return make_panel(titled(name, title), problem, sides=sides, **told)
+        return make_panel(titled(name, title), problem, sides=sides, beside=beside, **told)
 
     @property
     def is_smooth(self) -> bool:
@@ -143,6 +147,16 @@ class ReliabilityPanel:
         """Predictions beyond a linear axis. One of logits has those beyond it at its ends."""
         beyond = self.histogram_edges[:-1] > self.axis.high * (1 - 1e-9)
         return round(self.histogram[:, beyond].sum()) if self.axis.scale == "linear" else 0
+
+    def is_beyond(self, axis: ProbabilityAxis) -> bool:
+        """Whether an interval goes on beyond an axis, which arrows mark there.
+
+        Parameters
+        ----------
+        axis : ProbabilityAxis
+            One that other panels share.
+        """
+        return bool((self.high > axis.high).any() or (self.low < axis.low).any())
 
     @property
     def significant(self) -> np.ndarray:
@@ -243,21 +257,26 @@ def make_panel(
     level: float = 0.95,
     number: CalibrationErrorInterval | None = None,
     ranges: Sequence[ScanRange] = (),
+    beside: ReliabilityPanel | None = None,
 ) -> ReliabilityPanel:
     """Compute a panel on the shortest axis that holds its bins.
 
     ``ranges`` are those of a scan of this problem. Without a curve the line is a smooth one if
     predictions are continuous, otherwise it joins the bins; without a rule bins suit the axis.
+    That of a part of the samples ``beside`` all is at least as long as theirs.
     """
     problem = _with_round_means(problem)
     x, sizes, tail = problem.features[:, 0], problem.sizes, (1 - level) / 2
-    for axis in axes_of(x, scale, sizes):
+    total, axes = sizes.sum(), axes_of(x, scale, sizes)
+    if beside is not None:
+        total, axes = beside.count.sum(), axes_of(np.array(beside.axis[:2]), scale)
+    for axis in axes:
         if rule is None:
             of_axis = BinRule.of("auto", "quantile", edges=bins_of_axis(problem, axis))
             bins = _bins_of(problem.cut_at(of_axis.known), of_axis, tail)
         else:
             bins = _bins_of(problem, rule, tail)
-        if _holds(axis, bins):
+        if _holds(axis, bins, _MAY_LEAVE * total):
             break
     kind, line_x, line_y = _line(problem, bins, curve, axis)
     edges, histogram = histograms(problem, axis)
@@ -291,13 +310,13 @@ def _with_round_means(problem: Problem) -> Problem:
     return problem._replace(features=x, residuals=problem.outcomes - x)
 
 
-def _holds(axis: ProbabilityAxis, bins: dict[str, Any]) -> bool:
-    """Whether bins lie on the axis, and intervals but those of small bins.
+def _holds(axis: ProbabilityAxis, bins: dict[str, Any], small: float) -> bool:
+    """Whether bins lie on the axis, and intervals but those of bins of fewer samples.
 
     An axis of logits has some at its ends.
     """
     if axis.scale == "linear":
-        large = bins["count"] >= _MAY_LEAVE * bins["count"].sum()
+        large = bins["count"] >= small
         means = np.concatenate([bins["prediction"], bins["frequency"]])
         most = max(means.max(), bins["high"][large].max(initial=0))
         return most <= axis.high and min(means.min(), bins["low"][large].min(initial=1)) >= axis.low

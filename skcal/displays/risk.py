@@ -239,7 +239,8 @@ class RiskDisplay(Display):
         ax.axvline(0, color=draw.GREY, linewidth=1, linestyle=":")
         _symlog(ax, "x", above, error)
         draw.name_rows(ax, [_candidate_label(row) for row in self.candidates], fontsize="medium")
-        ax.set_xlabel("risk above the lowest")
+        beside_powers = "left" if draw.is_small(ax) else "center"
+        ax.set_xlabel("risk above the lowest", loc=beside_powers)
         return f"bars {percent(self.confidence_level)}, paired over samples"
 
 

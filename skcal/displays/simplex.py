@@ -245,11 +245,11 @@ class SimplexDisplay(Display):
         n_pale = np.count_nonzero(~self.arrows.distinct)
         n_arrows = len(self.arrows.count)
         lines = [draw.as_label(name, 60)] if name else []
-        lines.append(f"n = {self.density.sum():,}; arrows: from prediction to observed frequency")
+        lines.append(f"n = {self.density.sum():,}, arrows: prediction to frequency")
         if not n_arrows:
             lines.append("no arrow: no cell holds min_samples")
         if n_pale:
-            lines.append(f"pale: {n_pale} of {n_arrows} arrows, within noise if calibrated")
+            lines.append(f"pale: {n_pale} of {n_arrows}, within noise")
         return "\n".join(lines)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from numbers import Integral
 from typing import Any, NamedTuple
@@ -24,6 +24,7 @@ from skcal.hypothesis_tests.result import (
     of_classes,
     warn_if_few,
 )
+from skcal.hypothesis_tests.scan import ScanTestResult, scan_test
 from skcal.sample import Sample, read_sample
 
 _TAIL, _FAR = 20, 99.0  # the largest of so many draws are a tail; mean excesses beyond it
@@ -117,6 +118,50 @@ class JointTestResult(CalibrationTestResult):
     def smallest_pvalue(self) -> float:
         """The smallest p-value that the number of redraws allows, also after adjustment."""
         return max(super().smallest_pvalue, self.at_most)
+
+    def inside(self, sample: Sample) -> Sample:
+        """Return the tested sample, its rounded 0 and 1 moved by a quarter of a step.
+
+        They are then in the middle of what they may have been before they were rounded.
+
+        Parameters
+        ----------
+        sample : Sample
+            The one that was tested. It is returned as it is unless ``n_rounded`` is above 0.
+        """
+        if not self.n_rounded or len(sample.classes) > 2:
+            return sample
+        assert self.resolution is not None
+        return sample.within(self.resolution / 4, 1 - self.resolution / 4)
+
+    def scan(self, sample: Sample, n_resamples: int | None = None, **options) -> ScanTestResult:
+        """Return where the tested sample is miscalibrated, if this test rejects.
+
+        Predictions that are rounded to 0 or 1 are no evidence of their own.
+
+        Parameters
+        ----------
+        sample : Sample
+            The one that was tested.
+        n_resamples : int ≥ 19, default=None
+            None: as often as for a verdict, 999 times, for more than 100,000 samples 199 times.
+        **options : dict
+            Others of :func:`~skcal.hypothesis_tests.scan_test`.
+        """
+        moved = self.inside(sample) if sample.notion.single else sample
+        found = scan_test(moved, n_resamples=n_resamples or sample.default_resamples, **options)
+        if moved is sample:
+            return found
+        assert self.resolution is not None
+        ends = {self.resolution / 4: 0.0, 1 - self.resolution / 4: 1.0}
+        [problem] = sample.problems()
+        features, ranges = problem.features[:, 0], []
+        for one in found.ranges:  # of which ends and mean are shown as they were given
+            low, high = ends.get(one.low, one.low), ends.get(one.high, one.high)
+            part = (features >= low) & (features <= high)
+            predicted = float(np.average(features[part], weights=problem.weight[part]))
+            ranges.append(one._replace(low=low, high=high, predicted=predicted))
+        return replace(found, ranges=ranges)
 
 
 @validate_params({**RESOLUTION, **RESAMPLING, "n_resamples": [*RESAMPLING["n_resamples"], None]})

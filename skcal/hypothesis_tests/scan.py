@@ -76,7 +76,7 @@ class ScanRange(NamedTuple):
         return self._asdict()
 
     def size_in_words(self, samples: str = "samples") -> str:
-        """Say how many samples the range has and, below 85 %, how many are surely miscalibrated.
+        """Say how many samples the range has and, below 85 %, how many its wrong part surely has.
 
         Parameters
         ----------
@@ -91,8 +91,9 @@ class ScanRange(NamedTuple):
         if self.may_be_calibrated <= _CALIBRATED:
             return size
         if self.may_be_calibrated >= _ALL:
-            return f"{size}; which of them are miscalibrated is not known"
-        return f"{size}; at least {_surely(self.may_be_calibrated)} of them are miscalibrated"
+            return f"{size}; which part of this range is wrong is not known"
+        part = _surely(self.may_be_calibrated)
+        return f"{size}; the part of this range that is wrong holds at least {part} of them"
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,9 +154,9 @@ class ScanTestResult(CalibrationTestResult):
             for part in self.ranges
         ]
         share = max(part.may_be_calibrated for part in self.ranges)
-        some = f"at least {_surely(share)} of the samples of each range are miscalibrated"
+        some = f"the part of a range that is wrong holds at least {_surely(share)} of its samples"
         if share >= _ALL:
-            some = "which samples of a range are miscalibrated is not known"
+            some = "which part of a range is wrong is not known"
         notes = [some] if share > _CALIBRATED else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 

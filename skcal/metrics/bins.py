@@ -130,6 +130,12 @@ class BinRule:
             Features, residuals and weights.
         """
         x, weight, n_bins = problem.features, problem.weight, self.n_bins
+        if problem.counted is not None and self.known is None:
+            option = "n_bins" if self.strategy == "uniform" else "strategy"
+            reason = (
+                f"is {getattr(self, option)!r}, and a CalibrationTable holds no samples to divide."
+            )
+            raise InputError(option, reason, f"Leave {option} out, or pass a skcal.Sample.")
         if isinstance(self.strategy, Intervals):
             if x.shape[1] > 1:
                 raise ValueError(
@@ -319,15 +325,19 @@ class BinnedRows:
             return losses + np.where(self.spread > 0, self.spread * curvature / 2, 0)
 
 
-def bins_of_counted(counted: Counted, partition: Any) -> np.ndarray:
+def bins_of_counted(counted: Counted, partition: Intervals) -> np.ndarray:
     """The bins of rows that stand for several samples, whose cells are cut by some edges only."""
-    given = counted.intervals.edges
-    if not isinstance(partition, Intervals) or not np.isin(partition.edges, given).all():
+    given, edges = counted.intervals.edges, partition.edges
+    if not np.isin(edges, given).all():
+        n = len(edges) - 1
+        remedy = "Pass edges=table.edges, or count a CalibrationTable(edges=…) with yours."
+        if np.array_equal(edges, equal_intervals(n).edges):
+            remedy = f"Count a CalibrationTable(edges=numpy.arange({n + 1}) / {n})."
         raise InputError(
             "edges",
             "cut cells of the CalibrationTable, which was counted with "
             f"{len(given) - 1} bins between {given[0]:g}, {given[1]:.4g}, … and {given[-1]:g}.",
-            "Pass edges=table.edges, or count a CalibrationTable(edges=…) with yours.",
+            remedy,
         )
     return np.searchsorted(partition.edges[1:-1], given[1:])[counted.bins]
 

@@ -368,7 +368,7 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
         name = sample.classes.tolist()[int(np.argmin(held))]
         what = "sample" if sample.groups.independent else "group"
         reason = f"holds {min(held)} {what}(s) of class {name!r}, too few to know how it looks."
-        remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or drop its column."
+        remedy = f"Add labels until it has {_LEAST_OF_CLASS}, or merge it with another class."
         raise InputError("y_true", reason, remedy)
     of_source, of_target = _class_scores(sample, target, share)
     one_hot = np.eye(len(share))[sample.codes]

@@ -221,7 +221,8 @@ def _positive_shares(prevalence, proba) -> np.ndarray:
     shares = _shares(prevalence, "prevalence", proba)
     if not (shares > 0).all():
         reason = f"is 0 for class {int(np.argmin(shares))}: of a class of share 0 nothing is known."
-        remedy = "Pass one inside (0, 1)." if proba.ndim == 1 else "Leave out its column."
+        remedy = "Leave out its column, and divide each row by its sum."
+        remedy = "Pass one inside (0, 1)." if proba.ndim == 1 else remedy
         raise InputError("prevalence", reason, remedy)
     return shares
 

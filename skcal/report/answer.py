@@ -19,16 +19,12 @@ from skcal._show import (
 )
 
 _SLIGHT, SERIOUS = 0.5, 2.0  # times the tolerance
+LIMIT = 0.05  # the tolerance, which is less where an outcome is rare
 NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
 NAMES = 5  # of classes and subgroups that are wrong
-_NOT_NEEDED = "The error is below your limit: recalibration is not needed."
-_AGAIN = "then run this report again on fresh data."
-_BY_SUBGROUP = (
-    "{} differ, so one recalibration of all samples would fix only their average: some would then "
-    f"be too high, others too low. {{}} on a held-out set, {_AGAIN}"
-)
+AGAIN = "then run this report again on fresh data."
 
 
 class Answer(NamedTuple):
@@ -59,21 +55,31 @@ class Answer(NamedTuple):
         return f"MISCALIBRATED: {f'{side.lower()}, ' * (side != 'Miscalibrated')}{size}."
 
 
-def answer_of(found: Any, differ: str = "") -> Answer:
-    """The answer about one set of predictions; ``differ`` names its parts if these differ."""
+def answer_of(found: Any, by_part: str = "", parts: str | None = None) -> Answer:
+    """The answer about one set of predictions.
+
+    Parameters
+    ----------
+    found : Findings
+    by_part : str, default=""
+        The advice where subgroups or segments differ.
+    parts : str, default=None
+        What was found in subgroups or segments beside an error below the tolerance; None if there
+        are none.
+    """
     if found.test is None or found.error is None:
         reason = "There are too few samples to test calibration."
         return Answer("Not tested", "unknown", [reason, "Collect more samples."])
     if not found.is_significant:
-        return _no_evidence(found, differ)
+        return _no_evidence(found, by_part, parts)
     size, grade = _size(found.error.estimate, found.tolerance)
     if found.doubt is not None:
         advice = "Recalibration does not fix this. Run this report again on the right columns."
         return Answer(f"Miscalibrated: {size}", grade, [found.doubt, how_sure(found), advice])
     within, beside = _is_within(found), _beside_limit(found)
-    advice = _by_subgroup(differ) if differ else _what_to_do(found)
-    if within and not differ:
-        advice = "" if beside else _NOT_NEEDED
+    advice = by_part or _what_to_do(found)
+    if within and not by_part:
+        advice = "" if beside else _not_needed("your limit", parts)
     sentences = [what_is_wrong(found), how_sure(found), *filter(None, [advice]), *beside]
     if not within:
         return Answer(f"{side_of(found)}: {size}", grade, sentences)
@@ -99,10 +105,20 @@ def _beside_limit(found) -> list[str]:
     return [unknown, *_samples_needed(found), *more]
 
 
-def _no_evidence(found, differ) -> Answer:
-    tolerance, by_subgroup = f"{found.tolerance:g}", [_by_subgroup(differ)] * bool(differ)
+def _not_needed(limit: str, parts: str | None) -> str:
+    if parts is None:
+        compare = worded("by= compares them", "report --by COLUMN compares them")
+        parts = f"Subgroups were not compared; {compare}."
+    text = (
+        f"The error of all samples together is below {limit}: recalibration of all is not needed."
+    )
+    return f"{text} {parts}".rstrip()
+
+
+def _no_evidence(found, by_part, parts) -> Answer:
+    tolerance, by_subgroup = f"{found.tolerance:g}", [by_part] * bool(by_part)
     if found.error.high < found.tolerance:
-        good = f"The error is below {tolerance}: recalibration is not needed."
+        good = _not_needed(tolerance, parts)
         advice = by_subgroup or _large_limit(found) or [good]
         return Answer(f"Calibrated within {tolerance}", "good", [how_sure(found), *advice])
     sentences = [how_sure(found), *(by_subgroup or _samples_needed(found))]
@@ -262,7 +278,8 @@ def how_sure(found) -> str:
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
         this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
-        return f"{this} is significant ({p}): {error.sentence(found.tolerance)}."
+        size = _beside_rate(found)
+        return f"{this} is significant ({p}): {error.sentence(found.tolerance)}.{size}"
     estimate, high = plain_number(error.estimate), beside_limit(error.high, found.tolerance)
     return (
         f"The calibration error is not significantly above 0 ({p}): {estimate}, at most {high} "
@@ -270,15 +287,26 @@ def how_sure(found) -> str:
     )
 
 
-def _by_subgroup(differ: str) -> str:
-    fit = worded("Fit a SegmentRecalibrator", "Recalibrate each of them separately")
-    return _BY_SUBGROUP.format(differ, fit)
+def _beside_rate(found) -> str:
+    """To what the size in the title is relative, where the tolerance is less than usual."""
+    if found.max_error is not None or found.tolerance >= LIMIT:
+        return ""
+    size, _ = _size(found.error.estimate, found.tolerance)
+    ends = {
+        "small": ("up to", _SLIGHT),
+        "moderate": ("up to", SERIOUS),
+        "large": ("above", SERIOUS),
+    }
+    side, times = ends[size]
+    _, rate = found.overview.averages(found.notion)
+    end, rarer = plain_number(times * found.tolerance), share(min(rate, 1 - rate))
+    return f" Sizes are relative to the rarer outcome ({rarer}): {size} is {side} {end}."
 
 
 def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
-        return f"Recalibrate on a held-out set, {_AGAIN}"
+        return f"Recalibrate on a held-out set, {AGAIN}"
     before, high = plain_number(found.error.estimate), plain_number(gain.high)
     after = f"{about(gain.error, gain.high)} (at most {high}"
     unsure = (
@@ -288,7 +316,7 @@ def _what_to_do(found) -> str:
     return (
         f"{gain.method} is expected to reduce the error from {before} to {after} with "
         f"{percent(found.error.confidence_level)} confidence)."
-        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {_AGAIN}"
+        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {AGAIN}"
     )
 
 

@@ -346,23 +346,41 @@ def draw_forest(axis, report, measure: str) -> None:
     rows = [row for row in rows if np.isfinite(row[1]).all()]
     if not rows:
         raise ValueError(f"No subgroup has the measure {measure!r}. Pass by=… and one event.")
+    first, last = _limits_of_forest(rows, measure)
     for k, (_, (estimate, low, high), colour, width) in enumerate(rows):
         axis.hlines(k, low, high, color=colour, linewidth=width, zorder=2)
-        axis.plot(estimate, k, "o", color=drawing.ink(axis), markersize=4, zorder=3)
-    widths = np.array([high - low for _, (_, low, high), *_ in rows])
-    usual = widths <= _WIDEST * np.median(widths)  # the others may go on beyond the axis
-    usual[[colour == drawing.GREY for _, _, colour, _ in rows]] = True
-    shown = [
-        end for row, whole in zip(rows, usual, strict=True) for end in row[1][: 3 if whole else 1]
-    ]
+        marker = "o" if estimate >= first else "<"  # no event: its logarithm is beyond the axis
+        look = {"color": drawing.ink(axis), "markersize": 4, "zorder": 3}
+        axis.plot(max(estimate, first), k, marker, clip_on=False, **look)
     if measure != "C-statistic":
-        shown.append(1.0)
         axis.axvline(1, color=drawing.GREY, linewidth=1, linestyle="--", zorder=1)
-    margin = _MARGIN * (max(shown) - min(shown)) + 1e-3
-    axis.set_xlim(min(shown) - margin, max(shown) + margin)
-    axis.locator_params(axis="x", nbins=3, steps=[1, 2, 5, 10])
+    axis.set_xlim(first, last)
+    if measure == "O/E":
+        drawing.ratio_ticks(axis, max(map(len, "\n".join(name for name, *_ in rows).split("\n"))))
+    else:
+        axis.locator_params(axis="x", nbins=3, steps=[1, 2, 5, 10])
     drawing.name_rows(axis, [name for name, *_ in rows], fontsize="medium")
     axis.set(xlabel=measure, ylabel=drawing.as_label(column, 24))
+
+
+def _limits_of_forest(rows, measure: str) -> tuple[float, float]:
+    """The ends of the axis, which intervals much longer than others may leave: of O/E by its logs.
+
+    Prediction intervals are always whole.
+    """
+    ends = np.array([row[1] for row in rows])
+    with np.errstate(divide="ignore"):
+        places = np.log(ends) if measure == "O/E" else ends
+    widths = places[:, 2] - places[:, 1]
+    whole = widths <= _WIDEST * np.median(widths)
+    whole |= np.array([colour == drawing.GREY for _, _, colour, _ in rows])
+    ideal = [] if measure == "C-statistic" else [0.0 if measure == "O/E" else 1.0]
+    shown = np.concatenate([places[:, 0], places[whole, 1:].ravel(), ideal])
+    shown = shown[np.isfinite(shown)]
+    margin = _MARGIN * np.ptp(shown) + 1e-3
+    limits = np.array([shown.min() - margin, shown.max() + margin])
+    first, last = (np.exp(limits) if measure == "O/E" else limits).tolist()
+    return first, last
 
 
 def _ends(part: Measures, measure: str) -> tuple[float, float, float]:

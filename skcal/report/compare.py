@@ -175,19 +175,16 @@ def measure_subgroups(
     sample: Sample,
     by_label: Sample | None,
     settings: Settings,
-    tolerance: float,
+    overall: Measures,
 ) -> tuple[list[Measures], list[str]]:
-    """Measure each subgroup, given its name and rows; return the measures and the warnings.
-
-    Sizes of errors are beside the ``tolerance``, that of all samples, so that they compare.
-    """
+    """Measure each subgroup, given its name and rows; return the measures and the warnings."""
     names = [name for name, _ in parts]
     samples = [sample_of(sample, rows) for _, rows in parts]
     wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
     tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
     tests, cautions, warnings = subgroup_tests(names, tested, settings)
     measures = [
-        measure(name, part, settings, test, tolerance=tolerance, of_part=True, by_label=whole)
+        measure(name, part, settings, test, part_of=overall, by_label=whole)
         for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
     ]
     few = []

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import warnings
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
@@ -30,10 +30,10 @@ from skcal.metrics import CalibrationErrorInterval
 from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
-from skcal.report.answer import Answer, answer_of, heading_of
-from skcal.sample import Sample
+from skcal.report.answer import LIMIT, Answer, answer_of, heading_of
+from skcal.sample import Sample, read_sample
 
-_LIMIT, _SHARE_OF_RATE = 0.05, 0.2  # of the tolerance: an error, or a share of the rarer outcome
+_SHARE_OF_RATE = 0.2  # of the rarer outcome, which is the tolerance where it is less than usual
 _FOLDS = 5  # of the recalibration that is tried
 _BINS = 0.4  # power of the number of samples
 _TAIL = 0.025  # of each limit of what happened on the other side
@@ -161,7 +161,13 @@ class Findings:
             The calibration error that you tolerate, as in :func:`skcal.calibration_report`.
         n_jobs : int, default=None
             The number of workers.
+
+        Raises
+        ------
+        ValueError
+            If the kind of calibration is about vectors of probabilities.
         """
+        sample = read_sample(sample, groups=None, few_groups=0, scalar=True)
         attempts = Attempts(name, holds_rows=sample.holds_rows)
         return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
 
@@ -262,12 +268,14 @@ def find(
     if tolerance is None:
         tolerance = _tolerance(sample, max_error)
     scan = other_side = error = gate = gain = None
+    level: dict[str, Any] = {"confidence_level": confidence_level}
     if sample.notion.single:
-        scan = attempt("ranges", _scanned, sample, test, confidence_level, n_jobs)
+        scanned = partial(scan_test if test is None else test.scan, n_jobs=n_jobs, **level)
+        scan = attempt("ranges", scanned, sample)
     if test is not None:
         if scan is not None and scan.ranges:
             other_side = _other_side(sample, scan.ranges, test.spread)
-        given: dict[str, Any] = {"confidence_level": confidence_level, "pvalue": test.pvalue}
+        given = level | {"pvalue": test.pvalue}
         limits = partial(calibration_error_interval, **given)
         error = attempt("calibration error", limits, whole)
     if error is not None:
@@ -297,22 +305,6 @@ def _doubt_about_order(attempt, sample) -> str | None:
     return doubt_about_order(sample)
 
 
-def _scanned(sample, test, confidence_level, n_jobs) -> ScanTestResult:
-    moved = inside(sample, test)
-    found = scan_test(moved, confidence_level=confidence_level, n_jobs=n_jobs)
-    if moved is sample:
-        return found
-    ends = {test.resolution / 4: 0.0, 1 - test.resolution / 4: 1.0}
-    [problem] = sample.problems()
-    features, ranges = problem.features[:, 0], []
-    for one in found.ranges:  # of which ends and mean are shown as they were given
-        low, high = ends.get(one.low, one.low), ends.get(one.high, one.high)
-        part = (features >= low) & (features <= high)
-        predicted = float(np.average(features[part], weights=problem.weight[part]))
-        ranges.append(one._replace(low=low, high=high, predicted=predicted))
-    return replace(found, ranges=ranges)
-
-
 def _other_side(sample, ranges, spread) -> ScanRange | None:
     """The predictions above or below the largest range, if they are wrong in the other direction.
 
@@ -335,14 +327,6 @@ def _other_side(sample, ranges, spread) -> ScanRange | None:
     about = beyond.number(), predicted, observed, np.nan, np.nan
     other = ScanRange(float(x[part].min()), float(x[part].max()), *about)
     return other if _is_too_low(other) != _is_too_low(largest) else None
-
-
-def inside(sample: Sample, test: JointTestResult | None) -> Sample:
-    """The sample whose rounded 0 and 1 are in the middle of what they may have been."""
-    if test is None or not test.n_rounded or len(sample.classes) > 2:
-        return sample
-    assert test.resolution is not None
-    return sample.within(test.resolution / 4, 1 - test.resolution / 4)
 
 
 def _overview(sample) -> Overview:
@@ -377,11 +361,11 @@ def _tolerance(sample, max_error) -> float:
     if max_error is not None:
         return max_error
     if not sample.notion.single:
-        return _LIMIT
+        return LIMIT
     [problem] = sample.problems()
     rate = float(np.average(problem.outcomes[:, 0], weights=problem.weight))
     rate = min(rate, 1 - rate) or 1.0
-    return min(_LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
+    return min(LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
 
 
 def _gain(sample, whole, error) -> Gain:

@@ -33,7 +33,7 @@ from skcal.metrics.validation import (
     validation_of,
 )
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, find, inside
+from skcal.report.findings import Attempts, Findings, find
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
@@ -184,26 +184,30 @@ def measure(
     test: JointTestResult | None = None,
     *,
     tolerance: float | None = None,
-    of_part: bool = False,
+    part_of: Measures | None = None,
     by_label: Sample | None = None,
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
-    Errors of a part of the samples are tuned only if the settings ask for more searches, and the
-    distances of its curve have no intervals. Sizes of errors are beside ``tolerance``, by default
-    that of the samples. Of pairs of a sample and a label, errors and verdict
-    are those of the samples ``by_label``.
+    Errors of a part of all samples are tuned only if the settings ask for more searches, and the
+    distances of its curve have no intervals. Its axis and the tolerance are those of all. Sizes of
+    errors are beside ``tolerance``, by default that of the samples. Of pairs of a sample and a
+    label, errors and verdict are those of the samples ``by_label``.
     """
     whole = sample if by_label is None else by_label
     level = settings.confidence_level
     attempt = Attempts(name, settings.verbose, sample.holds_rows)
+    of_part, beside = part_of is not None, None
+    if part_of is not None:
+        tolerance, beside = part_of.tolerance, part_of.diagram
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
     options |= {"by_label": by_label, "tolerance": tolerance}
     findings = find(attempt, sample, level, settings.max_error, test, **options)
-    refuted, inner = findings.is_significant, inside(sample, findings.test)
+    refuted = findings.is_significant
+    inner = sample if findings.test is None else findings.test.inside(sample)
     diagram = None
     if findings.test is not None:
-        diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings)
+        diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings, beside)
     of_classes = attempt if sample.knows_classes else attempt.of_rows
     scores = [  # the Brier score of predictions as they are
         of_classes(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
@@ -408,8 +412,8 @@ def _decision_curve(sample, level) -> DecisionCurve | None:
     return decision_curve(sample, confidence_level=level) if both else None
 
 
-def _diagram(name, sample, settings, findings) -> ReliabilityPanel:
+def _diagram(name, sample, settings, findings, beside) -> ReliabilityPanel:
     """The panel of a reliability display, with the error and the ranges of the verdict."""
-    told: dict[str, Any] = {"number": findings.error, "ranges": findings.ranges}
+    told: dict[str, Any] = {"number": findings.error, "ranges": findings.ranges, "beside": beside}
     level = settings.confidence_level
     return ReliabilityPanel.of(sample, name, confidence_level=level, **told)

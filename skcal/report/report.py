@@ -36,6 +36,7 @@ from skcal.report.centres import (
     heterogeneity,
     leave_out,
 )
+from skcal.report.columns import DifferingColumns, differing_columns
 from skcal.report.compare import (
     ModelComparison,
     as_pairs,
@@ -100,6 +101,9 @@ class CalibrationReport:
     decided : list of EquivalenceTestResult
         With ``max_error`` and ``by``: whether the calibration error of all samples, and of each
         subgroup, is below ``max_error``. All verdicts hold together at the confidence level.
+    differing : DifferingColumns
+        The columns of ``by`` whose subgroups would still differ after one recalibration of all
+        samples: ``columns``, each beside those before it, and ``explained`` by these.
     read_as : str
         How the samples were read, as :attr:`skcal.Sample.read_as` says it.
 
@@ -132,6 +136,7 @@ class CalibrationReport:
     heterogeneity: list[Heterogeneity]
     left_out: list[LeftOut]
     decided: list[EquivalenceTestResult]
+    differing: DifferingColumns
     read_as: str
 
     def __str__(self):
@@ -161,10 +166,8 @@ class CalibrationReport:
     @property
     def answer(self) -> Answer:
         """The title of the first screen, its colour, and at most three sentences."""
-        differ = words.subgroups_differ(self.subgroups)
-        parts = [words.name_of_parts(self)] * differ
-        parts += ["segments" if differ else "Segments"] * bool(words.segments_that_differ(self))
-        answer = answer_of(self.overall, " and ".join(parts))
+        differ = words.subgroups_differ(self)
+        answer = answer_of(self.overall, words.advice_by_part(self), words.compared(self))
         answer = words.with_worst(answer, self.overall, self.subgroups, differ)
         return words.with_worst_segment(answer, self)
 
@@ -589,10 +592,11 @@ Sample or CalibrationTable
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = asked
     overall = measure(name, sample, settings, by_label=by_label[0])
-    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall.tolerance)
+    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []
+    differing = differing_columns(by, rows, sample, confidence_level)
     if by is not None and not of_labels:  # labels are no draws of new ones
         centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
         left_out = leave_out(by, rows, sample, overall.error)
@@ -618,6 +622,7 @@ Sample or CalibrationTable
         heterogeneity=centres,
         left_out=left_out,
         decided=decided,
+        differing=differing,
         read_as=(by_label[0] or rows).read_as,
     )
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from skcal._show import (
     Table,
-    broken,
     cut_apart,
     html_list,
     html_text,
@@ -165,9 +164,6 @@ def draw(display: ReliabilityDisplay):
     for unused in axes[n:]:
         figure.delaxes(unused)
     display.plot(ax=axes[:n])
-    for axis in axes[:n]:
-        lines = axis.get_title().split("\n")
-        axis.set_title("\n".join(broken(line, _TITLE) for line in lines), fontsize="medium")
     for legend in display.legends_:
         legend.remove()  # pages explain what is drawn, and legends would hide points
     return display.figure_
@@ -227,6 +223,7 @@ _NO_FIGURES = (
     "make the report again.</p>\n"
 )
 _LINE = "The line is a smooth estimate of the observed frequency. "
+_ARROWS = "Arrows mark intervals that go on beyond the axis. "
 _RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
 _CURVE_READING = (
     "Curves are regressions on splines. The darker band holds the curve at each single point, the "
@@ -383,6 +380,8 @@ def _figures(report, parts) -> str:
             line=_LINE * all(panel.is_smooth for panel in display.panels),
             ranges=_RANGES * shaded,
         )
+    if any(panel.is_beyond(display.axis) for panel in display.panels):
+        reading = f"{reading} {_ARROWS}".strip()
     return _figure(images, reading)
 
 

@@ -19,7 +19,16 @@ from skcal._show import (
     worded,
 )
 from skcal.hypothesis_tests import adjust_pvalues
-from skcal.report.answer import NAMES, NO_EVIDENCE, SERIOUS, Answer, answer_of, heading_of, side_of
+from skcal.report.answer import (
+    AGAIN,
+    NAMES,
+    NO_EVIDENCE,
+    SERIOUS,
+    Answer,
+    answer_of,
+    heading_of,
+    side_of,
+)
 from skcal.report.findings import likeness_of_neighbours
 from skcal.sample import Sample
 
@@ -41,7 +50,10 @@ _ONE_DOMINATES = 2.0  # the effective size below which Σ w² / (Σ w)² and so 
 _LIKE = 2.58  # standard deviations of neighbouring rows, beyond which a report says so
 _FEWEST_NEIGHBOURS, _CLASSES_OF_NEIGHBOURS = 30, 10  # rows, and most frequent classes
 _FEW_OF_A_CLASS = 10
-_TOGETHER = " O/E does not clearly differ between subgroups: recalibrate all together."
+_TOGETHER = (
+    " After one recalibration of all samples there would be no significant difference between "
+    "subgroups: recalibrate all together."
+)
 _NAMES = 3
 _OF_ALL = "all samples: "
 _OF_ROWS = {
@@ -84,9 +96,12 @@ def answer_of_subgroups(report) -> str:
     of += "" if report.comparison is None else f" of {report.overall.name}"
     names = listed([part.name for part in wrong], NAMES)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
-    ratios = all(part.validation is not None for part in report.subgroups)
-    alike = ratios and len(report.subgroups) > 1 and not subgroups_differ(report.subgroups)
-    text += f": {names}." + _largest(wrong) + _TOGETHER * (alike and report.overall.is_significant)
+    alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
+    text += (
+        f": {names}."
+        + _largest(wrong)
+        + _TOGETHER * (alike and report.overall.is_significant and not segments_that_differ(report))
+    )
     if not others:
         return text
     worst = max(others, key=lambda part: part.error.high)
@@ -285,15 +300,72 @@ def _such_predictions(segment, notion) -> str:
     return f" Among all samples with such predictions, {happened} {expected}."
 
 
-def subgroups_differ(parts) -> bool:
-    """Whether the O/E interval of a subgroup that is miscalibrated lies apart from another one."""
-    ends = {part: part.validation.observed_expected_ratio for part in parts if part.validation}
-    return any(
-        ends[one].high < other.low or other.high < ends[one].low
-        for one in ends
-        for other in ends.values()
-        if one.is_significant
+def subgroups_differ(report) -> bool:
+    """Whether a subgroup is wrong, and one recalibration of all samples would not fix each."""
+    return bool(report.differing.columns) and any(one.is_significant for one in report.subgroups)
+
+
+def advice_by_part(report) -> str:
+    """What to recalibrate where subgroups or segments differ; "" where they do not."""
+    parts = [name_of_parts(report)] * subgroups_differ(report)
+    segments = bool(segments_that_differ(report))
+    parts += ["segments" if parts else "Segments"] * segments
+    if not parts:
+        return ""
+    what = " and ".join(parts)
+    text = f"{what} differ, so one recalibration of all samples does not fix each of them. "
+    if segments:
+        fit = worded(
+            "Fit a SegmentRecalibrator to the features",
+            "The command line recalibrates no segments; skcal's segment recalibrator in Python "
+            "does. Fit it",
+        )
+        return f"{text}{fit} on a held-out set, {AGAIN}"
+    first, *more = report.differing.columns
+    if not more:
+        explained = listed(report.differing.explained, NAMES)
+        beside = f"Beside them, the differences by {explained} are not significant. "
+        which = f"The differences by {first} are the largest. {beside}"
+        text += which * bool(report.differing.explained)
+        return f"{text}{_each_of(first)} on a held-out set, {AGAIN}{_too_small(first, report)}"
+    names = " and one of ".join([first, *more])
+    text += f"Each sample is in a subgroup of {names}, so these overlap. "
+    fit = worded("Fit a SegmentRecalibrator to these columns", "")
+    if fit and report.settings["notion_asked"] != "multi-label":
+        return f"{text}{fit} on a held-out set, {AGAIN}"
+    others = f"subgroups of {listed(more, NAMES)} may need the same after that."
+    return f"{text}{_each_of(first)} on a held-out set, {AGAIN[:-1]}: {others}"
+
+
+def compared(report) -> str | None:
+    """Whether subgroups or segments are wrong where all samples are right; None without any."""
+    if not report.subgroups and report.segments is None:
+        return None
+    wrong = sum(part.is_significant for part in report.subgroups)
+    verb = "is" if wrong == 1 else "are"
+    of = name_of_parts(report).lower()
+    return f"But {wrong} of {len(report.subgroups)} {of} {verb} miscalibrated." * bool(wrong)
+
+
+def _each_of(column: str) -> str:
+    of = f"subgroup of {column}" if column else "subgroup"
+    return worded(
+        f"Fit a Recalibrator to each {of}",
+        f"Recalibrate each {of} separately (recalibrate --only '{column}=…')",
     )
+
+
+def _too_small(column: str, report) -> str:
+    """Which subgroups of a column have few samples for a recalibration of their own."""
+    start = f"{column} = " if column else ""
+    few = [
+        part.name
+        for part in report.subgroups
+        if part.name.startswith(start) and part.overview.n_samples < _FEW_SAMPLES
+    ]
+    if not few:
+        return ""
+    return f" Each recalibration needs about {_FEW_SAMPLES} samples; fewer are in {listed(few)}."
 
 
 def models_of(report) -> list:

@@ -1,4 +1,4 @@
-"""Print time and peak memory of the large cases, each in a process of its own.
+"""Print times and peak memory of the large cases, each in a process of its own.
 
     python tests/benchmarks/large.py [name …]
 
@@ -208,18 +208,19 @@ def run(name):
     prepare, n_workers = CASES[name]
     work = prepare()
     forget_peak()  # of the preparation
-    start = time.perf_counter()
+    start, of_cpu = time.perf_counter(), time.process_time()
     work()
-    seconds, peak = time.perf_counter() - start, resident("VmHWM") / 1024
+    seconds, of_cpu = time.perf_counter() - start, time.process_time() - of_cpu
+    peak = resident("VmHWM") / 1024
     if n_workers:  # their memory is known once they have ended
         get_reusable_executor().shutdown(wait=True)
         peak += n_workers * resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-    print(f"| {name} | {seconds:.3g} s | {peak:.2f} GB |", flush=True)
+    print(f"| {name} | {seconds:.3g} s | {of_cpu:.3g} s | {peak:.2f} GB |", flush=True)
 
 
 def main(names):
     """Run each case in a process of its own."""
-    print("| what | time | peak memory |\n|---|---|---|", flush=True)
+    print("| what | time | CPU of the process | peak memory |\n|---|---|---|---|", flush=True)
     for name in names or CASES:
         subprocess.run([sys.executable, __file__, "--run", name], check=True)
 

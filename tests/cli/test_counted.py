@@ -437,13 +437,35 @@ def test_a_file_that_is_cut_is_damaged(write, tmp_path, capsys, in_blocks):
     path = write(tmp_path / "a.csv", BINARY)
     path.write_bytes(path.read_bytes()[: path.stat().st_size // 2])
     assert main(["evaluate", str(path), "--score", "p"]) == 2
-    assert re.search("damaged|corrupted", capsys.readouterr().err)
+    assert re.search("cannot be read", capsys.readouterr().err)
 
 
 def test_a_label_that_no_row_has_is_not_dropped(tmp_path, capsys, in_blocks):
     path = csv(tmp_path / "a.csv", BINARY)
     assert main(["evaluate", str(path), "--score", "p", "--drop-label", "x"]) == 2
     assert "no sample has the label 'x'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("column", ["p", "label"])
+def test_a_block_without_a_sample_is_left_out(column, tmp_path, capsys, in_blocks):
+    """As of the last days of a log, whose labels are not known yet."""
+    last = {**BINARY, column: np.where(np.arange(N) < N - 400, BINARY[column].astype(str), "")}
+    path = csv(tmp_path / "a.csv", last)
+    whole = csv(tmp_path / "b.csv", {name: values[: N - 400] for name, values in BINARY.items()})
+    options = ["--score", "p", "--json", *GATE]
+    assert main(["evaluate", str(path), *options]) == 2
+    said = capsys.readouterr().err
+    assert "Pass --drop-missing" in said
+    assert "Found array" not in said
+    assert main(["evaluate", str(path), *options, "--drop-missing"]) in (0, 3)
+    found = json.loads(capsys.readouterr().out)
+    assert main(["evaluate", str(whole), *options]) in (0, 3)
+    wanted = json.loads(capsys.readouterr().out)
+    found, wanted = (
+        [part["answers"][0][key] for part in parts for key in ("overview", "test", "error")]
+        for parts in (found, wanted)
+    )
+    assert found == wanted
 
 
 @pytest.mark.parametrize("column", ["p", "mass"])
@@ -515,6 +537,8 @@ ADVICE = {
         "a.csv --drop-label x",
         "a.csv",
     ),
+    "{}: each sample would be left out, or has weight 0. Check the columns of predictions, labels "
+    "and weights.": ("none.csv --weight mass", "a.csv --weight mass"),
     "{}: column {} names more than {} subgroups of {} rows. Leave out --by {}, or pass a column of "
     "fewer.": ("a.csv --max-error 0.1 --by site", "a.csv --max-error 0.1 --by day"),
 }
@@ -528,6 +552,7 @@ def test_advice_of_blocks_is_followed(text, tmp_path, capsys, in_blocks, monkeyp
     monkeypatch.setattr(counted, "_SETTLING", 100)
     columns = {**BINARY, "day": np.arange(N) % 2}
     csv(tmp_path / "a.csv", columns)
+    csv(tmp_path / "none.csv", {**columns, "mass": np.zeros(N, int)})
     late = replaced(csv(tmp_path / "late.csv", columns), 1400, ",1,east,1,0")
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(late.read_bytes())))
     run, follow = (

@@ -96,7 +96,7 @@ def test_other_commands_take_several_files(tmp_path, run, command):
         ("q,1,east", "b.csv: line 50, column 'p' is 'q'"),
         ("0.5,,east", "b.csv"),
         ("1.5,1,east", "b.csv"),
-        ('0.5,1,"east', "b.csv: line"),
+        ('0.5,1,"east', "b.csv: the quotation mark that opens in line 50"),
         ("0.5,1", "b.csv: line 50 has 2 fields"),
     ],
 )
@@ -107,7 +107,7 @@ def test_what_is_wrong_is_named_with_file_and_line(tmp_path, run, line, said):
     files[1].write_text("\n".join(lines), encoding="utf-8")
     text = run("evaluate", *files, "--score", "p", status=2)
     assert said in text
-    assert "line 50" in text or "line 901" in text  # a quotation mark ends the last line
+    assert "line 50" in text
 
 
 def test_files_of_other_columns_are_refused(tmp_path, run):

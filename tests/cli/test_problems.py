@@ -159,7 +159,11 @@ def test_shares_that_are_missing_are_left_out(tmp_path):
         ("p,label\n,1\n,0\n", ["--drop-missing"], "each sample would be left out"),
         ("p,label\n.5,1\n.5,0\n", ["--drop-label", "x"], "no sample has the label 'x' of --drop"),
         ("p,label\n50%,1\n0.5,0\n", ["--percent"], "line 3, column 'p' is '0.5', without a"),
-        ('label,p\n1,.5\n0,".5\n1,.6\n', [], "which spans lines. Close its quotation mark"),
+        (
+            'label,p\n1,.5\n0,".5\n1,.6\n',
+            [],
+            "opens in line 3 closes in line 4 or never. Close",
+        ),
         ("p,label\n0.5,1\n0.5,0\n", ["--percent"], "the largest prediction is 0.005, after div"),
     ],
 )

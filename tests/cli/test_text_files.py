@@ -3,12 +3,16 @@
 import csv
 import gzip
 import io
+import json
 import os
+import re
 import subprocess
 import sys
 import tracemalloc
+import zipfile
 
 import numpy as np
+import pandas as pd
 import pytest
 from read_files import read_predictions
 
@@ -73,8 +77,70 @@ def test_a_damaged_archive_is_refused(tmp_path):
     content = gzip.compress(TABLE.encode(), mtime=0)
     for damaged in (content[:-1], content[:-8], content[:-9], content[:-20], b"no gzip at all"):
         path.write_bytes(damaged)
-        with pytest.raises(FileError, match=r"a damaged \.gz file .* Compress it again"):
+        with pytest.raises(FileError, match=r"gz: cannot be read \(.*\)\. Save it again"):
             read_predictions(path)
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "csv.bz2", "csv.xz", "csv.zip", "xlsx", "parquet"])
+def test_whatever_a_cut_or_changed_file_raises_names_the_file_and_the_remedy(tmp_path, form):
+    """Also with a word of a library, such as of the description that pandas stores."""
+    whole = tmp_path / f"whole.{form}"
+    cut = tmp_path / f"cut.{form}"
+    frame = pd.DataFrame({"a": [0.5, 0.25], "b": [0.5, 0.75], "label": ["a", "b"]})
+    if form == "xlsx":
+        pytest.importorskip("openpyxl")
+        frame.to_excel(whole, index=False)
+    elif form == "parquet":
+        pytest.importorskip("pyarrow")
+        frame.to_parquet(whole)
+    else:
+        frame.to_csv(whole, index=False)
+    content = whole.read_bytes()
+    changed = [content[:k] for k in range(4, len(content), max(1, len(content) // 40))]
+    if form == "xlsx":
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            parts = {name: archive.read(name) for name in archive.namelist()}
+        for word, other in ((b"<sheet ", b"<other "), (b"<workbook", b"workbook")):
+            with zipfile.ZipFile(cut, "w") as archive:
+                for name, part in parts.items():
+                    archive.writestr(name, part.replace(word, other))
+            changed.append(cut.read_bytes())
+    elif form == "parquet":
+        for word in (b'"pandas_type"', b'"index_columns"', b'"kind"', b"unicode", b"float64"):
+            changed += [
+                content.replace(word, other * len(word)) for other in (b"x", b"\xff", b"\0")
+            ]
+    messages = []
+    for part in changed:
+        cut.write_bytes(part)
+        try:
+            read_predictions(cut)
+        except FileError as error:
+            messages.append(str(error))
+    named = r"cut\.[\w.]+: (cannot be read \(.+\)\. Save it again\.|no |has )"
+    assert [text for text in messages if not re.search(named, text)] == []
+    assert len(messages) > 20
+
+
+def test_a_quotation_mark_that_is_left_open_is_named_where_it_opens(tmp_path):
+    path = tmp_path / "a.csv"
+    rows = [f"{p:.2f},{p > 0.5:d}" for p in np.linspace(0.1, 0.9, 40)]
+    for k, changed in [(7, '"' + rows[7]), (7, rows[7].replace(",", ',"'))]:
+        path.write_text("\n".join(["p,label", *rows[:k], changed, *rows[k + 1 :]]) + "\n")
+        with pytest.raises(
+            FileError, match=f"mark that opens in line {k + 2} closes in line 41 or"
+        ):
+            read_predictions(path)
+
+
+def test_a_cell_may_hold_a_list_of_20_000_probabilities(tmp_path):
+    rows = np.random.default_rng(0).dirichlet(np.ones(20_000), 3)
+    path = tmp_path / "a.csv"
+    lists = [f'"{json.dumps(row.tolist())}",{k}' for k, row in enumerate(rows)]
+    path.write_text("p,label\n" + "\n".join(lists) + "\n")
+    names = [str(k) for k in range(20_000)]
+    found = read_predictions(path, labels=names)
+    np.testing.assert_allclose(found.proba, rows)
 
 
 @pytest.mark.parametrize("form", ["csv", "csv.gz", "-"])

@@ -281,7 +281,11 @@ def test_columns_of_weights_and_of_owners_are_hinted_at_and_never_chosen(weight)
     told, commands = offers("evaluate a.csv")
     assert f"If {weight!r} holds sample weights, name it by --weight." in told
     assert "If rows of one 'patient' belong together, name it by --groups." in told
-    assert not any("--weight" in command or "--groups" in command for command in commands)
+    asked = [("--groups", "patient"), *[("--weight", weight)] * (weight == "WTMEC2YR")]
+    assert len(commands) == 2 * 2 ** len(asked)  # of two scores
+    for option, name in asked:
+        for words in (f"{option} {name}", f"--ignore {name}"):
+            assert sum(words in command for command in commands) == len(commands) / 2
     write("b.csv", ("p", P), ("w", w), ("g", np.arange(N) // 4), ("label", Y))
     followed = numbers_of(f"evaluate a.csv --score p --weight {weight} --groups patient --json")
     assert followed == numbers_of("evaluate b.csv --score p --weight w --groups g --json")
@@ -292,6 +296,18 @@ def test_columns_of_weights_and_of_owners_are_hinted_at_and_never_chosen(weight)
 def test_a_column_of_parts_that_is_the_same_in_all_rows_is_said():
     write("a.csv", ("p", P), ("label", Y), ("split", np.full(N, "test")))
     assert "Column 'split' is 'test' in all rows." in read_as("evaluate a.csv --score p")
+
+
+@pytest.mark.parametrize("order", [("model", "split"), ("split", "model")])
+def test_rows_of_training_are_found_beside_another_column_that_is_the_same_in_all(order):
+    same = {"model": np.full(N, "a"), "split": np.full(N, "train")}
+    write("a.csv", ("p", P), ("label", Y), *((name, same[name]) for name in order))
+    words = "evaluate a.csv --score p --max-error 0.3"
+    told, commands = offers(words)
+    assert "column 'split' is 'train' in all rows, as those of training are" in told
+    found = numbers_of(commands[0] + " --json")
+    write("a.csv", ("p", P), ("label", Y))
+    assert found == numbers_of(f"{words} --json")
 
 
 def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
@@ -311,37 +327,90 @@ def test_a_reduction_that_is_not_certain_is_said_with_both_numbers():
     assert seen
 
 
-def test_options_that_a_question_lacks_stay_impossible_and_models_keep_their_names():
-    """Null in logarithms of probabilities is no missing number, and a map leaves it at 0."""
+def rows_of(name):
+    """The probabilities of the four options in a file."""
+    with open(name, encoding="utf-8") as file:
+        rows = [json.loads(line) for line in file]
+    return np.array([[row[f"logprob_{k}"] for k in "ABCD"] for row in rows], float)
+
+
+@pytest.fixture
+def options():
+    """Logarithms of probabilities of four options, with and without absent ones."""
     rng = np.random.default_rng(5)
     logits = rng.normal(size=(200, 4)) * 1.6
-    logits[::3, 3] = -np.inf
-    logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
-    label = [rng.choice(list("ABCD"), p=np.exp(row)) for row in logs]
-    stated = 1.5 * logits
-    stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
-    with open("options.jsonl", "w", encoding="utf-8") as file:
-        for row, name in zip(stated.round(6), label, strict=True):
-            cells = {
-                f"logprob_{k}": None if np.isinf(v) else v for k, v in zip("ABCD", row, strict=True)
-            }
-            file.write(json.dumps({**cells, "label": name}) + "\n")
+    for name, lacking in [("full", []), ("options", np.arange(0, 200, 3))]:
+        logits[lacking, 3] = -np.inf
+        logs = logits - np.log(np.exp(logits).sum(axis=1, keepdims=True))
+        label = [rng.choice(list("ABCD"), p=np.exp(row)) for row in logs]
+        stated = 1.5 * logits
+        stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
+        with open(f"{name}.jsonl", "w", encoding="utf-8") as file:
+            for row, right in zip(stated.round(6).tolist(), label, strict=True):
+                cells = [(k, None if np.isinf(v) else v) for k, v in zip("ABCD", row, strict=True)]
+                named = {f"logprob_{k}": v for k, v in cells}
+                file.write(json.dumps({**named, "label": right}) + "\n")
+
+
+def test_options_that_a_question_lacks_are_no_missing_numbers(options):
+    """Null in logarithms of probabilities says that a question lacks an option."""
     told, commands = offers("evaluate options.jsonl")
     assert "--drop-missing" not in told
     assert "67 rows lack some classes" in told
     status, out, same = run("evaluate options.jsonl --log-probabilities")
     assert status == 0, same
     assert out.split("\n\n")[0] == run(commands[0])[1].split("\n\n")[0]
-    given = "recalibrate options.jsonl options.jsonl --log-probabilities"
-    status, out, told = run(f"{given} --save map.json --out fixed.jsonl")
-    assert status == 0, told
-    assert "are in fixed.jsonl as probabilities." in out
-    status, *_ = run("recalibrate --map map.json options.jsonl --log-probabilities --out 2.jsonl")
-    assert status == 0
-    for name in ("fixed.jsonl", "2.jsonl"):
-        with open(name, encoding="utf-8") as file:
-            rows = [json.loads(line) for line in file]
-        fixed = np.array([[row[f"logprob_{k}"] for k in "ABCD"] for row in rows], float)
+
+
+@pytest.mark.parametrize("method", ["", "--method intercept", "--method slope"])
+def test_a_map_leaves_absent_options_at_0_in_either_reading(options, method):
+    for reading in ("--logits", "--log-probabilities"):
+        given = f"recalibrate options.jsonl options.jsonl {reading} {method}"
+        status, _, told = run(f"{given} --save map.json --out 1.jsonl")
+        assert status == 0, told
+        logs = reading * (reading == "--log-probabilities")  # a map knows that it takes logits
+        again = f"recalibrate --map map.json options.jsonl {logs} --out 2.jsonl"
+        assert run(again)[0] == 0
+        fixed = rows_of("1.jsonl")
+        np.testing.assert_array_equal(rows_of("2.jsonl"), fixed)
+        np.testing.assert_array_equal(fixed[::3, 3], 0)
+        np.testing.assert_allclose(fixed.sum(axis=1), 1)
+        if reading == "--logits":
+            first = fixed
+    np.testing.assert_allclose(first, fixed, atol=1e-6)
+
+
+def test_a_map_of_full_rows_that_treats_options_alike_leaves_absent_ones_at_0(options):
+    fit = "recalibrate full.jsonl options.jsonl --log-probabilities --out 1.jsonl"
+    for method in ("intercept", "slope"):
+        assert run(f"{fit} --method {method}")[0] == 0
+        fixed = rows_of("1.jsonl")
+        np.testing.assert_array_equal(fixed[::3, 3], 0)
+        np.testing.assert_allclose(fixed.sum(axis=1), 1)
+
+
+def test_a_map_that_weighs_options_apart_is_not_applied_to_rows_that_lack_some(options):
+    rng = np.random.default_rng(6)
+    logits = rng.normal(size=(3000, 4)) * 1.6
+    stated = logits * [1, 3, 0.3, 1] + [0, 2, -1, 0]
+    stated -= np.log(np.exp(stated).sum(axis=1, keepdims=True))
+    share = np.exp(logits) / np.exp(logits).sum(axis=1, keepdims=True)
+    label = np.array(list("ABCD"))[(rng.random((3000, 1)) > share.cumsum(axis=1)).sum(axis=1)]
+    columns = [(f"logprob_{k}", v.round(6)) for k, v in zip("ABCD", stated.T, strict=True)]
+    write("apart.csv", *columns, ("label", label))
+    with open("options.jsonl", encoding="utf-8") as file:
+        rows = [list(json.loads(line).values()) for line in file]
+    table = np.array([[np.nan if v is None else v for v in row[:4]] for row in rows], float)
+    columns = [(f"logprob_{k}", v) for k, v in zip("ABCD", table.T, strict=True)]
+    write("options.csv", *columns, ("label", np.array([row[4] for row in rows])))
+    Path("options.csv").write_text(Path("options.csv").read_text().replace("nan", ""))
+    given = "recalibrate apart.csv options.csv --log-probabilities --out 1.csv"
+    told, _ = offers(given)
+    assert "options.csv: sample 1 lacks options, and the map, which was fitted to" in told
+    for followed in (f"{given} --method slope", given.replace("apart", "options")):
+        status, _, told = run(followed)
+        assert status == 0, told
+        fixed = np.genfromtxt("1.csv", delimiter=",", skip_header=1)[:, :4]
         np.testing.assert_array_equal(fixed[::3, 3], 0)
         np.testing.assert_allclose(fixed.sum(axis=1), 1)
 

@@ -108,9 +108,24 @@ def few():
     return binary(300)
 
 
+def rare():
+    """Predictions of which some lie far beyond the others, and names that are long."""
+    rng = np.random.default_rng(0)
+    proba = np.append(rng.beta(1.2, 40, 990), rng.uniform(0.3, 0.9, 9))
+    names = np.array(["not readmitted", "readmitted within 30 days"])
+    return names[(rng.random(len(proba)) < proba).astype(int)], proba
+
+
 FEW = {"n_resamples": 99, "random_state": 0}
 CASES = {
     "reliability": case(displays.ReliabilityDisplay.from_predictions, few, **FEW),
+    "reliability of rare events": case(
+        displays.ReliabilityDisplay.from_predictions,
+        rare,
+        labels=["not readmitted", "readmitted within 30 days"],
+        name="readmission_model_of_2024.csv",
+        **FEW,
+    ),
     "reliability by class": case(
         displays.ReliabilityDisplay.from_predictions, tempered, 3, notion="classwise", **FEW
     ),

@@ -48,7 +48,7 @@ def test_diagrams_of_rare_events_are_enlarged_and_say_what_is_not_seen():
     assert panel.histogram.sum() == 1000
     assert display.ax_.get_xlim() == display.ax_.get_ylim()
     assert display.ax_.get_xlim()[1] == pytest.approx(1.02 * high)
-    said = f"predicted probability ({panel.n_above:,} above {high:g})\n"
+    said = f"predicted probability\n({panel.n_above:,} above {high:g})\n"
     assert display.ax_.get_xlabel().startswith(said)
     assert replace(panel, axis=UNIT).n_above == 0
 

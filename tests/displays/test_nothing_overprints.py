@@ -29,7 +29,7 @@ def texts_of(axes):
     """Texts that are drawn, but those of legends, which are boxes of their own."""
     for ax in (part for one in axes for part in (one, *one.child_axes)):
         yield from [ax.title, *ax.texts]
-        for axis in (ax.xaxis, ax.yaxis):
+        for axis in (ax.xaxis, ax.yaxis) if ax.axison else ():
             yield from [axis.label, axis.offsetText]
             yield from [
                 label for tick in axis._update_ticks() for label in (tick.label1, tick.label2)
@@ -61,8 +61,8 @@ def covers(one, other):
 @pytest.mark.parametrize(("make", "n_panels"), CASES.values(), ids=CASES)
 @pytest.mark.parametrize(
     ("theme", "size"),
-    [({}, (11, 9)), (THEME, (11, 9)), ({}, (8, 6)), ({}, (14, 10))],
-    ids=["plain", "seaborn", "small", "large"],
+    [({}, (11, 9)), (THEME, (11, 9)), ({}, (8, 6)), ({}, (14, 10)), ({}, (6.4, 4.8))],
+    ids=["plain", "seaborn", "small", "large", "usual"],
 )
 def test_nothing_overprints_in_a_grid_of_axes(make, n_panels, theme, size, figures):
     with mpl.rc_context(theme):
@@ -71,7 +71,7 @@ def test_nothing_overprints_in_a_grid_of_axes(make, n_panels, theme, size, figur
         figure.draw_without_rendering()
         used = list(np.atleast_1d(display.ax_))
         for ax in used:
-            assert ax.get_title().count("\n") <= 1
+            assert ax.get_title().count("\n") <= 2
         named = boxes([*axes.ravel()])
         own = {"axes", "strip"}
         for (name, one), (other_name, other) in itertools.combinations(named, 2):
@@ -86,6 +86,18 @@ def test_nothing_overprints_in_a_grid_of_axes(make, n_panels, theme, size, figur
             assert box.y0 >= -1, name
             assert box.x1 <= whole.x1 + 1, name
             assert box.y1 <= whole.y1 + 1, name
+
+
+@pytest.mark.parametrize("make", [make for make, _ in CASES.values()], ids=CASES)
+def test_no_text_leaves_a_figure_of_its_own(make, figures):
+    figure = drawn(make).figure_
+    figure.draw_without_rendering()
+    named = [box for box in boxes(figure.axes) if box[0] not in ("axes", "strip")]
+    named += [("key", legend.get_window_extent()) for legend in figure.legends]
+    for name, box in named:
+        assert min(box.x0, box.y0, figure.bbox.x1 - box.x1, figure.bbox.y1 - box.y1) >= -1, name
+    for (name, one), (other_name, other) in itertools.combinations(named, 2):
+        assert not covers(one, other), (name, other_name)
 
 
 def test_every_display_is_tried():

@@ -23,6 +23,7 @@ from skcal import (
     CalibrationErrorSearchCV,
     KroneckerKernelRidge,
     PlugIn,
+    Sample,
     TemperatureScaling,
 )
 from skcal._show import plain_number, pvalue_text
@@ -35,6 +36,7 @@ from skcal.displays.reliability_panel import bins_of_axis, make_panel
 from skcal.hypothesis_tests import calibration_error_interval, scan_test
 from skcal.metrics import calibration_bins, calibration_error, expected_calibration_error
 from skcal.notions import Problem, make_problems
+from skcal.report import Findings
 
 BINS = {"n_bins": 15, "strategy": "uniform"}
 
@@ -419,7 +421,7 @@ def test_points_beyond_the_first_axis_are_placed_anew_on_the_longer_one_of_the_s
     [panel] = display.panels
     below = panel.frequency < panel.axis.low
     assert below.any()
-    assert "beyond the axis" in [one.get_text() for one in display.legends_[0].get_texts()]
+    assert "below the axis" in [one.get_text() for one in display.legends_[0].get_texts()]
     second = numbers_of(y, true, scale="logit", n_resamples=19).plot(ax=display.ax_)
     low = second.panels[0].axis.low
     assert display.ax_.get_xlim() == ends_of(panel.axis.joined(second.panels[0].axis))
@@ -500,3 +502,44 @@ def test_names_of_columns_before_or_after_tell_the_classes_of_both():
         draw(named[0], named[1][["no", "yes"]])
     with pytest.raises(InputError, match="1-D y_before is unknown"):
         draw(1 - p, named[1])
+
+
+def arrows_of(display):
+    """Which arrows the axes have, by their shape, and which the legend has."""
+    drawn = set()
+    for ax in np.atleast_1d(display.ax_):
+        [part] = ax._skcal_drawn
+        for scatter in (*part.cuts, *part.points):
+            for path in scatter.get_paths() if len(scatter.get_offsets()) else ():
+                tip = path.vertices[np.abs(path.vertices[:, 0]).argmin(), 1]
+                drawn |= {"^" if tip > 0 else "v"} if len(path.vertices) < 6 else set()
+    handles = display.legends_[0].legend_handles
+    explained = {one.get_marker() for one in handles if hasattr(one, "get_marker")}
+    return drawn, explained & {"^", "v"}
+
+
+@pytest.mark.parametrize(("reflected", "beyond"), [(False, {"^"}), (True, {"v"}), (None, set())])
+def test_the_legend_has_the_arrows_that_are_drawn(reflected, beyond, figures):
+    """An interval may go on above the axis of rare events, and below that of sure predictions."""
+    rng = np.random.default_rng(0)
+    p = np.append(rng.uniform(0, 0.05, 4000), np.full(30, 0.14))
+    y = np.append(rng.random(4000) < p[:4000], np.arange(30) < 4).astype(int)
+    edges = [0, 0.02, 0.1, 0.9, 0.98, 1]
+    if reflected is None:
+        p, y = rng.random(400), np.arange(400) % 2
+    elif reflected:
+        p, y = 1 - p, 1 - y
+    display = numbers_of(y, p, edges=edges, method="bins").plot()
+    assert arrows_of(display) == (beyond, beyond)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 17])
+@pytest.mark.parametrize("seed", [0, 2])
+def test_shaded_ranges_are_those_of_a_report(digits, seed):
+    """Rounded zeros that happen are no range of their own in either."""
+    rng = np.random.default_rng(seed)
+    p = rng.beta(0.5, 6, 5000)
+    y = (rng.random(5000) < 1.25 * p).astype(int)
+    [panel] = numbers_of(y, p.round(digits), n_resamples=None).panels
+    found = Findings.of(Sample(y, p.round(digits)))
+    assert panel.ranges == found.ranges != []

@@ -180,13 +180,15 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     result = scan_test(y, p, sample_weight=weight, n_resamples=99, random_state=0)
     most = max(one.may_be_calibrated for one in result.ranges)
     assert most > 0.15
-    text = f"at least {100 * (1 - most):.4f}".partition(".")[0]
-    text += " % of the samples of each range are miscalibrated"
+    text = f"the part of a range that is wrong holds at least {100 * (1 - most):.4f}".partition(
+        "."
+    )[0]
+    text += " % of its samples"
     assert text in " ".join(str(result).split())
     one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
-    said = "1,234 cases; at least 52 % of them are miscalibrated"
+    said = "1,234 cases; the part of this range that is wrong holds at least 52 % of them"
     assert one.size_in_words("cases") == said
-    few = "1,234 cases; which of them are miscalibrated is not known"
+    few = "1,234 cases; which part of this range is wrong is not known"
     assert one._replace(may_be_calibrated=1.0).size_in_words("cases") == few
     assert one._replace(may_be_calibrated=0.1).size_in_words() == "1,234 samples"
 

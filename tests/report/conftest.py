@@ -4,7 +4,6 @@ import pytest
 from report_cases import USUAL, draw_few
 
 from skcal import Sample
-from skcal.hypothesis_tests import scan_test
 from skcal.report import compare, findings, views
 
 DRAWN = {}  # their text, and what was drawn, which is kept: its identity is the key
@@ -34,7 +33,6 @@ def quick():
 def usual_draws(quick, monkeypatch):
     """As many draws as users get."""
     monkeypatch.setattr(Sample, "default_resamples", USUAL)
-    monkeypatch.setattr(findings, "scan_test", scan_test)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ from scipy.special import expit, logit
 from skcal import calibration_error_interval, calibration_report
 from skcal.displays import ReliabilityDisplay
 from skcal.metrics import validation_measures
+from skcal.metrics.validation import Measure
 from skcal.recalibration import BayesianCalibration
 from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.compare import sample_of
@@ -200,6 +201,39 @@ def test_long_names_of_rows_are_whole_and_no_text_of_a_forest_plot_covers_anothe
         boxes = [text.get_window_extent() for text in texts]
         assert not any(one.overlaps(other) for one, other in pairwise(boxes))
         assert all(box.x0 >= 0 and box.x1 <= figure.bbox.x1 for box in boxes)
+
+
+@pytest.mark.parametrize(
+    ("factors", "ticks"),
+    [
+        ((0.5, 0.8, 1, 1.2, 2), {"0.5", "1", "2"}),
+        ((0.9, 0.95, 1, 1, 1.1), {"0.9", "1", "1.1"}),
+        ((0.05, 0.2, 1, 5, 20), {"0.25", "1", "4"}),
+        ((0, 0.5, 1, 1, 2), {"1"}),
+    ],
+)
+def test_ratios_have_logarithmic_axes_with_plain_numbers_about_1(factors, ticks):
+    """A ratio of 0 is marked at the end of the axis."""
+    figures = pytest.importorskip("matplotlib.figure")
+    parts = [
+        replace(part, ratio=Measure(factor, 0.9 * factor, 1.1 * factor + 0.1))
+        for part, factor in zip(report().subgroups, factors, strict=False)
+    ]
+    axis = figures.Figure((3.1, 3), layout="constrained").subplots()
+    draw_forest(axis, replace(report(), subgroups=parts, heterogeneity=[]), "O/E")
+    axis.figure.draw_without_rendering()
+    assert axis.get_xscale() == "log"
+    shown = [label.get_text() for label in axis.get_xticklabels()]
+    assert ticks <= set(shown)
+    assert [f"{float(text):g}" for text in shown] == shown
+    low, high = axis.get_xlim()
+    assert 0 < low < 1 < high
+    marks = [line for line in axis.lines if line.get_marker() in "o<"]
+    assert [mark.get_marker() for mark in marks] == ["o" if ratio else "<" for ratio in factors]
+    places = [float(mark.get_xdata()[0]) for mark in marks]
+    assert places == pytest.approx([ratio or low for ratio in factors])
+    for texts in pairwise(label.get_window_extent() for label in axis.get_xticklabels()):
+        assert not texts[0].overlaps(texts[1])
 
 
 def test_subgroups_of_two_columns_keep_the_column_in_the_names_of_rows():

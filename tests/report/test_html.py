@@ -174,3 +174,51 @@ def test_names_of_rows_break_between_words_alone_on_telephones():
     assert any("display: block; max-width: none" in line for line in rules)  # as wide as the page
     names = re.findall(r'<td[^>]* data-name="([^"]*)"', full_report()._repr_html_())
     assert {"O/E ratio", "calibration error"} & set(names)  # beside each value, without a head
+
+
+@pytest.mark.parametrize("mean", [0.02, 0.4])
+def test_no_text_of_a_figure_is_cut_off(mean, monkeypatch):
+    """Also of rare events, whose axes say how many predictions lie beyond, and of long names."""
+    rng = np.random.default_rng(0)
+    p = np.append(rng.beta(1.2, 1.2 / mean, 990), rng.uniform(0.4, 0.9, 10))
+    y = (rng.random(1000) < p).astype(int)
+    hospital = rng.choice(
+        [f"the general hospital number {k} of a long town" for k in range(5)], 1000
+    )
+    figures = []
+    monkeypatch.setattr(views, "svg_uri", lambda figure: figures.append(figure) or "")
+    options = {"by": {"hospital": hospital}, "name": "the model of a year ago", **FEW}
+    assert "Forest plot" in calibration_report(y, p, **options)._repr_html_()
+    assert len(figures) >= 9
+    for figure in figures:
+        for _ in range(2):
+            figure.draw_without_rendering()
+        width, height = figure.get_size_inches()
+        box = figure.get_tightbbox()
+        assert min(box.x0, box.y0, width - box.x1, height - box.y1) >= -0.01
+
+
+def test_subgroups_of_rare_events_are_enlarged_as_all_samples_are():
+    """The interval of a small subgroup may leave the axis, by an arrow; its points do not."""
+    rng = np.random.default_rng(0)
+    p = rng.beta(1.2, 40, 4000)
+    y = (rng.random(4000) < p).astype(int)
+    ward = np.repeat(["large", "small"], [3960, 40])
+    p[-40:] = rng.uniform(0.05, 0.1, 40)
+    y[-40:] = np.arange(40) % 8 == 0
+    options = {"n_resamples": 99, "random_state": 0}
+    report = calibration_report(y, p, by={"ward": ward}, **options)
+    alone = ReliabilityDisplay.from_predictions(y[-40:], p[-40:], plot=False, **options)
+    high = report.overall.diagram.axis.high
+    display = report.plot(by=True)
+    assert display.axis.high == report.overall.diagram.axis.high <= 0.2 < alone.axis.high
+    ends = {(*ax.get_xlim(), *ax.get_ylim()) for ax in display.ax_}
+    assert len(ends) == 1
+    small = display.panels[1]
+    assert small.frequency.max() <= high < small.high.max()
+    assert small.histogram_edges[-1] == pytest.approx(high)
+    [key] = display.legends_
+    assert "above the axis" in [text.get_text() for text in key.get_texts()]
+    said = "Arrows mark intervals that go on beyond the axis."
+    assert said in report._repr_html_()
+    assert said not in calibration_report(y, p, **options)._repr_html_()

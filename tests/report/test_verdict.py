@@ -30,6 +30,7 @@ from skcal._show import plain_number
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_error_interval, equivalence_test, scan_test
+from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.metrics import calibration_error, validation_measures
 from skcal.metrics.curve import CURVE_DISTANCES
 from skcal.metrics.error_limits import ErrorLimits
@@ -251,7 +252,7 @@ def test_a_shown_error_is_said_with_side_place_and_remedy():
     assert report.answer.title in ("Overconfident: moderate", "Overconfident: large")
     said = (
         r"^Confidences .*average \d\d %, but \d\d % of the predictions are right "
-        r"\(\d+ cases(; at least \d\d % of them are miscalibrated)?\)\.$"
+        r"\(\d+ cases(; the part of this range that is wrong holds at least \d\d % of them)?\)\.$"
     )
     assert re.search(said, wrong)
     assert sure == f"This is significant (p ≤ 0.005): {report.overall.error.sentence()}."
@@ -327,8 +328,8 @@ def test_the_limit_that_the_user_sets_decides_the_words(rate, monkeypatch):
     sample = Sample((rng.random(5000) < expit(logit(p) - 0.5)).astype(int), p)
     usual = findings_of(sample)
     error = usual.error
-    for name, part in (("_scanned", usual.scan), ("_gain", usual.gain)):  # which it does not change
-        monkeypatch.setattr(findings, name, lambda *_, part=part: part)
+    monkeypatch.setattr(findings, "_gain", lambda *_: usual.gain)  # which it does not change
+    monkeypatch.setattr(JointTestResult, "scan", lambda *_, **__: usual.scan)
     ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
     assert error.is_significant
     said = {}
@@ -633,3 +634,34 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
         ValueError, match=r"^resolution is 0.1, and y_proba holds 0\.\d+, which is no"
     ):
         calibration_report(y, np.round(p, 1), compare=truth, resolution=0.1, **FAST)
+
+
+@pytest.mark.parametrize("notion", ["canonical", "top-2"])
+def test_a_kind_without_a_calibration_error_has_no_answer(notion):
+    rng = np.random.default_rng(0)
+    sample = Sample(rng.integers(3, size=500), rng.dirichlet(np.ones(3), 500), notion=notion)
+    with pytest.raises(ValueError, match="conditions on a vector"):
+        findings.Findings.of(sample)
+
+
+@pytest.mark.parametrize("rate", [0.06, 0.12, 0.4])
+@pytest.mark.parametrize("times", [0.4, 1.2, 3])
+def test_the_same_error_has_another_size_only_where_the_answer_says_beside_which_rate(rate, times):
+    """The size in the title follows from what stands beside it."""
+    rng = np.random.default_rng(0)
+    p = np.full(20_000, rate) + rng.uniform(-0.02, 0.02, 20_000)
+    tolerance = min(0.05, float(f"{0.2 * rate:.1g}"))
+    found = findings_of((rng.random(len(p)) < p).astype(int), p + times * tolerance)
+    assert found.is_significant
+    text = str(found.answer)
+    size = found.answer.title.rpartition(": ")[2]
+    relative = re.search(
+        r"relative to the rarer outcome \(([\d.]+) %\): (\w+) is (up to|above) (\d\.\d+)\.", text
+    )
+    assert (relative is None) == (found.tolerance == 0.05)
+    if relative is None:
+        return
+    assert float(relative[1]) == pytest.approx(100 * found.overview.base_rates[1], abs=0.5)
+    assert relative[2] == size
+    assert (found.error.estimate > float(relative[4])) == (relative[3] == "above")
+    assert (relative[3] == "above") == (size == "large")

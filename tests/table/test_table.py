@@ -27,7 +27,6 @@ from skcal.metrics import (
     maximum_calibration_error,
     score_decomposition,
     sharpness,
-    smooth_calibration_error,
 )
 from skcal.metrics.error_limits import ErrorLimits
 from skcal.table import cells
@@ -591,112 +590,7 @@ def test_too_many_cells_are_refused(monkeypatch):
         calibration_error(table)
 
 
-ADVICE = {
-    "Use error='calibration', 'ece' or 'cutoff'": (
-        lambda table: equivalence_test(table, limit=0.1, error="rms"),
-        lambda table: equivalence_test(table, limit=0.1, error="ece"),
-    ),
-    "Pass a skcal.Sample.": (
-        lambda table: equivalence_test(table, limit=0.1, interval=(0.2, 0.4)),
-        lambda table: equivalence_test(Sample(*ROWS), limit=0.1, interval=(0.2, 0.4)),
-    ),
-    "Pass edges=table.edges": (
-        lambda table: expected_calibration_error(
-            CalibrationTable(edges=SQUARES).update(*ROWS), n_bins=10
-        ),
-        lambda table: expected_calibration_error(
-            CalibrationTable(edges=SQUARES).update(*ROWS), edges=SQUARES
-        ),
-    ),
-    "count a CalibrationTable(edges=…) with yours": (
-        lambda table: expected_calibration_error(table, n_bins=10),
-        lambda table: expected_calibration_error(
-            CalibrationTable(edges=np.arange(11) / 10).update(*ROWS), n_bins=10
-        ),
-    ),
-    "Pass arrays, or a skcal.Sample of them.": (
-        smooth_calibration_error,
-        lambda table: smooth_calibration_error(Sample(*ROWS)),
-    ),
-    "Pass numbers p in [0, 1].": (
-        lambda table: cells(100 * ROWS[1]),
-        lambda table: cells(ROWS[1]),
-    ),
-    "Pass what to_json() of a CalibrationTable returned.": (
-        lambda table: CalibrationTable.from_json("[]"),
-        lambda table: CalibrationTable.from_json(table.to_json()),
-    ),
-    "Pass edges= as they were when the bins were counted.": (
-        lambda table: CalibrationTable.from_frame(table.to_frame(), edges=SQUARES),
-        lambda table: CalibrationTable.from_frame(table.to_frame(), edges=table.edges),
-    ),
-    "Pass the labels of all classes.": (
-        lambda table: CalibrationTable.from_frame(
-            CLASSWISE.to_frame(), notion="classwise", labels=["a", "b", "c"]
-        ),
-        lambda table: CalibrationTable.from_frame(
-            CLASSWISE.to_frame(), notion="classwise", labels=[0, 1, 2]
-        ),
-    ),
-    "Pass sums.": (
-        lambda table: CalibrationTable.from_frame(table.to_frame().assign(wp="much")),
-        lambda table: CalibrationTable.from_frame(table.to_frame()),
-    ),
-    "Use 'binary', 'confidence', 'top-label', 'classwise' or 'multi-label'.": (
-        lambda table: CalibrationTable("canonical").update(*rows_of(20)),
-        lambda table: CalibrationTable("top-label").update(*rows_of(20)),
-    ),
-    "Pass labels=[negative class, positive class] to the CalibrationTable.": (
-        lambda table: CalibrationTable(pos_label="no").update(["no"], [0.3]),
-        lambda table: CalibrationTable(labels=["yes", "no"]).update(["no"], [0.3]),
-    ),
-    "Pass labels= to each table.": (
-        lambda table: table + CalibrationTable(labels=["no", "yes"]).update(["no"], [0.3]),
-        lambda table: table + CalibrationTable(labels=[0, 1]).update([1], [0.3]),
-    ),
-    "Pass as many of each.": (
-        lambda table: table.update([1, 0], [0.3]),
-        lambda table: table.update([1], [0.3]),
-    ),
-    "Pass the same edges to each CalibrationTable.": (
-        lambda table: table + CalibrationTable(edges=SQUARES).update(*ROWS),
-        lambda table: table + CalibrationTable(edges=table.edges).update(*ROWS),
-    ),
-    "Pass arrays, or add up tables with +.": (
-        lambda table: table.update(table, ROWS[1]),
-        lambda table: table + table,
-    ),
-    "Pass one label, such as -100.": (
-        lambda table: table.update(*ROWS, ignore_label=[0, 1]),
-        lambda table: table.update(*ROWS, ignore_label=-100),
-    ),
-    "Pass (N, C, H, W).": (
-        lambda table: CalibrationTable().update(
-            np.zeros((2, 3, 1, 1)), np.full((2, 2, 3, 1, 1), 0.5)
-        ),
-        lambda table: CalibrationTable(labels=[0, 1]).update(
-            np.zeros((2, 3, 1)), np.full((2, 2, 3, 1), 0.5)
-        ),
-    ),
-    "Pass groups for all samples or for none.": (
-        lambda table: table.update([1], [0.3], groups=["a"]),
-        lambda table: table.update([1], [0.3]),
-    ),
-}
-ROWS, SQUARES = binary(200), np.linspace(0, 1, 16) ** 2
-CLASSWISE = CalibrationTable("classwise").update(*rows_of(50))
-
-
-@pytest.mark.parametrize("advice", ADVICE)
-def test_advice_is_followed(advice):
-    refused, followed = ADVICE[advice]
-    table = CalibrationTable().update(*ROWS)
-    with pytest.raises(ValueError) as caught:  # noqa: PT011
-        refused(table)
-    assert advice in str(caught.value)
-    assert followed(table) is not None
-
-
+ROWS = binary(200)
 TAKEN = {
     "bootstrap_interval",
     "calibration_report",

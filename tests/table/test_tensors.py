@@ -93,28 +93,61 @@ def test_other_kinds_of_tensors_are_read_as_arrays():
     )
 
 
+SEVENTH, NINTH = np.arange(300) == 7, np.arange(300) == 9
+LOGITS, ALL = {"from_logits": True}, ece_of_rows(Y, Z)
+
+
 @pytest.mark.parametrize(
-    ("y", "z", "options", "match"),
+    ("bad", "message", "followed", "right"),
     [
         (
-            Y,
-            np.where(np.arange(300)[:, None] == 7, np.nan, Z),
-            {"from_logits": True},
-            "y_proba row 7",
+            (Y, np.where(SEVENTH[:, None], np.nan, Z), LOGITS),
+            "y_proba row 7 holds NaN or infinity. Drop or fix that sample.",
+            (Y[~SEVENTH], Z[~SEVENTH], LOGITS),
+            ece_of_rows(Y[~SEVENTH], Z[~SEVENTH]),
         ),
-        (np.where(np.arange(300) == 9, 5, Y), Z, {"from_logits": True}, "y_true row 9"),
-        (np.where(np.arange(300) == 9, -1, Y), Z, {"from_logits": True}, "y_true row 9"),
-        (Y, Z, {}, "y_proba row 0 does not sum"),
-        (Y[1:], Z, {"from_logits": True}, "y_true has the shape"),
-        (Y * 1.0, Z, {"from_logits": True}, "y_true holds numbers of"),
+        *(
+            (
+                (np.where(NINTH, wrong, Y), Z, LOGITS),
+                "y_true row 9 is none of the columns 0 to 4. Pass numbers of columns, and "
+                "ignore_label= for one to leave out.",
+                (np.where(NINTH, wrong, Y), Z, LOGITS | {"ignore_label": wrong}),
+                ece_of_rows(Y[~NINTH], Z[~NINTH]),
+            )
+            for wrong in (5, -1)
+        ),
+        (
+            (Y, Z, {}),
+            "y_proba row 0 does not sum to 1. Pass probabilities, or from_logits=True.",
+            (Y, Z, LOGITS),
+            ALL,
+        ),
+        (
+            (Y[1:], Z, LOGITS),
+            "y_true has the shape (299,) beside y_proba of (300, 5). Pass one label for each "
+            "sample or pixel.",
+            (Y, Z, LOGITS),
+            ALL,
+        ),
+        (
+            (Y * 1.0, Z, LOGITS),
+            "y_true holds numbers of torch.float64. Pass numbers of columns.",
+            (Y, Z, LOGITS),
+            ALL,
+        ),
     ],
 )
-def test_bad_tensors_are_named_and_change_nothing(y, z, options, match):
+def test_bad_tensors_are_named_and_the_advice_is_followed(bad, message, followed, right):
     table = CalibrationTable().update(torch.tensor(Y), torch.tensor(Z), from_logits=True)
     before = table.to_json()
-    with pytest.raises(ValueError, match=match):
-        table.update(torch.tensor(y), torch.tensor(z), **options)
+    *of_bad, options = bad
+    with pytest.raises(ValueError) as caught:  # noqa: PT011
+        table.update(*map(torch.tensor, of_bad), **options)
+    assert str(caught.value) == message
     assert table.to_json() == before
+    *of_followed, options = followed
+    table = CalibrationTable().update(*map(torch.tensor, of_followed), **options)
+    assert_allclose(expected_calibration_error(table), right, rtol=1e-9)
 
 
 RANK = """

@@ -1,0 +1,184 @@
+"""Where subgroups or segments differ, the advice can be followed, and after it they do not."""
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy.special import expit, logit
+
+from skcal import Recalibrator
+from skcal.choice import SegmentRecalibrator
+from skcal.cli.commands import main
+from skcal.recalibration import PlattScaling
+from skcal.report import calibration_report
+from skcal.report.columns import differing_columns
+from skcal.report.words import advice_by_part
+from skcal.sample import read_sample
+
+N, FRESH = 12_000, 3000  # where maps are fitted, and judged
+FAST = {"n_resamples": 19, "random_state": 0}
+OFF = {
+    "nothing": lambda x, cases: 0 * x,
+    "one slope": lambda x, cases: -0.5 * x,
+    "channel": lambda x, cases: 0.9 * (cases["channel"] == "app"),
+    "both": lambda x, cases: 0.9 * (cases["channel"] == "app") + 0.6 * (cases["sex"] == "f"),
+    "slopes": lambda x, cases: np.where(cases["sex"] == "f", -0.5, 0.8) * x,
+}
+
+
+def draw(seed, off, n=N):
+    """Outcomes, predictions and cases; countries use other channels, and are at other risk."""
+    rng = np.random.default_rng(seed)
+    channel = rng.choice(["app", "web", "shop"], n, p=[0.3, 0.5, 0.2])
+    in_app, others = (
+        rng.choice(["DE", "FR", "IT"], n, p=p) for p in ([0.8, 0.2, 0], [0.3, 0.4, 0.3])
+    )
+    country = np.where(channel == "app", in_app, others)
+    cases = {"country": country, "sex": rng.choice(["f", "m"], n), "channel": channel}
+    p = expit(rng.normal(-1.5, 1, n) + 0.8 * (country == "FR"))
+    truth = expit(logit(p) + OFF[off](logit(p), cases))
+    return (rng.random(n) < truth).astype(int), p, cases
+
+
+def by_each(column, seed, off):
+    """New samples, recalibrated by a map for each value of a column, fitted to others.
+
+    Of seeds 1 to 10 two differ by chance; the test also rejects the truth of seed 1 (p = 0.009).
+    """
+    (y, p, cases), (new_y, new_p, new) = draw(seed, off), draw(seed + 3, off, FRESH)
+    after = new_p.copy()
+    for value in np.unique(cases[column]):
+        own, there = cases[column] == value, new[column] == value
+        fitted = Recalibrator([PlattScaling()], random_state=0).fit(p[own], y[own])
+        after[there] = fitted.predict_proba(new_p[there])[:, 1]
+    return new_y, after, new
+
+
+@pytest.mark.parametrize("off", ["channel", "slopes"])
+def test_each_subgroup_of_the_column_that_explains_the_others_gets_a_map(off):
+    y, p, cases = draw(0, off)
+    advice = advice_by_part(calibration_report(y, p, by=cases, **FAST))
+    [column] = re.findall(r"Fit a Recalibrator to each subgroup of (\w+) on a held-out", advice)
+    assert column == {"channel": "channel", "slopes": "sex"}[off]
+    explained = (
+        "The differences by channel are the largest. Beside them, the differences by country"
+    )
+    assert (explained in advice) == (off == "channel")
+    new_y, after, new = by_each(column, 0, off)
+    again = calibration_report(new_y, after, by=new, **FAST)
+    assert not advice_by_part(again)
+    assert not again.overall.is_significant
+
+
+def test_columns_that_overlap_are_recalibrated_together():
+    """One map for each subgroup cannot be: each sample is in several."""
+    y, p, cases = draw(0, "both")
+    advice = advice_by_part(calibration_report(y, p, by=cases, **FAST))
+    assert "Each sample is in a subgroup of channel and one of sex, so these overlap." in advice
+    assert "Fit a SegmentRecalibrator to these columns on a held-out set" in advice
+    assert "each subgroup" not in advice
+    columns = {name: cases[name] for name in ("channel", "sex")}
+    method = SegmentRecalibrator(PlattScaling(), cv=2, random_state=0, n_resamples=99)
+    method.fit(p, y, segments=columns)
+    new_y, new_p, new = draw(1, "both", FRESH)
+    after = method.predict_proba(new_p, segments={name: new[name] for name in columns})[:, 1]
+    assert not advice_by_part(calibration_report(new_y, after, by=new, **FAST))
+
+
+def test_segments_that_differ_are_recalibrated_together():
+    y, p, cases = draw(0, "channel")
+    report = calibration_report(y, p, segments=cases, **FAST)
+    assert (
+        "Fit a SegmentRecalibrator to the features on a held-out set" in report.answer.sentences[-1]
+    )
+    method = SegmentRecalibrator(PlattScaling(), cv=2, random_state=0, n_resamples=99)
+    method.fit(p, y, segments=cases)
+    new_y, new_p, new = draw(1, "channel", FRESH)
+    after = method.predict_proba(new_p, segments=new)[:, 1]
+    assert not advice_by_part(calibration_report(new_y, after, segments=new, **FAST))
+
+
+def write(path, y, p, cases):
+    rows = zip(p.tolist(), y.tolist(), *(column.tolist() for column in cases.values()), strict=True)
+    lines = [",".join(["p", "y", *cases]), *(",".join(map(str, row)) for row in rows)]
+    Path(path).write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+def test_commands_recalibrate_column_by_column(tmp_path, monkeypatch, capsys):
+    """As the report says: the values of one column first, and then those of the next one."""
+    monkeypatch.chdir(tmp_path)
+    paths = ["a.csv", "b.csv", "c.csv"]
+    for seed, path in enumerate(paths):
+        write(path, *draw(seed, "both", FRESH if path == paths[-1] else N))
+    asked = "--label", "y", "--score", "p", "--by", "sex", "--by", "channel", "--resamples", "19"
+    order = []
+    while paths:
+        assert main(["report", paths[0], *asked]) == 0
+        told = " ".join(capsys.readouterr().out.split())
+        found = re.search(
+            r"Recalibrate each subgroup of (\w+) separately \(recalibrate --only", told
+        )
+        if found is None:
+            break
+        column, fit, paths = found[1], paths[0], paths[1:]
+        order.append(column)
+        for path in paths:
+            for value in ["f", "m"] if column == "sex" else ["app", "web", "shop"]:
+                only = f"{column}={value}"
+                command = ["recalibrate", fit, path, "--only", only, "--out", "out.csv"]
+                assert main([*command, *asked[:4], "--method", "intercept"]) == 0
+                Path("out.csv").replace(path)  # the other rows stay as they are
+        capsys.readouterr()
+    assert order == ["channel", "sex"]
+    assert "differ, so one recalibration" not in told
+
+
+def test_one_recalibration_is_enough_where_it_fixes_every_subgroup():
+    """O/E differs between countries, since they are at other risk; the map is the same."""
+    y, p, cases = draw(0, "one slope")
+    report = calibration_report(y, p, by=cases, **FAST)
+    ratios = [part.ratio for part in report.subgroups]
+    assert max(one.low for one in ratios) > min(one.high for one in ratios)
+    assert "differ, so one" not in report.verdict
+    assert "difference between subgroups: recalibrate all together." in report.verdict
+    fitted = Recalibrator([PlattScaling()], random_state=0).fit(p, y)
+    new_y, new_p, new = draw(1, "one slope", FRESH)
+    again = calibration_report(new_y, fitted.predict_proba(new_p)[:, 1], by=new, **FAST)
+    assert not advice_by_part(again)
+    assert not any(part.is_significant for part in again.subgroups)
+
+
+def test_a_subgroup_that_is_small_for_a_map_of_its_own_is_named():
+    y, p, cases = draw(0, "channel", 900)
+    report = calibration_report(y, p, by=cases["channel"], **FAST)
+    small = [one.name for one in report.subgroups if one.overview.n_samples < 300]
+    assert 0 < len(small) < 3
+    text = f"Each recalibration needs about 300 samples; fewer are in {', '.join(small)}."
+    assert text in advice_by_part(report)
+    assert "fewer are in" not in advice_by_part(calibration_report(*draw(0, "channel")[:2], **FAST))
+
+
+@pytest.mark.parametrize("copies", [1, 4])
+def test_columns_differ_by_chance_as_rarely_as_the_level_says(copies):
+    """Of 200 data sets at most 22 at level 5 %: more has the probability 3e-4. So with copies."""
+    found = 0
+    for seed in range(200):
+        y, p, cases = draw(seed, "nothing", 400)
+        rows = np.repeat(np.arange(400), copies)
+        groups = None if copies == 1 else rows
+        options = {"groups": groups, "at_least": 2, "keep_weightless": True}
+        sample = read_sample(y[rows], p[rows], **options)
+        columns = {name: column[rows] for name, column in cases.items()}
+        found += bool(differing_columns(columns, sample, sample.counted, 0.95).columns)
+    assert found <= 22
+
+
+def test_a_constant_column_and_a_single_column_of_answers_are_read():
+    y, p, cases = draw(0, "slopes")
+    proba = np.column_stack([1 - p, p])
+    constant = {"sex": cases["sex"], "all": np.full(N, "x")}
+    report = calibration_report(y, proba, notion="confidence", by=constant, **FAST)
+    assert report.differing.columns == ["sex"]
+    assert "Subgroups differ, so one recalibration of all samples" in report.verdict
+    assert not calibration_report(y, p, by=constant["all"], **FAST).differing.columns
