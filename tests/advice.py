@@ -15,6 +15,7 @@ import advice_of_objects
 import advice_of_own_code
 import advice_of_repairs
 import advice_of_reports
+import advice_of_rows
 import advice_of_searches
 import advice_of_tables
 
@@ -30,7 +31,9 @@ _VERBS = (
 #: A verb with what to do, an option, or a public name.
 _REMEDY = re.compile(
     rf"(?:^|[.?!:;] )(?:{_VERBS.replace(' ', '|')})\b(?!$)"
-    r"|\b[Pp]ass\b(?!$)|\b[Uu]se\b(?!$)|(?<![\w-])--[a-z]"
+    rf"|[;:,] (?:or )?(?:{_VERBS.lower().replace(' ', '|')})\b(?= [a-z{{])"
+    r"|\b[Pp]ass\b(?!$)|\b[Uu]se\b(?!$)|(?<![\w-])--[a-z]|\bpip install\b"
+    r"|\bmust (?:return|be finite)\b|\bneeds [a-z_]+="
     r"|\bnumpy\.|\bscipy\.|\bsklearn\.|\bskcal\.|\bpandas\."
 )
 #: Calls whose texts are no messages: names of modules.
@@ -45,7 +48,7 @@ FOLLOWED = {
             "If these are percentages, pass",
             "If that is a decimal comma, pass --decimal",
             "with a point where --decimal says",
-            "or pass --sep",
+            "separate its fields, not ",
             "If the file has no header, pass --header none",
             "but numbers in line 1. Pass --header none",
             "If commas stand before decimals, quote the numbers",
@@ -207,7 +210,15 @@ FOLLOWED = {
     "Of a kernel k of two points pass": "test_a_kernel_of_two_points_is_passed_as_the_message_says",
     # tests/test_advice.py
     "Leave {} out, or pass {}={}.": "test_options_that_are_not_used_are_left_out_or_used_as_the",
-    "to_frame() needs pandas": "test_a_frame_needs_pandas_as_the_message_says",
+    **dict.fromkeys(
+        ["to_frame() needs pandas", "Displays need matplotlib", "Figures need matplotlib"],
+        "test_what_is_not_installed_is_needed_as_the_message_says",
+    ),
+    "report has no figures, since": "test_a_page_without_figures_says_how_to_have_them",
+    "Callbacks need scikit-learn 1.9": "tests/test_callbacks.py",
+    # tests/test_running.py
+    "times a worker of the cluster died": "test_calls_that_are_lost_with_a_worker_are_made_again",
+    "are of no class, leave them out": "tests/cli/test_two_readings.py::test_a_third_class",
     "Pass notion='multi-label' and": "test_several_labels_are_read_as_the_message_says",
     "pass notion='multi-label', or one label": "test_several_labels_are_read_as_the_message_says",
     "pass the labels as integers": "test_digits_as_texts_warn_where_numbers_have_another_order",
@@ -228,6 +239,7 @@ OF_FUNCTIONS |= {
     **advice_of_tables.CASES,
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
+CASES |= {**advice_of_rows.CASES, **advice_of_rows.NEEDED}
 #: Texts that no test follows yet; this list gets shorter, and takes no new ones.
 NOT_YET = (Path(__file__).parent / "advice_not_followed.txt").read_text(encoding="utf-8")
 _HELP = {"help", "description", "epilog", "metavar"}

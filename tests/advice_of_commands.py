@@ -33,6 +33,12 @@ def make_files():
     write("words.csv", "p", "word")
     write("more.csv", "id", "p", "word")
     write("id.csv", "id", "p", "label")
+    days = np.where(np.arange(N) < 30, "2024-12-30", "2024-12-31")
+    write("days.csv", ("day", days), ("pair", np.arange(N) % 30), "p", "label")
+    write("more_days.csv", "p", "label", ("pair", np.arange(N) % 30))
+    write(
+        "dates.csv", ("day", np.where(days == "2024-12-30", "30.12.24", "31.12.24")), "p", "label"
+    )
     lines = Path("id.csv").read_text().splitlines()
     Path("part.csv").write_text("\n".join(lines[:41]) + "\n")
     write("halves/0.csv", "p", "label")
@@ -308,6 +314,18 @@ CASES = {
         f"{STATE}monitor s.json a.csv",
         f"{STATE}monitor s.json a.csv --again --json",
         "monitor t.json id.csv --score p --quiet ; monitor t.json two.csv --score p --again --json",
+    ),
+    "{}: rows of one {} have several days, but belong to one batch, since they may depend on each "
+    "other. Leave --date out.": (
+        "monitor s.json days.csv --score p --groups pair --date day",
+        "monitor s.json days.csv --score p --groups pair --ignore day --json",
+        "monitor t.json more_days.csv --score p --groups pair --json",
+    ),
+    "{}: column {} holds {}, which is no date such as 2024-12-31. Write dates so, or leave "
+    "--date out: the rows are then one batch.": (
+        "monitor s.json dates.csv --score p --date day",
+        "monitor s.json dates.csv --score p --json",
+        "monitor t.json a.csv --json",
     ),
     "{}: {} of {} rows were added before, by their {}, and are left out (--again adds them).": (
         "monitor s.json part.csv --id id --score p --quiet ; monitor s.json id.csv --id id "

@@ -91,6 +91,14 @@ CASES = {
         lambda: [drawn_twice("linear"), len(first(reliability(Y, P, scale="logit"))) > 1],
         [True, True],
     ),
+    "searches[{}] is of notion {}, searches[{}] of {}. Errors of different notions are not "
+    "comparable: fit all with the same.": (
+        lambda: comparison({"a": of_binning(), "b": search(proba=THREE, y=C, notion="classwise")}),
+        lambda: [
+            each.plug_in for each in comparison(dict.fromkeys("ab", of_binning())).classifiers
+        ],
+        lambda: [of_binning().squared_error_ ** 0.5] * 2,
+    ),
     "ax holds {} axes, the display has {} panel(s). Pass plt.subplots(1, {})[1], or leave ax out "
     "for a new figure.": (
         lambda: displays.ReliabilityDisplay.from_predictions(

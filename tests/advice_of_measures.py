@@ -20,19 +20,17 @@ from skcal.recalibration import adjust_prevalence
 RNG = np.random.default_rng(1)
 
 
-def population(n, mean, slope=1.5, wide=1.0):
+def population(n, mean):
     """A feature, predictions, labels, and the true calibration error of the predictions."""
-    x = mean + wide * RNG.normal(size=n)
-    p, truth = expit(x), expit(slope * x + 0.5)
+    x = mean + RNG.normal(size=n)
+    p, truth = expit(x), expit(1.5 * x + 0.5)
     return x[:, None], p, (RNG.random(n) < truth).astype(int), np.abs(truth - p).mean()
 
 
-SOURCE, MOVED, FAR, WIDE = (
-    population(2000, *about) for about in ((0, 1.5), (0.7, 1.5), (4, 1.5), (0, 1.5, 4.0))
-)
+SOURCE, MOVED, FAR = (population(1000, mean) for mean in (0, 0.7, 4))
 
 
-def with_fewer_events(share, n=2000):
+def with_fewer_events(share, n=1000):
     """A population with a smaller share of events, where cases of each class look as in SOURCE."""
     x, p, y, _ = population(40_000, 0)
     rate = y.mean()
@@ -43,7 +41,7 @@ def with_fewer_events(share, n=2000):
 
 
 RARER = with_fewer_events(0.2)
-PLACE = np.random.default_rng(2).normal(size=2000)
+PLACE = np.random.default_rng(2).normal(size=1000)
 
 
 def shifted(target, *, X=None, target_X=None, loud=False, **options):
@@ -127,6 +125,12 @@ SHIFTS = {
         lambda: labelled(FAR),
         True,
     ),
+    "The weighted source does not have the target's distribution of predictions (p ≤ {}), so {} "
+    "does not describe what changed. {}, or collect labels in the target.": (
+        lambda: shifted(MOVED, shift="label", n_resamples=199, loud=True),
+        lambda: labelled(MOVED),
+        True,
+    ),
     "Try the other shift": (
         lambda: shifted(MOVED, shift="label", n_resamples=199, loud=True),
         lambda: [
@@ -185,6 +189,24 @@ def skce(class_kernel=None):
 
 def blocks(size):
     return tests.skce_test(Y, P, method="block", block_size=size, kernel=np_ones)
+
+
+FIVE, OF_FIVE = np.array([0.1, 0.3, 0.5, 0.7, 0.9]), np.array([0, 1, 0, 1, 1])
+
+
+def embedded(**options):
+    options |= {"kernel": narrow, "method": "chi2"}
+    return quietly(tests.mean_embedding_test, OF_FIVE, FIVE, **options).statistic
+
+
+def narrow(A, B):
+    return np.exp(-9 * abs(A - B.T))
+
+
+def at_a_location():
+    """The squared sum of weighted residuals beside its variance if calibrated."""
+    k = np.exp(-9 * abs(FIVE - 0.5))
+    return (k @ (OF_FIVE - FIVE)) ** 2 / (k**2 @ (FIVE * (1 - FIVE)))
 
 
 def np_ones(A, B):
@@ -259,6 +281,11 @@ MEASURES = {
         lambda: blocks(80),
         lambda: blocks(40).estimate,
         lambda: of_blocks(40),
+    ),
+    "{} samples are too few for {} locations. Lower n_locations, or pass fewer locations.": (
+        lambda: embedded(locations=FIVE),
+        lambda: [embedded(locations=[0.5]), embedded(n_locations=1) > 0],
+        lambda: [at_a_location(), True],
     ),
     "Leave out missing values.": (
         lambda: windows(np.full(N, True)),

@@ -3,15 +3,19 @@
 import numpy as np
 from advice_of_input import THREE, C, N, P, Y, by_hand, quietly
 from advice_of_searches import DELTA, FEATURES, X, of_map
+from scipy.optimize import isotonic_regression
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.frozen import FrozenEstimator
+from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LinearRegression, LogisticRegression
 from sklearn.neighbors import KNeighborsRegressor
 
 import skcal
 from skcal.functions import BilinearFunction
+from skcal.hypothesis_tests import monte_carlo_test
 from skcal.metrics import squared_kernel_calibration_error
+from skcal.metrics.statistic import prepared_by
 from skcal.notions import Notion, Problem
 from skcal.recalibration import PlattScaling, TemperatureScaling
 
@@ -131,6 +135,59 @@ OF_FUNCTIONS = {
         lambda: np.mean(((THREE @ THREE.T) * (RESIDUAL @ RESIDUAL.T))[~np.eye(N, dtype=bool)]),
     ),
 }
+OF_FUNCTIONS |= {
+    "{} predicts NaN or infinity for X row {}. IsotonicRegression needs out_of_bounds='clip'.": (
+        lambda: beyond(IsotonicRegression()),
+        lambda: beyond(IsotonicRegression(out_of_bounds="clip")),
+        lambda: (np.interp(P, *knots()) - P)[:, None],
+    ),
+    "The kernel returned {} for X row {} and {}. Its values must be finite.": (
+        lambda: skce(lambda A, B: np.log(A @ B.T - 0.5)),
+        lambda: skce(lambda A, B: A @ B.T),
+        lambda: np.mean(((THREE @ THREE.T) * (RESIDUAL @ RESIDUAL.T))[~np.eye(N, dtype=bool)]),
+    ),
+    "statistic {} returned {}. It must return a finite number for every outcome of the "
+    "predictions.": (
+        lambda: drawn(lambda y, p: np.log(np.mean(y) - 0.6)),
+        lambda: drawn(lambda y, p: np.exp(np.mean(y))).statistic,
+        np.exp(Y.mean()),
+    ),
+    "The prepared statistic {} returned {} for {} rows of outcomes. It must return finite numbers "
+    "of shape ({},).": (
+        lambda: drawn(prepared(lambda codes: codes.mean())),
+        lambda: drawn(prepared(lambda codes: codes.mean(axis=1))).statistic,
+        Y.mean(),
+    ),
+}
+MIDDLE = (P > 0.2) & (P < 0.8)
+
+
+def beyond(estimator):
+    """Residuals by a regression of the outcomes on the predictions between 0.2 and 0.8."""
+    plugged = skcal.PlugIn(estimator, target="outcome")
+    return plugged.fit(X[MIDDLE], DELTA[MIDDLE]).residual(X)
+
+
+def knots():
+    """Predictions in order, and the frequencies of an increasing regression there."""
+    order = np.argsort(P[MIDDLE])
+    return P[MIDDLE][order], isotonic_regression(Y[MIDDLE][order]).x
+
+
+def prepared(values):
+    """A statistic that is prepared for all draws of the outcomes."""
+
+    @prepared_by(lambda problem: values)
+    def mean(y_true, y_proba, *, notion="auto", labels=None, sample_weight=None):
+        return np.mean(y_true)
+
+    return mean
+
+
+def drawn(statistic):
+    return monte_carlo_test(Y, P, statistic, n_resamples=19)
+
+
 TWICE = np.where(np.arange(N) < 40, 2.0, 1.0)
 AGAIN = np.r_[:40, :N]
 RESIDUAL = np.eye(3)[C] - THREE
@@ -185,6 +242,10 @@ def of_lens(lens, rows=slice(None)):
     return quietly(fitted.fit, THREE[rows], C[rows]).score(THREE, C)
 
 
+def of_canonical(lens):
+    return skcal.metrics.expected_calibration_error(C, THREE, notion=lens)
+
+
 def numbered_anew(proba):
     """The largest class alone, by numbers that follow from the rows."""
     return np.unique(proba.argmax(axis=1), return_inverse=True)[1][:, None] * np.array([0, 0, 1])
@@ -216,6 +277,18 @@ OF_NOTIONS = {
         lambda: ece(lambda x, delta, weight: (x, -delta, weight)),
         lambda: ece(lambda x, delta, weight: (x, Y[:, None] - x, weight)),
         by_hand(Y, P),
+    ),
+    "notion: The lens returned {} of shape {}. It must return a non-negative integer group for "
+    "every class of every sample, shape {}.": (
+        lambda: of_canonical(lambda proba: [0, 0, 1]),
+        lambda: of_canonical(last_alone),
+        lambda: by_hand(C == 2, THREE[:, 2]),
+    ),
+    "notion: The lens returned group {} at row {}, column {}. It must return non-negative integer "
+    "groups below the {} classes.": (
+        lambda: of_canonical(lambda proba: last_alone(proba) * 5),
+        lambda: of_canonical(last_alone),
+        lambda: by_hand(C == 2, THREE[:, 2]),
     ),
     "The lens returned group {}, which the training samples do not have. Let it number the groups "
     "in the same way for every sample.": (

@@ -41,15 +41,19 @@ HEAVY = np.r_[1e9, np.ones(N - 1)]
 OF_NAMES = np.array(["low", "mid", "top"])
 TRUTH = THREE.repeat(5, axis=0)
 LABELS = (TRUTH.cumsum(axis=1) > RNG.random((5 * N, 1))).argmax(axis=1)
-MANY = np.arange(480) % 16
+MANY = np.arange(480) % 4
 
 
 def estimate(*args, **options):
     return tests.calibration_error_interval(*args, **options).estimate
 
 
+def findings(y, proba, notion):
+    return skcal.report.Findings.of(skcal.Sample(y, proba, notion=notion)).error.estimate
+
+
 def by_groups(by, told=told):
-    with patch("skcal.report.compare._MOST_DRAWS", 199):
+    with patch("skcal.report.compare._MOST_DRAWS", 59):
         return told(SHARP_Y[:480], SHARP[:480], by=by)
 
 
@@ -74,10 +78,29 @@ REPORTS = {
         lambda: [int(HEAVY.argmax()), error(Y, P, sample_weight=np.minimum(HEAVY, 1))],
         lambda: [0, estimate(Y, P)],
     ),
+    "Make a Sample of 'binary' or 'confidence'.": (
+        lambda: findings(C, THREE, "canonical"),
+        lambda: [findings(Y, P, "binary"), findings(C, THREE, "confidence")],
+        lambda: [estimate(Y, P), estimate(*RIGHT)],
+    ),
     "Recalibrate on a held-out set, {}": (
         lambda: told(skcal.CalibrationTable().update(SHARP_Y, SHARP)),
         lambda: error(SHARP_Y[2000:], halved().predict_proba(SHARP[2000:])) < 0.03,
         True,
+    ),
+    "Shuffled labels would fit these predictions better than the labels do. The columns may be in "
+    "another order than the labels, or the other class may be the positive one: check {}.": (
+        lambda: told(1 - SHARP_Y, SHARP),
+        lambda: error(1 - SHARP_Y, SHARP, pos_label=0),
+        lambda: estimate(SHARP_Y, SHARP),
+    ),
+    "O/E does not clearly differ between subgroups: recalibrate all together.": (
+        lambda: told(SHARP_Y[:1000], SHARP[:1000], by=HALF[:1000]),
+        lambda: [
+            error(SHARP_Y[2000:][HALF[2000:] == k], together()[HALF[2000:] == k]) < 0.05
+            for k in (0, 1)
+        ],
+        [True, True],
     ),
     "Recalibration does not fix this. Run this report again on the right columns.": (
         lambda: told(OF_NAMES[LABELS], TRUTH[:, [1, 2, 0]]),
@@ -88,10 +111,10 @@ REPORTS = {
     "draws of each. Merge some.": (
         lambda: by_groups(MANY),
         lambda: [
-            "too many" in " ".join(by_groups(MANY // 4, told_quietly).warnings),
-            by_groups(MANY // 4, told_quietly).subgroups[0].error.estimate,
+            "too many" in " ".join((merged := by_groups(MANY // 2, told_quietly)).warnings),
+            merged.subgroups[0].error.estimate,
         ],
-        lambda: [False, estimate(SHARP_Y[:480][MANY < 4], SHARP[:480][MANY < 4])],
+        lambda: [False, estimate(SHARP_Y[:480][MANY < 2], SHARP[:480][MANY < 2])],
     ),
     "by=True, but the report has no subgroups. Make it with by=….": (
         panels,
@@ -117,6 +140,14 @@ REPORTS = {
 
 
 FIRST = TRUE[np.arange(N), SEVERAL.argmax(axis=1)]
+
+
+HALF = np.arange(4000) % 2
+
+
+def together():
+    """Later samples, by a map of all earlier ones."""
+    return halved().predict_proba(SHARP[2000:])[:, 1]
 
 
 def halved():

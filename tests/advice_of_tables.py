@@ -229,6 +229,16 @@ INPUT = {
         lambda: np.average(expit(logit(P) + at_large(TEN_FIRST)), weights=TEN_FIRST),
         lambda: np.average(Y, weights=TEN_FIRST),
     ),
+    "If these are percentages, divide by 100.": (
+        lambda: ece(C, 100 * THREE),
+        lambda: ece(C, 100 * THREE / 100),
+        by_hand(*RIGHT),
+    ),
+    "If the classifier saw one outcome of that label alone, leave the label out.": (
+        lambda: ece(TRUE, [*FOREST[:2], np.ones((N, 1))], notion="multi-label"),
+        lambda: ece(TRUE[:, :2], FOREST[:2], notion="multi-label"),
+        lambda: sum(by_hand(y, p) for y, p in zip(TRUE.T[:2], SEVERAL.T[:2], strict=True)),
+    ),
     "Correct the label or the logit.": (
         lambda: heated(ABSENT, C),
         lambda: [heated(ABSENT, np.where(BEYOND, 1, C)), heated(np.maximum(ABSENT, LOGITS), C)],
@@ -256,6 +266,7 @@ INPUT = {
 }
 SEVERAL = np.random.default_rng(5).uniform(0.1, 0.9, (N, 3))
 TRUE = (np.random.default_rng(6).random((N, 3)) < SEVERAL).astype(int)
+FOREST = [np.column_stack([1 - p, p]) for p in SEVERAL.T]
 BEYOND = (C == 0) & (np.arange(N) % 5 == 0)
 ABSENT = np.where(BEYOND[:, None] & [True, False, False], -np.inf, LOGITS)
 
@@ -305,10 +316,13 @@ FILLED = {
         ],
         [BINARY, by_hand(Y, P, 10)],
     ),
-    "Count a CalibrationTable(edges=numpy.arange({}) / {}).": (
-        lambda: ece(count(), n_bins=10),
-        lambda: ece(count(table=CalibrationTable(edges=np.arange(11) / 10)), n_bins=10),
-        by_hand(Y, P, 10),
+    "Pass edges=table.edges, or count a CalibrationTable(edges=numpy.arange({}) / {}).": (
+        lambda: ece(count(table=CalibrationTable(edges=SQUARES)), n_bins=10),
+        lambda: [
+            ece(table := count(table=CalibrationTable(edges=SQUARES)), edges=table.edges),
+            ece(count(table=CalibrationTable(edges=np.arange(11) / 10)), n_bins=10),
+        ],
+        [cut(Y, P), by_hand(Y, P, 10)],
     ),
     "Leave {} out, or pass a skcal.Sample.": (
         lambda: ece(count(), strategy="quantile"),

@@ -4,7 +4,9 @@ import ast
 import re
 import sys
 import warnings
-from functools import partial
+from functools import cache, partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pytest
@@ -22,9 +24,11 @@ from skcal import (
 )
 from skcal._sklearn_compat import refuse_unused
 from skcal._validation import InputError
+from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_test
 from skcal.metrics import calibration_error, expected_calibration_error
 from skcal.recalibration import PlattScaling, TemperatureScaling
+from skcal.report import views
 
 N = 200
 RNG = np.random.default_rng(0)
@@ -206,13 +210,63 @@ def test_options_that_are_not_used_are_left_out_or_used_as_the_message_says(
         call(function, *args, **given | followed | more | {option: GIVEN[option]})
 
 
-def test_a_frame_needs_pandas_as_the_message_says(monkeypatch):
-    result = metrics.calibration_bins(Y[:, 0], P[:, 0])
+def display(**options):
+    options |= {"n_bins": 15, "strategy": "uniform", "n_resamples": 19}
+    return ReliabilityDisplay.from_predictions(Y[:, 0], P[:, 0], **options)
+
+
+@cache
+def short_report():
+    return report.calibration_report(Y[:, 0], P[:, 0], n_resamples=19, random_state=0)
+
+
+def page():
+    """The text of a saved report."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "report.html"
+        short_report().save(path)
+        return path.read_text(encoding="utf-8")
+
+
+MISSING = {
+    "to_frame() needs pandas: pip install pandas.": (
+        "pandas",
+        lambda: metrics.calibration_bins(Y[:, 0], P[:, 0]).to_frame()["frequency"],
+        lambda: metrics.calibration_bins(Y[:, 0], P[:, 0]).frequency,
+    ),
+    "Displays need matplotlib: pip install matplotlib.": (
+        "matplotlib",
+        lambda: display().panels[0].frequency,
+        lambda: metrics.calibration_bins(Y[:, 0], P[:, 0]).frequency,
+    ),
+    "Figures need matplotlib: pip install matplotlib.": (
+        "matplotlib",
+        lambda: len(views.draw(display(plot=False)).axes) > 0,
+        lambda: True,
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("message", MISSING)
+def test_what_is_not_installed_is_needed_as_the_message_says(message, monkeypatch):
+    package, function, right = MISSING[message]
     with monkeypatch.context() as patch:
-        patch.setitem(sys.modules, "pandas", None)  # as where it is not installed
-        with pytest.raises(ImportError, match=r"to_frame\(\) needs pandas: pip install pandas\."):
-            result.to_frame()
-    assert result.to_frame().size > 1
+        for name in [name for name in sys.modules if name.split(".")[0] == package] + [package]:
+            patch.setitem(sys.modules, name, None)  # as where it is not installed
+        with pytest.raises(ImportError) as caught:
+            function()
+    assert str(caught.value).endswith(message)
+    np.testing.assert_allclose(np.ravel(function()), np.ravel(right()))
+
+
+def test_a_page_without_figures_says_how_to_have_them(monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr("skcal.report.views.find_spec", lambda name: None)
+        without = page()
+    assert "matplotlib is not installed: pip install matplotlib, and make the report" in without
+    assert "data:image/svg+xml" not in without
+    assert "data:image/svg+xml" in page()
 
 
 def call(function, *args, **options):

@@ -119,6 +119,7 @@ def test_calls_that_are_lost_with_a_worker_are_made_again():
         assert over_jobs(losing(3), 2) == list(range(6))
         with pytest.raises(RuntimeError, match=r"4 times a worker .* call again"):
             over_jobs(losing(9), 2)
+        assert over_jobs(losing(0), 2) == list(range(6))  # when the workers stay alive
 
 
 def test_other_errors_are_raised_as_they_are():

@@ -177,6 +177,7 @@ OTHERS = {
         "cli.labels._FEW",  # tests/cli/test_forms.py
         "cli.labels._FEW_OTHERS",  # tests/cli/test_exports.py
         "cli.monitor._MOST_DIGESTS",
+        "cli.predictions._MOST_SUBGROUPS",  # tests/cli/test_conclusions.py
         "cli.parts._MOST_NOTES",  # tests/cli/test_headers.py
         "cli.problems._MOST_COMMANDS",
         "cli.table._MOST_PAIRS",
@@ -206,7 +207,7 @@ OTHERS = {
         "cli.later._MOST_KEPT",  # tests/cli/test_counted.py
         "cli.long._MOST",  # tests/cli/test_exports.py
         "cli.long._MOST_CLASSES",  # tests/cli/test_exports.py
-        "cli.predictions._MOST_ROUNDED",  # tests/cli/test_files.py
+        "cli.predictions._MOST_SUBGROUPS",  # tests/cli/test_wild_forms.py
         "report.centres._SMALL",
         "monitoring.bets._MOST",
         "monitoring.planning._MOST_BATCHES",

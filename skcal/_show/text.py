@@ -20,7 +20,7 @@ from skcal._running import carried
 
 _WIDTH = 100  # of text
 _NARROW = 40  # what a wrapped column has at least
-_NAMED = 6  # on each side of a limit
+_NAMED, _NAMED_ABOVE = 6, 25  # on each side of a limit, and above it
 #: What the verdict on an error says before the limit, first the one that decides for all.
 VERDICTS = {
     "above": "significantly above",
@@ -143,8 +143,11 @@ def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:
     """``above 0.05 in a; undecided in b; below 0.05 in c``, of names and their verdicts."""
     sides = f"above {limit:g} in", "undecided in", f"below {limit:g} in"
     named = [[name for name, one in verdicts if one == verdict] for verdict in VERDICTS]
+    most = _NAMED_ABOVE, _NAMED, _NAMED
     return "; ".join(
-        f"{side} {listed(names, _NAMED)}" for side, names in zip(sides, named, strict=True) if names
+        f"{side} {listed(names, n)}"
+        for side, names, n in zip(sides, named, most, strict=True)
+        if names
     )
 
 

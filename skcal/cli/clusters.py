@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from skcal.cli.cells import Dialect
+from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.frames import Frame
 from skcal.cli.names import is_known, is_of_weights, kind_of_samples
 from skcal.cli.problems import FileError
@@ -192,6 +192,10 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         codes = frame.codes(name)
         codes = codes if rows is None else codes[rows]
         known = codes >= 0
+        often = int(np.bincount(codes[known], minlength=1).argmax())
+        row = int(np.argmax(codes == often))
+        if is_missing(str(frame.cells(name)[row if rows is None else rows[row]]).strip()):
+            known &= codes != often  # such as the date of what did not happen
         values, codes, sizes = np.unique(codes[known], return_inverse=True, return_counts=True)
         if not Cluster.repeats(sizes, n, len(values), kind > 0):
             continue
@@ -207,7 +211,8 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
 
 def may_name_owners(frame: Frame, name: str) -> bool:
     """Whether a column is named as one of what has several samples, and may hold names."""
-    return kind_of_samples(name) == 2 and may_name(frame, name)
+    is_named = kind_of_samples(name) == 2 and may_name(frame, name)
+    return is_named and frame.n_distinct(name) >= _FEWEST
 
 
 def hints(frame: Frame, names) -> str:

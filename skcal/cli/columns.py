@@ -14,17 +14,16 @@ import numpy as np
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
 from skcal.cli.clusters import are_copies, hints, refused_or_told
-from skcal.cli.find import Found, Seeker
+from skcal.cli.find import OF_PERCENT, Found, Seeker
 from skcal.cli.frames import Frame, SomeRows, Texts, all_names
 from skcal.cli.long import by_sample
-from skcal.cli.names import folded, is_known, names_models, words_of
+from skcal.cli.names import folded, is_known, names_models, says_what_happened, words_of
 from skcal.cli.parts import read_table
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable, read_arrays, require_cells
 
 #: Arrays of an archive, in the order in which they are taken.
 _CLASSES = ("classes", "classes_", "class_names", "target_names", "label_names")
-OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 #: Columns of SAS, 1 of rows of training.
 _PARTITIONS = frozenset(["_partind_", "_partition_", "_part_", "partition", "partind"])
@@ -34,6 +33,7 @@ _MOST_CHOICES, _MOST_SHOWN, _FEW_SHOWN, _MOST_LOOKED_AT = 6, 12, 4, 500  # colum
 _FEW = 30  # different texts of a column that may hold labels
 _ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
 _FEW_BELOW = 0.1  # of the rows, where the class that is predicted has less than ½
+_OF_OUTCOME = 1.5  # the rank of a column that is named as an outcome, behind those named as labels
 _SURE = 20  # samples from which on confidences are told from probabilities of an event
 
 
@@ -251,8 +251,8 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
     if len(header) == 1 and other and not options.keys() <= set(header):
         option = {"\t": "tab"}.get(other, repr(other))
         raise FileError(
-            f"{path}: {place} is one column. Separate the fields by "
-            f"{_SEPARATORS.get(sep, repr(sep))}, not {_SEPARATORS[other]}, or pass --sep {option}.",
+            f"{path}: {place} is one column. If {_SEPARATORS[other]} separate its fields, not "
+            f"{_SEPARATORS.get(sep, repr(sep))}, pass --sep {option}.",
             sep=other,
         )
     for name, option in options.items():
@@ -276,12 +276,19 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     header = frame.header
     remedy, offer = f"Name a column by {option}.", dict[str, Any]()
     numbers = [name for name in header if Dialect(decimal=dialect.decimal).is_number(name)]
+    again = next((n for n in header if n and n not in frame.aside and _is_its_value(frame, n)), "")
     if dialect.header and (len(numbers) == len(header) or not all(map(is_whole, numbers))):
         return FileError(
             f"{frame.path}: {frame.place} holds numbers where names of columns are expected, such "
             f"as {numbers[-1]!r}. If the file has no header, pass --header none; its columns are "
             f"then called column1 to column{len(header)}.",
             header="none",
+        )
+    if dialect.header and again and option == "--label":
+        return FileError(
+            f"{frame.path}: {frame.place} names a column {again!r}, which stands in its rows, too. "
+            "If that line is a sample, pass --header none; the columns are then called column1 to "
+            f"column{len(header)}. If not, name the column of labels by --label.",
         )
     if is_label := name == given.label and option == "--label":
         remedy = "Name the column of labels by --label."
@@ -312,11 +319,17 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
     )
 
 
+def _is_its_value(frame: Frame, name: str) -> bool:
+    """Whether a column's cells hold its name, as where the first sample is read as a header."""
+    return frame.kind(name) == "text" and name in _few_texts(frame, name)
+
+
 def _likely_labels(
     frame: Frame, rest: Sequence[str], options, dialect: Dialect
 ) -> tuple[dict[str, str], dict[str, str]]:
     """Columns that may hold what happened, each with why: those that are likely, and others."""
-    ranks, numbers = list[tuple[int, str, str]](), dict[str, np.ndarray]()
+    ranks, numbers = list[tuple[float, str, str]](), dict[str, np.ndarray]()
+    words, of_predicted = dict[str, set[str]](), list[set[str]]()
     rest = rest if len(rest) < _MOST_LOOKED_AT else []
     seeker = Seeker(frame, [], None, {*frame.header} - {*rest}, options, dialect)
     for name in filter(seeker.is_in_unit, seeker.candidates()):
@@ -340,15 +353,24 @@ def _likely_labels(
             why += f"; named so are the columns {listed(columns)}"
         is_pair = {*texts} == {"0", "1"} or any(is_known("negative", t) for t in texts)
         is_pair = len(texts) == 1 or (len(texts) == 2 and is_pair)
-        is_named = is_known("label", name) and name.lower() not in ("label", "class")
-        rank = 0 if is_named else 1 if columns else 2 if is_pair else 3 if len(texts) == 2 else 4
+        last = name.rpartition(".")[2]  # of a field of an object
+        is_named = is_known("label", last) and name.lower() not in ("label", "class")
+        rank = 0.0 if is_named else 1.0 if columns else 2.0 if is_pair else 4.0 - (len(texts) == 2)
+        if rank > 1 and says_what_happened(name):
+            rank = _OF_OUTCOME
+        words[name] = {*texts}
         if is_predicted or _OF_PREDICTED.search(name):
             rank = 5
+            of_predicted.append(words[name])
             why += "; as the scores say in each row" if is_predicted else "; named as predictions"
         ranks.append((rank, name, why))
+    ranks = [  # those of the words that were predicted, too
+        (_OF_OUTCOME if 1 < rank < 5 and words[name] in of_predicted else rank, name, why)
+        for rank, name, why in ranks
+    ]
     ranks.sort(key=lambda entry: entry[0])
-    best = max(1, min((rank for rank, *_ in ranks), default=0))
-    best = {2: 3, 5: 0}.get(best, best)  # since of two labels the words say little
+    best = max(1.0, min((rank for rank, *_ in ranks), default=0.0))
+    best = {2.0: 3.0, 5.0: 0.0}.get(best, best)  # since of two labels the words say little
     likely = {name: why for rank, name, why in ranks if rank <= best}
     return likely, {name: why for rank, name, why in ranks if rank > best}
 

@@ -38,6 +38,7 @@ from skcal.cli.gates import (
     chosen_notions,
     gate_of_comparison,
     gate_of_errors,
+    gate_of_report,
     gate_of_tests,
     resamples_needed,
 )
@@ -72,6 +73,7 @@ from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
+from skcal.recalibration import TemperatureScaling
 from skcal.report import calibration_report
 from skcal.report.words import likeness
 from skcal.sample import read_sample
@@ -208,6 +210,11 @@ def _shown_name(file) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
+def _with_only(options, name: str) -> str:
+    """The name of a file, with the rows that ``--only`` keeps of it."""
+    return ", ".join([_shown_name(name), *options.only])
+
+
 def _predictions_of(options, **asked) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
     read = partial(read_or_count if _counts(options) else read_predictions, **asked)
@@ -277,7 +284,7 @@ def _evaluate_file(options):
     predictions, asked = _predictions_of(options), options.max_error is not None
     # What the gate refuses is said before the search.
     gate = gate_of_errors(predictions, options) if asked else None
-    report = evaluate(_shown_name(options.file), predictions, options, gate)
+    report = evaluate(_with_only(options, options.file), predictions, options, gate)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:
@@ -347,11 +354,17 @@ def _sample_size(options):
 def _report(options):
     check_output(options.html, (".html",))
     predictions = _predictions_of(options)
-    more = {}
+    name, more = _with_only(options, Path(_shown_name(options.file)).name), {}
     if options.second is not None:
         more["target"] = read_target(predictions, options)[0]
-    report = _report_on(predictions, options, _name_of_rows(options), **more)
-    options.print(report.to_json() if options.json else report.summary(options.detail))
+    report = _report_on(predictions, options, name, **more)
+    gate = None if options.max_error is None else gate_of_report(report, options.only)
+    if options.json:
+        facts = report.to_dict()
+        options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
+    else:
+        options.print(report.summary(options.detail))
+    return PASSED if gate is None else _status_of(gate["status"], [gate["reading"]], options)
 
 
 def _compare(options):
@@ -389,11 +402,6 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
     counts = {name: first.others[name] for name in first.others if name == options.count}
     second = second._replace(others={**second.others, **counts})
     return repeated(first, options), repeated(second, options)
-
-
-def _name_of_rows(options) -> str:
-    """The file, and which of its rows were read."""
-    return ", ".join([Path(_shown_name(options.file)).name, *options.only])
 
 
 def _report_on(predictions, options, name, **more):
@@ -442,7 +450,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        name=_name_of_rows(options),
+        name=_with_only(options, Path(_shown_name(options.file)).name),
         plot=False,
     )
     display.save(options.out)
@@ -513,7 +521,8 @@ def _facts_of_tests(results, adjusted) -> list[dict]:
 
 
 def _print_tests(pairs, at_most, n, options):
-    options.print(printable(f"H0: calibrated. {n:,} predictions in {_shown_name(options.file)}\n"))
+    name = _with_only(options, options.file)
+    options.print(printable(f"H0: calibrated. {n:,} predictions in {name}\n"))
     for result, _ in pairs:
         options.print(f"{result}\n")
     if len(pairs) > 1:
@@ -529,6 +538,11 @@ def _monitor(options):
     return watch(partial(_predictions_of, options), _only_notion(options), options)
 
 
+def _same_file(first: str, second: str) -> bool:
+    paths = Path(first), Path(second)
+    return all(path.exists() for path in paths) and paths[0].samefile(paths[1])
+
+
 def _recalibrate(options):
     check_targets(options)
     fit = _predictions_of(options) if options.map is None else None
@@ -541,8 +555,19 @@ def _recalibrate(options):
         kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
         summary = replace(summary, facts=kept)
     options.print(f"{summary.as_text()}\n")
+    if type(recalibrator.best_estimator_) is TemperatureScaling:
+        temperature = recalibrator.best_estimator_.temperature_
+        options.print(
+            f"Logits or log-probabilities are divided by {temperature:.4g}, the temperature."
+        )
     if options.save is not None:
         options.print(printable(f"The map is in {options.save}."))
+    if fit is not None and options.second is not None and _same_file(options.file, options.second):
+        warn(
+            f"{options.second}: the recalibration was fitted to these rows. Numbers of the result "
+            "are too good; the cross-validated ones above are not. Judge it on other rows.",
+            stacklevel=2,
+        )
     if options.out is not None:
         form = " as probabilities" * (options.logits or options.log_probabilities)
         text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}."

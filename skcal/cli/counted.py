@@ -132,7 +132,7 @@ def _needing_rows(options) -> str:
         needing |= {"--search": options.search, "--outer-cv": options.outer_cv}
         needing |= {"--bins": options.bins != 15, "--strategy": options.strategy != "uniform"}
     if options.command == "monitor":
-        needing |= {"--id": options.id}
+        needing |= {"--id": options.id, "--date": options.date}
     if options.command == "plot":
         needing |= {"--method": options.method != "auto", "--bins": options.bins}
         needing |= {"--strategy": options.strategy != "uniform"}

@@ -19,13 +19,14 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._show import as_data, one_line, printable, share, wrapped
+from skcal._show import as_data, one_line, printable, share, stated, wrapped
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
     notes_of_gate,
     status_of_gate,
     table_of_gate,
+    whole_of,
 )
 from skcal.cli.predictions import Predictions
 from skcal.report import Findings
@@ -84,11 +85,20 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             if notion.of_positive_class and gate is None:
                 mean = findings.overview.mean_predictions[-1]
                 heading += f" All predictions average {share(mean)}."
+            elif gate is None and not notion.by_class:
+                heading += f" All confidences average {share(findings.overview.mean_confidence)}."
             said = [verdict, wrapped(heading), sentences, ""]
             if gate is not None:  # whose verdict stands above
                 said = [said[1], "", wrapped(str(answer)), ""]
             if brief:  # rows of subgroups say more
-                said = [said[0], *([] if options.by else [f"All samples: {answer.title}."])]
+                said = [
+                    said[0],
+                    *(
+                        []
+                        if options.by
+                        else [f"{stated(whole_of(options.only))[:-1]}: {answer.title}."]
+                    ),
+                ]
             texts += said
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)

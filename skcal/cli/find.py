@@ -22,6 +22,7 @@ from skcal.metrics.base import ROUNDING
 _FIRST = 1000  # rows by which columns are judged
 _MOST_CHOICES = 6
 _MOST_LISTED = 50  # entries of a list whose order a command shows
+OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
 _OF_LOG_ODDS = re.compile(
     r"score|logit|margin|raw|decision|linear|log.?odds|(^|[\W_])(xb|lp|eta)([\W_]|$)", re.IGNORECASE
 )
@@ -550,7 +551,8 @@ class Seeker:
         likely, rest = self.candidates(), self.rest
         vectors = [name for name in rest if self.frame.kind(name) == "vector"]
         in_unit = [name for name in likely if name and self.is_in_unit(name)]
-        likely = [*(in_unit or likely), *vectors]
+        of_percent = [name for name in likely if OF_PERCENT.search(name)]
+        likely = [*(in_unit or of_percent or (likely if not vectors else [])), *vectors]
         names = [*likely, *(name for name in rest if name not in likely)]
         such = f", such as {self.labels[0]!r}" if self.labels else ""
         remedy = "Give a column per class, named by the class, or name a single column, of "

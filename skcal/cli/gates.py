@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -12,9 +13,11 @@ from skcal._show import (
     as_data,
     beside_limit,
     cut_apart,
+    listed,
     number,
     percent,
     pvalue_number,
+    share,
     sides_of_limit,
     stated,
 )
@@ -74,9 +77,24 @@ def gate_of_errors(predictions, options) -> dict:
     asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
     decision = {"limit": options.max_error, "confidence_level": 1 - ALPHA}
     tests = equivalence_tests([one[1:] for one in asked], **decision)
-    results = [_facts_of(*one, test) for one, test in zip(asked, tests, strict=True)]
+    beside = options.groups, whole_of(options.only)
+    results = [_facts_of(*one, test, *beside) for one, test in zip(asked, tests, strict=True)]
     verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
+
+
+def gate_of_report(report, only: Sequence[str]) -> dict:
+    """On which side of ``--max-error`` the calibration error is, as ``evaluate`` decides it."""
+    overall = report.overall
+    names = [whole_of(only), *(part.name for part in report.subgroups)]
+    tests = report.decided or [overall.gate]
+    verdicts = [
+        (name, "unknown" if test is None else test.verdict)
+        for name, test in zip(names, tests, strict=False)
+    ]
+    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    told = _first_line(verdicts, overall.max_error, overall.overview.n_groups is not None)
+    return {"status": _STATUS[worst], "verdict": worst, "reading": told}
 
 
 def chosen_notions(options, proba) -> list[Notion]:
@@ -85,15 +103,26 @@ def chosen_notions(options, proba) -> list[Notion]:
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _facts_of(subgroup: str, sample: Sample, error: str, test: EquivalenceTestResult) -> dict:
+def _facts_of(
+    subgroup: str,
+    sample: Sample,
+    error: str,
+    test: EquivalenceTestResult,
+    groups: str | None,
+    whole: str,
+) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     notion, limit = sample.notion, test.limit
     outcome, rate = _rarest_outcome(sample)
     facts = {
         "subgroup": subgroup or "all",
         **as_data(test),
+        "n_groups_needed": test.n_groups_needed,
+        "whole": whole,
+        "name_of_groups": f"groups of column {groups!r}" if groups else "groups",
         "error": error,
         "ratio": _ratio(sample),
+        **_averages(sample),
         "rarest_outcome": outcome,
         "rate_of_rarest_outcome": rate,
         "limit_by_rate": limit / rate if rate > 0 else None,
@@ -112,6 +141,16 @@ def _ratio(sample) -> float | None:
     [problem] = sample.problems()
     observed, predicted = problem.weight @ problem.outcomes, problem.weight @ problem.features
     return float(observed[0] / predicted[0]) if predicted[0] > 0 else None
+
+
+def _averages(sample) -> dict[str, float | None]:
+    """The mean prediction and the observed frequency; None of several classes."""
+    if not sample.notion.single:
+        return {"predicted": None, "observed": None}
+    [problem] = sample.problems()
+    columns = problem.features[:, 0], problem.outcomes[:, 0]
+    predicted, observed = (float(np.average(x, weights=problem.weight)) for x in columns)
+    return {"predicted": predicted, "observed": observed}
 
 
 def _rarest_outcome(sample) -> tuple[str, float]:
@@ -147,12 +186,13 @@ def _reading(name, facts) -> str:
     )
     more = []
     if facts["verdict"] == "unknown":
-        needed, n = facts["n_samples_needed"], facts["n_samples"]
-        number_of_samples = "no number of" if needed is None else f"about {needed:,.0f}"
+        needed, n, what = facts["n_samples_needed"], facts["n_samples"], "samples"
+        if facts["n_groups"] is not None:
+            needed, n, what = facts["n_groups_needed"], facts["n_groups"], facts["name_of_groups"]
+        many = "no number of" if needed is None else f"about {needed:,.0f}"
         more.append(
-            f"if the error is {number(facts['assumed_error'])}, "
-            f"{number_of_samples} samples would show it to be below in nine of ten cases (here are "
-            f"{n:,})"
+            f"if the error is {number(facts['assumed_error'])}, {many} {what} would show it to be "
+            f"below in nine of ten cases (here are {n:,})"
         )
     gap, share = facts["largest_gap"], percent(facts["min_share"])
     if gap < 1:
@@ -184,21 +224,31 @@ def status_of_gate(results) -> str:
         if len(verdicts[facts["subgroup"]]) > 1:
             name += f" ({_SHORT[facts['error']]}, {facts['notion']})"
         named += [(name, verdict)] * ((name, verdict) not in named)
-    worst = min((facts["verdict"] for facts in results), key=WORST_FIRST.index)
-    together = f" (joint confidence {percent(1 - ALPHA)})" * (len(results) > 1)
-    return f"{_STATUSES[worst]}: {sides_of_limit(named, results[0]['limit'])}{together}."
+    first, several = results[0], len(results) > 1
+    return _first_line(named, first["limit"], first.get("n_groups") is not None, several)
+
+
+def _first_line(verdicts, limit: float, grouped: bool, several: bool = False) -> str:
+    """Whether a gate is passed, and which of these names are on which side of the limit."""
+    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    several = several or len(verdicts) > 1
+    together = f" (joint confidence {percent(1 - ALPHA)})" * several
+    status = _STATUSES[worst].replace("samples", "groups" if grouped else "samples")
+    return f"{status}: {sides_of_limit(verdicts, limit)}{together}."
 
 
 def table_of_gate(results, n_shown: int) -> list[str]:
     """The first results as rows below their names; columns of equal names are left out."""
-    names = "", "kind", "kind of error", "error", "O/E", "verdict", "at least", "at most"
+    first = "", "kind", "kind of error", "predicted", "observed"
+    limit = f"limit {results[0]['limit']:g}"
+    names = *first, "error", limit, "at least", "at most"
     rows = [_row_of_gate(facts) for facts in results]
     shown = [
         k
         for k, column in enumerate(zip(*rows, strict=True))
         if any(column) and (k > 2 or len(set(column)) > 1)
     ]
-    columns, sides = [names[k] for k in shown], "".join("lllrrlrr"[k] for k in shown)
+    columns, sides = [names[k] for k in shown], "".join("lllrrrlrr"[k] for k in shown)
     for width in (_WIDEST, _NARROW):
         cut = [cut_apart(column, width) for column in zip(*rows[:n_shown], strict=True)]
         cells = list(zip(*(cut[k] for k in shown), strict=True))
@@ -226,27 +276,33 @@ def _noise_of_gate(results) -> list[str]:
         if {"cutoff", "calibration"} <= kinds.keys():
             cutoff, calibration = (kinds[name]["estimate"] for name in ("cutoff", "calibration"))
             if round(cutoff - calibration, 4) > 0:
-                return ["Noise makes a cutoff error larger than the calibration error here."]
+                return ["The part of a cutoff error above the calibration error is noise."]
     return []
 
 
 def _row_of_gate(facts) -> tuple[str, ...]:
     """The bounds of an error: of what, kinds of calibration and of error, and numbers."""
-    side = {"above": "above", "below": "below", "unknown": "not decided, limit"}[facts["verdict"]]
     return (
         _part(facts),
         str(facts["notion"]),
         _SHORT[facts["error"]],
+        *("" if facts[name] is None else share(facts[name]) for name in ("predicted", "observed")),
         number(facts["estimate"]),
-        "" if facts["ratio"] is None else f"{facts['ratio']:.2f}",
-        f"{side} {facts['limit']:g}",
+        {"unknown": "not decided"}.get(facts["verdict"], facts["verdict"]),
         _end(facts, "low"),
         _end(facts, "high"),
     )
 
 
 def _part(facts) -> str:
-    return "all samples" if facts["subgroup"] == "all" else facts["subgroup"]
+    whole = facts.get("whole", "all samples")
+    return whole if facts["subgroup"] == "all" else facts["subgroup"]
+
+
+def whole_of(only: Sequence[str]) -> str:
+    """What all samples are called beside the rows that ``--only`` keeps."""
+    kept = [" = ".join(text.split("=", 1)) for text in only]
+    return f"all samples{' with ' * bool(kept)}{listed(kept, len(kept)) if kept else ''}"
 
 
 def _beside_rate(facts) -> list[str]:

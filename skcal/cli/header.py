@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from skcal._show import listed
+from skcal._show import cut_apart, listed
 from skcal.cli.cells import is_likely_number, is_missing, is_whole
 from skcal.cli.names import is_known
 
@@ -17,6 +17,7 @@ OF_LIBSVM = "predicted"  # which libsvm calls labels, before the classes of its 
 _MOST_LINES = 8  # that a message names
 _AT_END = 10  # rows among which those of totals are looked for
 _HIGHEST = 20  # rows above a header
+_WORDS = re.compile(r"[^\W\d_]+\W*[ ]")  # of a remark, which has more than one
 _BELOW = 5  # rows below a header that hold numbers
 _TYPES = frozenset(["continuous", "discrete", "string", "time"])  # of columns in files of Orange
 _SHORT_TYPES = frozenset("cdst")
@@ -125,27 +126,38 @@ def _are_types(first: Sequence[str], second: Sequence[str], sep: str) -> bool:
 
 
 def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
-    """The number of the first rows of a data frame that are samples, and the rows of totals.
+    """The number of the first rows of a data frame that are samples, and the other rows.
 
-    The last rows are no samples if they are empty, or if a cell says Total, Mean and the like,
-    which no other row of its column says.
+    The last rows are no samples if they are empty, if they hold words in one of several cells and
+    nothing else, or if a cell says Total, Mean and the like, which no other row of its column says.
     """
-    totals, n, n_empty = list[tuple[int, str]](), len(columns), 0
+    others, n, n_plain, is_plain = list[tuple[int, str]](), len(columns), len(columns), True
     for row in columns.iloc[-_AT_END:].astype(str).to_numpy()[::-1].tolist():
         cells = [cell.strip() for cell in row]
+        told = [cell for cell in cells if cell]
         known = [
             k
             for k, cell in enumerate(cells)
             if is_known("total", cell) or is_known("beside total", cell)
         ]
-        if any(cells) and not (known and _stands_once(columns.iloc[:, known[0]], cells[known[0]])):
+        is_total = bool(known) and _stands_once(columns.iloc[:, known[0]], cells[known[0]])
+        is_remark = len(told) == 1 < len(cells) - 1 and _WORDS.search(told[0])
+        if told and not (is_total or is_remark):
             break
         n -= 1
-        n_empty += not totals and not known
-        totals += [(n, cells[k]) for k in known[:1]]
-    if not any(is_known("total", word) for _, word in totals):
-        return len(columns) - n_empty, []
-    return n, totals[::-1]
+        if is_total:
+            others.append((n, cells[known[0]]))
+        elif is_remark:
+            others.append((n, told[0]))
+        is_plain &= not is_total
+        n_plain = n if is_plain else n_plain
+    if not any(map(_is_of_total, others)):
+        return n_plain, [(row, text) for row, text in others[::-1] if row >= n_plain]
+    return n, others[::-1]
+
+
+def _is_of_total(other: tuple[int, str]) -> bool:
+    return is_known("total", other[1])
 
 
 def note_of_header(lines: Sequence[int]) -> str:
@@ -164,9 +176,13 @@ def notes_of(aside: set[str], line: int | None = None) -> list[str]:
     return notes
 
 
-def note_of_totals(totals, line_of) -> list[str]:
+def note_of_totals(others, line_of) -> list[str]:
     """Sentences on rows that are not read, whose lines ``line_of(row)`` gives."""
-    return [f"Line {line_of(row)}, {word!r}, holds totals and is not read." for row, word in totals]
+    notes = []
+    for row, text in others:
+        what = "is a remark" if _WORDS.search(text) else "holds totals"
+        notes.append(f"Line {line_of(row)}, {cut_apart([text])[0]!r}, {what} and is not read.")
+    return notes
 
 
 def _stands_once(column, text: str) -> bool:

@@ -18,7 +18,8 @@ from skcal._labels import check_labels, read_shares
 from skcal._show import listed
 from skcal._validation import is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_missing, whole
-from skcal.cli.columns import OF_PERCENT, Columns
+from skcal.cli.columns import Columns
+from skcal.cli.find import OF_PERCENT
 from skcal.cli.names import is_known, words_of
 from skcal.cli.problems import PERCENT, FileError
 from skcal.cli.table import FileTable
@@ -33,6 +34,7 @@ WRONG_RIGHT = np.array([0, 1])
 _FEWEST = 20  # numbers from which on their scale is judged
 _WIDE = 0.5  # range of probabilities, in which log-odds would not stay
 _OFTEN = 30.0  # times the mean prediction that the rarer label happens
+MOST_ROUNDED = 0.005  # of numbers of float16 beyond 0 and 1, by --normalize
 _NEAR = 3.0  # the ratio of a rate to the mean of probabilities of that label
 _FAR = 30  # a log-odds
 _FEW_OTHERS = 4  # words beside those for right and wrong that a command names
@@ -81,6 +83,10 @@ def errors_in_words_of(table: FileTable, options):
             more = {"missing": [code]}
         elif of_row and _are_percentages(numbers):
             remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
+        elif of_row and error.kind == "range" and _are_rounded(numbers):
+            n = np.count_nonzero((numbers < 0) | (numbers > 1))
+            remedy = f"{_REMEDIES['rounded']} {n:,} of {numbers.size:,} numbers are then set to 0 "
+            remedy, more = f"{remedy}or 1.", {"normalize": True}
         elif error.kind == "log-probabilities":
             remedy, more = _logs(numbers)
         elif error.kind in ("logits", "rounded"):
@@ -92,6 +98,11 @@ def errors_in_words_of(table: FileTable, options):
         column = None if k is None else table.words_for_column(k)
         message = error.message(remedy, row, column)
         raise FileError(f"{table.path}: {message}", **more) from error
+
+
+def _are_rounded(numbers: np.ndarray) -> bool:
+    """Whether no number is farther outside [0, 1] than ``--normalize`` sets right."""
+    return bool(np.nanmin(numbers) >= -MOST_ROUNDED and np.nanmax(numbers) <= 1 + MOST_ROUNDED)
 
 
 def refuse_wrong_scale(table: FileTable, labels, options) -> None:

@@ -18,7 +18,7 @@ from warnings import warn
 import numpy as np
 from scipy.stats import binom
 
-from skcal._show import as_json, listed, replacing
+from skcal._show import as_json, import_pandas, listed, printable, replacing
 from skcal.cli.counted import CountedPredictions
 from skcal.cli.options import with_option
 from skcal.cli.predictions import Predictions, names_of, shown_name
@@ -27,6 +27,13 @@ from skcal.displays import MonitorDisplay
 from skcal.monitoring import CalibrationMonitor
 
 _MOST_DIGESTS = 800  # of the last batches, two each
+_LONGEST_NAME = 100  # of a file, in the state
+_PERIODS = {
+    "all": "of all samples",
+    "recent": "of the last samples",
+    "drift": "of the drift that raised the last alarm",
+    "since_drift": "since the last change after that drift",
+}
 _MOST_MARKS = 100_000  # of the last rows
 _CHANCE = 1e-6  # of so many known rows in a file of others
 _ONE_EACH = "Name each prediction once, perhaps by two columns: --id customer --id date."
@@ -48,30 +55,46 @@ class Known:
     rows : ndarray of uint64
         Marks of the last rows: 48 bits of the id, 16 of predictions and label; without an id 64 of
         these.
+    places : list of [int, int, str, str]
+        Of the last batches since a reset: the first and the last sample, the file, and the date,
+        which is empty without --date.
     """
 
     batches: list[str]
     columns: dict[str, Any] | None
     rows: np.ndarray
+    places: list[list]
 
     @classmethod
     def parse(cls, parts: dict, path: Path) -> Known:
         """Read what :meth:`parts` returned; a state of the library has none of it."""
         batches, columns = parts.get("batches", []), parts.get("columns")
+        places = parts.get("places", [])
         try:
             marks = np.frombuffer(base64.b64decode(parts.get("rows", ""), validate=True), "<u8")
             if not isinstance(batches, list) or not isinstance(columns, dict | None):
                 raise TypeError
             if not all(re.fullmatch(r"([0-9]{1,18} )?[0-9a-f]{16}", entry) for entry in batches):
                 raise ValueError
+            if any([*map(type, place)] != [int, int, str, str] for place in places):
+                raise ValueError
         except (TypeError, ValueError) as error:
             raise FileError(f"{path}: batches, columns or rows are damaged.") from error
-        return cls(batches, columns, marks)
+        return cls(batches, columns, marks, places)
 
     def parts(self) -> dict[str, Any]:
         """Return plain data."""
         rows = base64.b64encode(self.rows.astype("<u8").tobytes()).decode()
-        return {"batches": self.batches, "columns": self.columns, "rows": rows}
+        kept = {"batches": self.batches, "columns": self.columns, "rows": rows}
+        return kept | {"places": self.places}
+
+    def place_of(self, sample: int | None) -> dict[str, Any] | None:
+        """Return the batch that a sample came with; None if it is not known any more."""
+        for first, last, file, date in self.places if sample else ():
+            if first <= sample <= last:
+                found = {"file": file or None, "date": date or None}
+                return {**found, "first_sample": first, "last_sample": last}
+        return None
 
 
 def watch(read: Callable[..., Predictions], notion: str, options) -> int:
@@ -98,11 +121,12 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
     if options.json and options.format == "prometheus":
         options.parser.error("--json is not an option with --format prometheus")
     with _folder_locked(path):
-        monitor, known = None, Known([], None, np.empty(0, "<u8"))
+        monitor, known = None, Known([], None, np.empty(0, "<u8"), [])
         if path.exists() or options.file is None or options.reset or options.acknowledge:
             monitor, known = _read_state(path, options)
             _refuse_other_options(monitor, notion, options)
             _note(monitor, options)
+            known.places = [] if options.reset else known.places
         changed = options.reset or options.acknowledge
         if options.file is not None:
             added, monitor = _update(monitor, known, read, notion, options)
@@ -117,13 +141,33 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             options.print(_as_metrics(monitor, plan))
         elif options.json or options.format == "json":
             planned = {} if plan is None else {"plan": asdict(plan)}
-            options.print(as_json({**monitor.to_dict(), **planned}))
+            options.print(as_json({**monitor.to_dict(), **_places(monitor, known), **planned}))
         else:
             text = str(monitor).replace(" STATE ", f" {shlex.quote(options.state)} ")
+            first, *others = text.split("\n")
+            text = "\n".join([first, *_named(_places(monitor, known)), *others])
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
         MonitorDisplay.from_monitor(monitor).save(options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
+
+
+def _places(monitor: CalibrationMonitor, known: Known) -> dict[str, Any]:
+    """The batches with which the last alarm came and its drift began; None if not known."""
+    drift = monitor.periods_.get("drift")
+    began = None if drift is None else known.place_of(drift.first_sample)
+    return {"alarm_batch": known.place_of(monitor.alarm_), "drift_batch": began}
+
+
+def _named(places: dict[str, Any]) -> list[str]:
+    """A sentence about each batch that has a name."""
+    said = {"alarm_batch": "The alarm came with", "drift_batch": "The drift began at about"}
+    sentences = []
+    for key, place in places.items():
+        if place is not None and (name := ", ".join(filter(None, (place["file"], place["date"])))):
+            samples = f"samples {place['first_sample']:,} to {place['last_sample']:,}"
+            sentences.append(f"{said[key]} {printable(name)} ({samples}).")
+    return [" ".join(sentences)] if sentences else []
 
 
 def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
@@ -140,7 +184,7 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
     }
     for name, period in monitor.periods_.items():
         if period.ratio is not None and not name.startswith("later_"):  # gauges are about now
-            values[f"observed_expected_ratio_{name}"] = ("O/E of a period", period.ratio)
+            values[f"observed_expected_ratio_{name}"] = (f"O/E {_PERIODS[name]}", period.ratio)
     if plan is not None and plan.n_batches is not None:
         values["plan_batches"] = ("batches until half of such drifts are found", plan.n_batches)
     lines = []
@@ -222,14 +266,43 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
             return False, monitor
         if not new.all():
             marks, predictions = marks[new], predictions.take(new)
-    if isinstance(predictions, CountedPredictions):
-        [table] = predictions.tables[""].values()
-        monitor.update(table)
-    else:
-        monitor.update(predictions.proba, predictions.labels, groups=predictions.groups)
+    file = "" if options.file == "-" else Path(options.file).name[:_LONGEST_NAME]
+    for date, part in _by_date(predictions, options):
+        first = monitor.n_samples_seen_ + 1
+        if isinstance(part, CountedPredictions):
+            [table] = part.tables[""].values()
+            monitor.update(table)
+        else:
+            monitor.update(part.proba, part.labels, groups=part.groups)
+        if first <= monitor.n_samples_seen_:
+            known.places.append([first, monitor.n_samples_seen_, file, date])
+    known.places = known.places[-_MOST_DIGESTS:]
     known.batches = [*known.batches, digest, _in_order(marks)][-_MOST_DIGESTS:]
     known.rows = np.append(known.rows, marks)[-_MOST_MARKS:]
     return True, monitor
+
+
+def _by_date(predictions: Predictions, options) -> list[tuple[str, Predictions]]:
+    """The rows of each day, in order; without --date all of them, and no day."""
+    if options.date is None:
+        return [("", predictions)]
+    pandas, values = import_pandas(), predictions.others[options.date]
+    days = pandas.to_datetime(values, format="ISO8601", errors="coerce", utc=True)
+    if days.isna().any():
+        wrong = str(values[int(np.argmax(days.isna()))])
+        raise FileError(
+            f"{options.file}: column {options.date!r} holds {wrong!r}, which is no date such as "
+            "2024-12-31. Write dates so, or leave --date out: the rows are then one batch."
+        )
+    names = days.strftime("%Y-%m-%d").to_numpy(dtype=str)
+    if predictions.groups is not None:
+        pairs = set(zip(predictions.groups.tolist(), names.tolist(), strict=True))
+        if len(pairs) > len(np.unique(predictions.groups)):
+            raise FileError(
+                f"{options.file}: rows of one {options.groups!r} have several days, but belong to "
+                "one batch, since they may depend on each other. Leave --date out."
+            )
+    return [(str(day), predictions.take(names == day)) for day in np.unique(names)]
 
 
 def _same_columns(predictions: Predictions, earlier, options) -> dict[str, Any]:

@@ -7,6 +7,9 @@ import re
 _TABLE = """
 label: label labels y y_true y_test target outcome class truth true_label true_class actual
   actual_class obs observed gold gold_label ground_truth reference
+what happened: death dead died deceased mortality survival survived outcome event churn churned
+  default defaulted readmitted readmission relapse recurrence fraud converted conversion clicked
+  click purchased purchase bought cancelled canceled attrition diagnosis response responded
 id: id ids nr uuid guid pid uid qid mrn ssn hash
 row: row rows rowname rownames rowindex index idx no nr
 owner: patient pat patientin subject subj person participant respondent user username customer
@@ -82,6 +85,11 @@ def last_word(name: str) -> tuple[str, set[str]]:
 def _apart(word: str) -> list[str]:
     start = word.removesuffix("id")
     return [start, "id"] if start in _FOLDED["row"] | _FOLDED["owner"] and start != word else [word]
+
+
+def says_what_happened(name: str) -> bool:
+    """Whether a word of a name is one of an outcome, such as death of "Death, 30 days"."""
+    return any(is_known("what happened", word) for word in re.findall(r"[^\W\d_]+", name))
 
 
 def kind_of_samples(name: str) -> int:

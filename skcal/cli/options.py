@@ -400,6 +400,10 @@ OPTIONS: dict[str, dict[str, Any]] = {
         ("neg_log_loss", "neg_brier_score"), "what chooses the map (default: neg_log_loss)"
     ),
     # monitor
+    "--date": _column(
+        "column with the date of each row: the rows of each day are a batch, in their order, and "
+        "an alarm names the day"
+    ),
     "--plot": _text("OUT", "a figure of the evidence: .png, .svg or .pdf"),
     "--run-length": _value(
         _positive,

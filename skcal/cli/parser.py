@@ -160,7 +160,10 @@ _COMMANDS = {
         "predictions.csv --html report.html",
         _SEVERAL,
         f"{_RANDOM} json {_OF_FILES} {_REPORT} target",
-        _OF_REPORTS,
+        {
+            **_OF_REPORTS,
+            "max-error": f"{_OF_REPORTS['max-error']}; exit with 0, 1 or 3 as evaluate",
+        },
     ),
     "test": _Command(
         "test whether the predictions are calibrated",
@@ -192,6 +195,7 @@ _COMMANDS = {
         f"{_RANDOM} json {_OF_FILES} fail-if-worse alpha {_REPORT}",
         {
             **_OF_REPORTS,
+            "max-error": f"{_OF_REPORTS['max-error']}; the exit status is that of --fail-if-worse",
             "alpha": "level of --fail-if-worse, two-sided (default: 0.05)",
             "score": {
                 "action": "append",
@@ -214,7 +218,7 @@ _COMMANDS = {
                 "help": "the batch; without one STATE is shown as it is",
             },
         },
-        f"json {_OF_FILES} groups soft plot notion alpha run-length again skip-unlabelled "
+        f"json {_OF_FILES} groups soft date plot notion alpha run-length again skip-unlabelled "
         "acknowledge reset note plan batch format",
         {
             "confidence": argparse.SUPPRESS,  # which it refuses with a remedy
@@ -378,7 +382,7 @@ def _complete_comparison(options, parser):
 def _refuse_one_column_twice(options, parser):
     """Refuse a column of predictions that is that of labels, too, or of something else."""
     roles = {"--label": options.label, "--weight": options.weight, "--groups": options.groups}
-    roles |= {"--predicted": options.predicted, "--count": options.count}
+    roles |= {"--predicted": options.predicted, "--count": options.count, "--date": options.date}
     scores = {options.score, options.second_score} - {None}
     if options.confidence is not None:
         roles["--correct"] = roles.pop("--label")

@@ -39,6 +39,7 @@ from skcal.cli.columns import (
 from skcal.cli.files import kind_of
 from skcal.cli.frames import Frame
 from skcal.cli.labels import (
+    MOST_ROUNDED,
     NAMES_END,
     WRONG_RIGHT,
     LeftOut,
@@ -65,7 +66,6 @@ _ONE_NAME_EACH = (
     "such as sample, and pass --id question --id sample --groups question."
 )
 _SLACK = 2.0**-21  # four units in the last place of 1 as float32, which texts may come from
-_MOST_ROUNDED = 0.005  # the same of float16, by --normalize
 _MOST_SUBGROUPS, _LEAST_OF_SUBGROUP = 12, 30  # of a column that may name some, and rows of one
 _HARDLY = np.log(1e-6)  # the probability that all are right, below which that is remarked on
 BELOW_LARGEST = 1e4  # the logit of an absent option, whose probability is 0
@@ -426,6 +426,7 @@ def _likely_subgroups(table: FileTable, classes, options) -> str | None:
         if 2 <= frame.n_distinct(name) <= _MOST_SUBGROUPS:
             values, codes = frame.texts(name)
             few = np.bincount(np.asarray(codes)).min() < _LEAST_OF_SUBGROUP
+            few |= len(values) > _MOST_SUBGROUPS
             if not few and not {value.strip() for value in values} <= labels:
                 return name
     return None
@@ -487,7 +488,7 @@ def _other_columns(options) -> dict[str, str]:
     named = {column: option for option, columns in several.items() for column in columns}
     of_samples = {options.groups: "--groups", options.weight: "--weight", options.count: "--count"}
     if options.command in ("compare", "monitor"):
-        of_samples |= dict.fromkeys(options.id, "--id")
+        of_samples |= {options.date: "--date", **dict.fromkeys(options.id, "--id")}
     return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
@@ -732,9 +733,13 @@ def _on_scale(table: FileTable, options) -> FileTable:
             absent = np.isneginf(numbers) & np.isfinite(numbers.max(axis=1, keepdims=True))
             numbers = np.where(absent, numbers.max(axis=1, keepdims=True) - BELOW_LARGEST, numbers)
     if not options.logits and not _are_inside(numbers):
-        slack = _MOST_ROUNDED if options.normalize else _SLACK
+        slack = MOST_ROUNDED if options.normalize else _SLACK
         with np.errstate(invalid="ignore"):
             high, low = (numbers > 1) & (numbers <= 1 + slack), (numbers < 0) & (numbers >= -slack)
+        far = (high & (numbers > 1 + _SLACK)) | (low & (numbers < -_SLACK))
+        if far.any():
+            words = "number outside [0, 1] is" if far.sum() == 1 else "numbers outside [0, 1] are"
+            warn(f"{far.sum():,} {words} set to 0 or 1, as --normalize asks.", stacklevel=2)
         numbers = np.where(high, 1.0, np.where(low, 0.0, numbers))
     return table._replace(numbers=numbers)
 

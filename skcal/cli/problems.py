@@ -243,7 +243,8 @@ def _commands(options, read, added, problems, before=()):
         for choice in error.choices:
             more: list[str] = []
             commands = list(_commands(options, read, _joined(added, choice), more, known))
-            problems += [text for text in more if text not in problems] if commands else []
+            if commands or len(error.choices) == 1:
+                problems += [text for text in more if text not in problems]
             yield from commands
 
 

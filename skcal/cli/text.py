@@ -38,6 +38,7 @@ _N_ROWS = re.compile(  # below a printed table
     r"( \([^()]*\))?\s*",
     re.IGNORECASE,
 )
+_ABOVE_RULE = 4  # the first lines, among which a rule below the names of columns is
 _MOST_LINES = 8  # that a message names
 _SEP = re.compile(r"sep=(.)")  # what spreadsheets write and read above a header
 
@@ -75,6 +76,9 @@ def read_separated(
     frame.place = f"line {text.line_of_header or 1}"
     frame.aside = {*text.head.aside, *names[: text.has_row_names]}
     frame.notes += notes_of(frame.aside, text.line_of_header)
+    if text.head.n_rows == 3:
+        line = text.line_of_header or 1
+        frame.notes.append(f"Lines {line + 1} and {line + 2} say the types of columns, no samples.")
     if not text.n_lines_of_weka and len(frame):
         frame.reread(text.read)
     return frame
@@ -128,9 +132,11 @@ class _Text:
             return
         if start and _OF_LIBSVM.fullmatch(start[0]):
             self.sep = dialect.sep or " "
-        if any(map(RULE.fullmatch, start[:2])):  # as programs print tables
+        if any(map(RULE.fullmatch, start[:_ABOVE_RULE])):  # as programs print tables
             self._is_no_row += [lambda line: RULE.fullmatch(line.strip()), _N_ROWS.fullmatch]
-            self.sep = dialect.sep or ("|" if re.search("[+|]", "".join(start[:2])) else self.sep)
+            self.sep = dialect.sep or (
+                "|" if re.search("[+|]", "".join(start[:_ABOVE_RULE])) else self.sep
+            )
         rows = self._first_rows()
         if match := _SEP.fullmatch(",".join(rows[0][1])):
             self.sep, self._n_skipped = dialect.sep or match[1], 1

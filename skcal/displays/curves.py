@@ -549,7 +549,7 @@ class MurphyDisplay(Display):
         self.band_ = draw.band(axes[-1], *band, self.lines_[-1].get_color(), 0.25, label)
         for axis in axes:
             axis.set(xlim=(0, 1), xlabel="threshold t")
-        axes[0].set(ylabel="mean elementary score", ylim=(0, None))
+        axes[0].set(ylabel=draw.side_label(axes[0], "mean elementary score"), ylim=(0, None))
         facts = f"{self.label or diagram.notion}: n = {diagram.n_samples:,}"
         if diagram.compared is None:
             _explain(axes[0], draw.titled(name, facts))
@@ -562,7 +562,7 @@ class MurphyDisplay(Display):
         label = f"above 0: {second_name} is better"
         look = draw.styled(kwargs, color=draw.ink(axis), linewidth=1.2, label=label)
         self.lines_ += axis.plot(self.diagram.thresholds, self.diagram.difference, **look)
-        axis.set_ylabel("difference of the scores")
+        axis.set_ylabel(draw.side_label(axis, "difference of the scores"))
 
 
 def _explain(ax, title) -> None:

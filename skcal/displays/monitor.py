@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass
+from itertools import pairwise
 from textwrap import fill
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -18,6 +20,18 @@ _WIDTH = 28  # of a line of a legend
 _MARKED = 30  # looks, beyond which they have no markers
 
 
+class Stretch(NamedTuple):
+    """Samples from a change to the next one, their surplus of events per sample, and its margin.
+
+    The surplus of 95 % of calibrated models lies within the margin about 0.
+    """
+
+    first_sample: int
+    last_sample: int
+    surplus: float
+    margin: float
+
+
 @dataclass(eq=False, repr=False)
 class MonitorDisplay(Display):
     """Plot the evidence of a monitor over time, and the bias of the predictions.
@@ -25,7 +39,9 @@ class MonitorDisplay(Display):
     Make it with :meth:`from_monitor`. The upper panel shows the e-value on a logarithmic scale,
     with the value that raises the alarm; with a run length it shows the e-detector. The lower panel
     shows observed minus predicted probability. A dot is a period between two rows of the history.
-    The line is for all samples so far, with limits that hold at all times.
+    The line is for all samples so far, with limits that hold at all times. It ends where a drift
+    begins, since the mean of all samples lags behind one: a level line is the mean since then,
+    and the grey band holds 95 % of such means if the model is calibrated.
 
     Parameters
     ----------
@@ -41,9 +57,9 @@ class MonitorDisplay(Display):
         Samples at the alarm.
     of_detector : bool, default=False
         Whether the e-detector raises the alarm, and is shown.
-    drift : tuple of two int, default=None
-        The first and the last sample of the change, as the monitor estimates them after an alarm.
-        Both panels shade it.
+    periods : sequence of Stretch, default=()
+        After an alarm the drift, as the monitor estimates it, and what came after it, if it ended.
+        Both panels shade the drift.
     direction : str, default=None
         What the alarm was raised for, in words, for the legend.
     name : str, default=None
@@ -60,6 +76,7 @@ class MonitorDisplay(Display):
     drift_ : list of filled areas
     bias_ : line, or None
     interval_ : filled area, or None
+    periods_ : list of lines
     recent_bias_ : markers, or None
 
     See Also
@@ -87,7 +104,7 @@ class MonitorDisplay(Display):
     notion: str
     alarm: int | None = None
     of_detector: bool = False
-    drift: tuple[int, int] | None = None
+    periods: Sequence[Stretch] = ()
     direction: str | None = None
     name: str | None = None
 
@@ -120,7 +137,12 @@ class MonitorDisplay(Display):
         if not monitor.n_samples_seen_:
             raise ValueError("monitor has seen no samples. Call update(X, y) first.")
         of_detector = monitor.run_length is not None
-        drift = None if monitor._evidence_is_gone else monitor.periods_.get("drift")
+        history, periods = monitor._history, []
+        if "drift" in monitor.periods_ and not monitor._evidence_is_gone:
+            for rows in pairwise(monitor._drift_rows()):
+                period = history.between(*rows)
+                ends = period.first_sample, period.last_sample
+                periods.append(Stretch(*ends, *history.surplus(*rows)))
         display = cls(
             monitor.history(),
             threshold=float(monitor.run_length if of_detector else 1 / monitor.alpha),
@@ -128,7 +150,7 @@ class MonitorDisplay(Display):
             notion=str(monitor.notion_),
             alarm=monitor.alarm_,
             of_detector=of_detector,
-            drift=drift and (drift.first_sample, drift.last_sample),
+            periods=periods,
             direction=monitor.to_dict()["direction"],
             name=name,
         )
@@ -161,9 +183,9 @@ class MonitorDisplay(Display):
 
     def _draw_drift(self, axes) -> list:
         """Shade the samples of the change, and say in the first legend which they are."""
-        if self.drift is None:
+        if not self.periods:
             return []
-        first, last = self.drift
+        first, last, *_ = self.periods[0]
         over = last < self.columns["n_samples"][-1]
         label = f"since about sample {first:,}"
         if over:
@@ -202,10 +224,16 @@ class MonitorDisplay(Display):
 
     def _draw_bias(self, ax) -> None:
         n, columns = self.columns["n_samples"], self.columns
-        label = f"{percent(1 - self.alpha)} band of all so far"
-        band = n, columns["bias_low"], columns["bias_high"]
-        self.interval_ = draw.band(ax, *band, draw.BLUE, 0.2, label)
-        [self.bias_] = ax.plot(n, columns["bias"], color=draw.BLUE, label="all samples so far")
+        until, when = np.ones(len(n), dtype=bool), "so far"
+        if self.periods:
+            until, when = n < self.periods[0].first_sample, "before the drift"
+        if until.any():
+            label = f"{percent(1 - self.alpha)} band of all {when}"
+            low, high = (columns[name][until] for name in ("bias_low", "bias_high"))
+            self.interval_ = draw.band(ax, n[until], low, high, draw.BLUE, 0.2, label)
+            look = {"color": draw.BLUE, "label": f"all samples {when}"}
+            [self.bias_] = ax.plot(n[until], columns["bias"][until], **look)
+        self._draw_periods(ax)
         [self.recent_bias_] = ax.plot(
             n, columns["recent_bias"], ".", color=draw.GREY, label="each batch", zorder=1
         )
@@ -213,7 +241,19 @@ class MonitorDisplay(Display):
         if self.alarm is not None:
             ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2)
         most = np.nanmax(np.abs([columns["bias"], columns["recent_bias"]]))
-        later = slice(len(n) // 4, None)  # the first limits are as wide as the panel
-        wide = np.abs([columns["bias_low"][later], columns["bias_high"][later]]).max()
-        most = min(1, 1.1 * max(most, wide))
+        later = slice(np.count_nonzero(until) // 4, None)  # the first are as wide as the panel
+        wide = np.abs([columns[name][until][later] for name in ("bias_low", "bias_high")])
+        most = min(1, 1.1 * max(most, wide.max(initial=0)))
         ax.set(ylabel="observed −\npredicted", ylim=(-most, most))
+
+    def _draw_periods(self, ax) -> None:
+        """Draw the mean of each period since the drift began, and those of calibrated models."""
+        self.periods_ = []
+        for k, (first, last, surplus, margin) in enumerate(self.periods):
+            place, is_first = (first - 1, last), not k
+            named = "95 % of means if calibrated" if is_first else None
+            draw.band(ax, place, (-margin,) * 2, (margin,) * 2, draw.GREY, 0.4, named)
+            number = f"{surplus:+.2g}".replace("-", "−")
+            label = f"{'drift' if is_first else 'later'}: {number} on average"
+            look = {"color": draw.ORANGE if is_first else draw.BLUE, "linewidth": 2.5}
+            self.periods_ += ax.plot(place, (surplus, surplus), label=label, **look)

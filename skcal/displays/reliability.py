@@ -110,7 +110,8 @@ class ReliabilityDisplay(Display):
     Axes that several classifiers share have no shading.
 
     **Below** are the histograms of both outcomes, as mirror images. Bar heights are square roots of
-    counts, so bins of few samples stay visible; labels say how many samples each side has.
+    counts, so bins of few samples stay visible; labels say how many samples each side has. Axes of
+    less than 1.8 inches, as four in a figure of the usual size, have none.
 
     Linear axes end before 1 where at least 99 % of the predictions, all points and the intervals of
     bins with 2 % of the samples or more lie below 0.5. The label of the axis then counts the

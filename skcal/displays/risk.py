@@ -220,7 +220,8 @@ class RiskDisplay(Display):
         lowest = f"lowest: {draw.as_label(self.best_name, 24)}"
         ax.axhline(0, color=draw.GREY, linewidth=1, linestyle=":", label=lowest)
         _scale_axes(ax, self.curves)
-        ax.set(xlabel=self.param, ylabel="validation risk above the lowest")
+        ylabel = draw.side_label(ax, "validation risk above the lowest")
+        ax.set(xlabel=self.param, ylabel=ylabel)
         return f"bands {percent(self.confidence_level)}, paired over folds"
 
     def _draw_candidates(self, ax, z, kwargs):
@@ -472,6 +473,9 @@ class RiskCoverageDisplay(Display):
                 ax.plot(*place, "o", color=draw.ORANGE, label=label)
         most = max(curve.risk.max(), 0.0 if limited is None else limited.max_risk, curve.high[-1])
         ax.set(xlim=(0, 1.02), ylim=(0, min(1.02, 1.25 * most)))
-        ax.set(xlabel="coverage: share of answers kept", ylabel="risk: share of them wrong")
+        ax.set(
+            xlabel="coverage: share of answers kept",
+            ylabel=draw.side_label(ax, "risk: share of them wrong"),
+        )
         draw.set_title(ax, draw.titled(name, ", ".join(self._facts()[:2])))
         draw.legend_below(ax)

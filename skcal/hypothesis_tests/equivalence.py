@@ -79,6 +79,8 @@ class EquivalenceTestResult(ShownRounded):
         predictions that holds ``min_share`` of the samples; NaN with ``interval``.
     error, method, notion : str
     min_share, confidence_level : float
+    n_groups : int or None
+        The number of groups of samples that depend on each other; None if all are independent.
     """
 
     verdict: str
@@ -95,6 +97,14 @@ class EquivalenceTestResult(ShownRounded):
     notion: str
     min_share: float = field(default=0.1, repr=False)
     confidence_level: float = field(default=0.95, repr=False)
+    n_groups: int | None = field(default=None, repr=False)
+
+    @property
+    def n_groups_needed(self) -> float | None:
+        """The number of such groups that hold ``n_samples_needed``; None without groups."""
+        if self.n_groups is None or not np.isfinite(self.n_samples_needed):
+            return None
+        return float(np.ceil(self.n_samples_needed * self.n_groups / self.n_samples))
 
     def sentence(self) -> str:
         """Return the verdict with the error and its limits, in words."""
@@ -121,8 +131,14 @@ class EquivalenceTestResult(ShownRounded):
             needed = "no number"
             if np.isfinite(self.n_samples_needed):
                 needed = f"about {self.n_samples_needed:,.0f}"
+            what, n = "samples", self.n_samples
+            if self.n_groups is not None:
+                what, n = "groups ", self.n_groups
+                needed = (
+                    needed if self.n_groups_needed is None else f"about {self.n_groups_needed:,.0f}"
+                )
             lines.append(
-                f"samples    {self.n_samples:,}; {needed} would show it to be below, if the error "
+                f"{what}    {n:,}; {needed} would show it to be below, if the error "
                 f"is {number(self.assumed_error)}"
             )
         return "\n".join(lines)
@@ -444,7 +460,16 @@ def bounded(
         notion=str(sample.notion),
         min_share=min_share,
         confidence_level=confidence_level,
+        n_groups=_number_of_groups(sample),
     )
+
+
+def _number_of_groups(sample) -> int | None:
+    """The number of groups, None where each sample is one of its own."""
+    if sample.groups.independent:
+        return None
+    n_groups = len(np.unique(sample.groups.units(len(sample))))
+    return n_groups if n_groups < len(sample) else None
 
 
 def _refuse_rows(error, method, interval) -> None:

@@ -309,7 +309,10 @@ def _asymptotic(statistic, problem, method, choose):
     terms = _terms(problem, statistic.kernel, points, classes)
     n, J = terms.shape
     if n <= J:
-        raise ValueError(f"{n} samples are too few for {J} locations; lower n_locations.")
+        raise ValueError(
+            f"{n} samples are too few for {J} locations. Lower n_locations, or pass fewer "
+            "locations."
+        )
     mean = terms.mean(axis=0)
     value = n * mean @ _inverse(V) @ mean
     if method == "chi2":

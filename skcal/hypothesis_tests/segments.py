@@ -189,22 +189,25 @@ class SegmentTestResult(CalibrationTestResult):
             Number of segments, those with the smallest p-values first.
         """
         several = len({segment.outcome for segment in self.segments}) > 1
-        columns = ["segment", *["outcome"] * several, "samples", self.compared_with]
-        columns += ["observed", "difference", "p-value"]
+        relative = self.compared_with != "predicted"
+        columns = ["segment", *["outcome"] * several, "samples", *["predicted"] * relative]
+        columns += [self.compared_with, "observed", *["difference"] * (not relative), "p-value"]
         rows = [
             [
                 segment.name,
                 *[segment.outcome] * several,
                 f"{segment.n_samples:,}",
+                *[number(segment.predicted)] * relative,
                 number(segment.expected),
                 f"{number(segment.observed)} ({number(segment.low)} to {number(segment.high)})",
-                f"{segment.difference:+.4f}",
+                *[f"{segment.difference:+.4f}"] * (not relative),
                 pvalue_number(segment.pvalue, self.smallest_pvalue),
             ]
             for segment in self.segments[:n_worst]
         ]
         note = "Intervals hold, and p-values are adjusted, for all segments together."
-        return Table(columns, rows, "l" + "l" * several + "rrrrr", notes=[note])
+        sides = "l" + "l" * several + "rrrrr"
+        return Table(columns, rows, sides, notes=[note])
 
 
 @validate_params(

@@ -332,7 +332,10 @@ def bins_of_counted(counted: Counted, partition: Intervals) -> np.ndarray:
         n = len(edges) - 1
         remedy = "Pass edges=table.edges, or count a CalibrationTable(edges=…) with yours."
         if np.array_equal(edges, equal_intervals(n).edges):
-            remedy = f"Count a CalibrationTable(edges=numpy.arange({n + 1}) / {n})."
+            remedy = (
+                "Pass edges=table.edges, or count a CalibrationTable("
+                f"edges=numpy.arange({n + 1}) / {n})."
+            )
         raise InputError(
             "edges",
             "cut cells of the CalibrationTable, which was counted with "

@@ -116,6 +116,16 @@ class History:
         counts = (round(float(value), 6) for value in (residual + predicted, predicted))
         return Period(*places, *counts, *ratios)
 
+    def surplus(self, start: int, end: int = -1) -> tuple[float, float]:
+        """Return observed minus predicted events per unit of weight between two rows.
+
+        The second number is the margin about 0 that holds 95 % of those of a calibrated model.
+        """
+        weight, ends = np.append(0.0, self.rows[:, len(_FIRST)]), self.ends()
+        _, residual, *_, variance = (ends[end] - ends[start]) / (weight[end] - weight[start])
+        margin = _Z * np.sqrt(variance / (weight[end] - weight[start]))
+        return float(residual), float(margin)
+
     def recent_row(self) -> int:
         """Return after which row the last samples lie whose events have a variance of 25 or more.
 

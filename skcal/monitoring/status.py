@@ -107,7 +107,11 @@ def summary(monitor) -> str:
     if len(monitor.e_values_) > 1:
         largest = sorted(monitor.e_values_.items(), key=lambda item: -item[1])[:3]
         shown = ", ".join(f"{title}: {value:.3g}" for title, value in largest)
-        lines.append(f"Largest e-values: {shown}.")
+        of_all = "half the weight is that of all predictions; " * monitor._layout.pooled
+        lines.append(
+            f"The evidence is the mean of {len(monitor._evidence)} e-values ({of_all}the largest: "
+            f"{shown})."
+        )
     if monitor._is_open:
         then = worded(  # the command line knows what STATE is
             "calibration_report with by= shows which subgroups are off. Then acknowledge(note) "
@@ -138,7 +142,8 @@ def _where_to_look(monitor) -> str:
         which = f"the samples of {max(titles, key=titles.__getitem__)}"
     if raised.get("low") is not None:
         which = f"the samples with {_range_in_words(raised['low'], raised['high'])}"
-    since = raised.get("since")
+    drift = monitor.periods_.get("drift")
+    since = raised.get("since") if drift is None else drift.first_sample  # as it is known now
     place = f" since about sample {since:,} with earlier ones" if since else " with earlier ones"
     checks = [check for words, check in _CHECKS.items() if words in raised.get("note", "")]
     return f"compare {which}{place}{', and check ' + checks[0] if checks else ''}."

@@ -325,11 +325,13 @@ def _samples_needed(found) -> list[str]:
     gate = found.gate
     if gate is None or gate.verdict != "unknown" or not math.isfinite(gate.n_samples_needed):
         return []
-    needed = float(f"{gate.n_samples_needed:.2g}")
+    needed, what = float(f"{gate.n_samples_needed:.2g}"), "samples in all"
+    if gate.n_groups_needed is not None:  # more samples of the same groups would not
+        needed, what = float(f"{gate.n_groups_needed:.2g}"), f"groups, not {gate.n_groups:,},"
     option = worded("max_error", "--max-error")
     choose = f" ({option} sets another limit)" * (found.max_error is None)
     return [
-        f"If the error is {plain_number(gate.assumed_error)}, about {needed:,.0f} samples in all "
+        f"If the error is {plain_number(gate.assumed_error)}, about {needed:,.0f} {what} "
         f"would show that it is below {gate.limit:g}{choose}."
     ]
 

@@ -60,9 +60,16 @@ class Heterogeneity:
         name = self.measure if self.measure == "O/E" else f"the {self.measure}"
         return (
             f"In a new subgroup{of}, {name} is expected between {self.low:.2f} and {high} "
-            f"({100 * self.confidence_level:g} % prediction interval). The standard deviation of "
-            f"{_SCALES[self.measure][0]} between the {self.n_subgroups} subgroups is "
-            f"{self.standard_deviation:.2f}, without sampling error."
+            f"({100 * self.confidence_level:g} % prediction interval). {self._differences()}"
+        )
+
+    def _differences(self) -> str:
+        shown = f"{self.standard_deviation:.2f}"
+        if not float(shown):
+            return f"Chance explains how the {self.n_subgroups} subgroups differ."
+        return (
+            f"Beyond chance, {_SCALES[self.measure][0]} differs between the {self.n_subgroups} "
+            f"subgroups by a standard deviation of {shown}."
         )
 
 

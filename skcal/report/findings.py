@@ -17,6 +17,7 @@ from sklearn.base import clone
 
 from skcal._groups import FEWEST_GROUPS
 from skcal._show import worded
+from skcal.exceptions import InputError
 from skcal.hypothesis_tests import (
     EquivalenceTestResult,
     calibration_error_interval,
@@ -31,7 +32,7 @@ from skcal.metrics.limits import frequency_limits
 from skcal.notions import Notion
 from skcal.recalibration import BayesianCalibration, TemperatureScaling
 from skcal.report.answer import LIMIT, Answer, answer_of, heading_of
-from skcal.sample import Sample, read_sample
+from skcal.sample import Sample
 
 _SHARE_OF_RATE = 0.2  # of the rarer outcome, which is the tolerance where it is less than usual
 _FOLDS = 5  # of the recalibration that is tried
@@ -167,7 +168,9 @@ class Findings:
         ValueError
             If the kind of calibration is about vectors of probabilities.
         """
-        sample = read_sample(sample, groups=None, few_groups=0, scalar=True)
+        if not sample.notion.scalar:
+            reason = f"is {str(sample.notion)!r}, of which there is no calibration error."
+            raise InputError("notion", reason, "Make a Sample of 'binary' or 'confidence'.")
         attempts = Attempts(name, holds_rows=sample.holds_rows)
         return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
 

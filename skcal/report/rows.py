@@ -15,6 +15,7 @@ from skcal._show import (
     percent,
     plain_number,
     pvalue_number,
+    share,
     significant,
 )
 from skcal.metrics import ValidationMeasures
@@ -27,8 +28,8 @@ CENTRES = ("O/E", "calibration slope", "C-statistic")  # measures whose heteroge
 _TITLES = ValidationMeasures.titles
 _NEAR_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
-_SUBGROUPS = ("subgroup", "n", "accuracy", "calibration error", "p (Holm)")
-_OUTCOMES = ("subgroup", "n", "events", "O/E ratio", "calibration error", "p (Holm)")
+_SUBGROUPS = ("subgroup", "n", "confidence", "accuracy", "calibration error", "p (Holm)")
+_OUTCOMES = ("subgroup", "n", "predicted", "observed", "O/E ratio", "calibration error", "p (Holm)")
 _BINS = ("samples", "mean prediction", "frequency", "from", "to", "all bins at once from", "to")
 _VALIDATION = {
     "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
@@ -48,7 +49,7 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "larger than the calibration error by noise"
+_NOISE = "noise puts it above the calibration error"
 _BELOW = "smaller than the calibration error by noise"
 _INFINITE = {
     "observed_expected_ratio": "undefined: all predictions are 0",
@@ -397,15 +398,13 @@ def _probability(value: float) -> str:
 
 
 def subgroups_table(report) -> Table:
-    """A row for each subgroup: of events their number and O/E, otherwise the accuracy."""
+    """A row for each subgroup: mean prediction, frequency and error; of events O/E, too."""
     of_events = any(part.ratio is not None for part in report.subgroups)
     rows, parts = [], sorted(report.subgroups, key=lambda part: not part.is_significant)
     for part in parts:
         view = part.overview
         error = "–" if part.error is None else _error_row(part.error, part).with_limits
-        cells = [plain_number(view.accuracy)]
-        if of_events:
-            cells = [f"{view.counts[-1]:,.0f}", _ratio(part)]
+        cells = [*map(share, view.averages(part.notion)), *[_ratio(part)] * of_events]
         no_test = part.test is None or view.has_few_groups
         pvalue = "–" if no_test else pvalue_number(part.test.pvalue, part.test.smallest_pvalue)
         pvalue += " *" * part.is_significant
@@ -418,7 +417,7 @@ def subgroups_table(report) -> Table:
     note += " A star marks significant miscalibration." * any(part.is_significant for part in parts)
     name = words.name_of_parts(report).lower().removesuffix("s")
     columns = (name, *(_OUTCOMES if of_events else _SUBGROUPS)[1:])
-    notes = [note]
+    notes = [*_of_first(report), note, *_without_weights(report, "The column n counts")]
     if assumption_of(*parts) != assumption_of(report.overall):
         notes += assumption_of(*parts, where="in subgroups")
     return Table(columns, rows, "l" + "r" * (len(columns) - 1), notes=notes)
@@ -442,6 +441,7 @@ def centres_table(report) -> Table:
         rows.append((f"a new {column or 'subgroup'}", "", *ends))
     level = percent(report.settings["confidence_level"])
     notes = [f"{level} intervals; those of a new subgroup are prediction intervals."]
+    notes = [*_of_first(report), *notes, *_without_weights(report, "The column of events counts")]
     notes += [found.sentence() for found in report.heterogeneity]
     error = report.overall.error
     notes += [words.sentence_of_left_out(left, error) for left in report.left_out]
@@ -481,11 +481,26 @@ def side_by_side(parts, settings, most=4) -> list[Table]:
     return tables
 
 
-def segments_table(test, settings) -> Table:
-    """The worst of the segments of a test."""
+def segments_table(report) -> Table:
+    """The worst of the segments of a report."""
+    test = report.segments
     table = test.worst(_N_WORST)
-    title = words.segment_verdict(test, len(table.rows), settings["confidence_level"])
-    return replace(table, title=title)
+    title = words.segment_verdict(test, len(table.rows), report.settings["confidence_level"])
+    return replace(table, title=title, notes=[*_of_first(report), *table.notes])
+
+
+def _of_first(report) -> list[str]:
+    """Of two models, whose rows a table has."""
+    if report.comparison is None:
+        return []
+    first, second = (model.name for model in words.models_of(report))
+    return [f"All rows are of {first}, none of {second}."]
+
+
+def _without_weights(report, what: str) -> list[str]:
+    """What is counted without the weights, by which all other numbers are."""
+    weighted = report.overall.overview.effective_size is not None
+    return [f"{what} samples without weights; all other numbers are weighted."] * weighted
 
 
 def comparison_table(report, full: bool = True) -> Table:

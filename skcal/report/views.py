@@ -31,6 +31,7 @@ from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
+_WIDEST, _NARROWER = 100, (24, 16)  # columns of text, and letters of names where there are more
 
 
 # Text
@@ -51,7 +52,7 @@ def as_text(report, full: bool = False) -> str:
             tables = rows.side_by_side(report.subgroups, report.settings, 2)
             parts += [text for table in tables for text in ("", table.text())]
     if report.segments is not None:
-        segments = rows.segments_table(report.segments, report.settings)
+        segments = rows.segments_table(report)
         parts += ["", _short_names(segments, 40).text()]
     if full and report.overall.overview.base_rates:
         parts += ["", _classes_text(report.overall)]
@@ -82,11 +83,14 @@ def _comparison_text(report, full) -> str:
 
 
 def _short_names(table, width) -> Table:
-    """The table with names of rows, which come from outside, of about this width."""
-    names = cut_apart([row[0] for row in table.rows], width)
-    return replace(
-        table, rows=[(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
-    )
+    """The table with names of rows, which come from outside, of about this width or less."""
+    for most in (width, *_NARROWER):
+        names = cut_apart([row[0] for row in table.rows], most)
+        rows = [(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
+        short = replace(table, rows=rows)
+        if max(map(len, replace(short, title="", notes=()).lines())) <= _WIDEST:
+            break
+    return short
 
 
 def _classes_text(measures) -> str:
@@ -293,7 +297,7 @@ def _evidence(report, full):
         table += html_list(words.by_kind(report.subgroups, full))
         yield words.name_of_parts(report), table + _figures(report, report.subgroups)
     if report.segments is not None:
-        yield "Segments", rows.segments_table(report.segments, report.settings).html()
+        yield "Segments", rows.segments_table(report).html()
 
 
 def _details(report, full):

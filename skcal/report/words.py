@@ -94,7 +94,13 @@ def answer_of_subgroups(report) -> str:
     others = [part for part in tested if not part.is_significant]
     of = name_of_parts(report)
     of += "" if report.comparison is None else f" of {report.overall.name}"
-    names = listed([part.name for part in wrong], NAMES)
+    sides = [side_of(part).lower() for part in wrong]
+    several = len(set(sides)) > 1
+    named = [
+        f"{part.name} ({side})" if several else part.name
+        for part, side in zip(wrong, sides, strict=True)
+    ]
+    names = listed(named, NAMES)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
     text += (
@@ -358,14 +364,16 @@ def _each_of(column: str) -> str:
 def _too_small(column: str, report) -> str:
     """Which subgroups of a column have few samples for a recalibration of their own."""
     start = f"{column} = " if column else ""
+    what = "samples" if report.overall.overview.n_groups is None else "groups"
     few = [
         part.name
         for part in report.subgroups
-        if part.name.startswith(start) and part.overview.n_samples < _FEW_SAMPLES
+        if part.name.startswith(start)
+        and (part.overview.n_groups or part.overview.n_samples) < _FEW_SAMPLES
     ]
     if not few:
         return ""
-    return f" Each recalibration needs about {_FEW_SAMPLES} samples; fewer are in {listed(few)}."
+    return f" Each recalibration needs about {_FEW_SAMPLES} {what}; fewer are in {listed(few)}."
 
 
 def models_of(report) -> list:
@@ -389,9 +397,37 @@ def answer_of_comparison(report) -> Answer:
         none = "No significant difference in calibration"
         title = "Measures disagree" if difference.is_significant else none
         return Answer(title, "unknown", sentences)
+    sentences += _other_is_better_by_scores(report, better)
     still = models_of(report)[better].is_significant
     title = f"{names[better]} is better calibrated{', but still miscalibrated' * still}"
     return Answer(title, "moderate" if still else "good", sentences)
+
+
+def _other_is_better_by_scores(report, better: int) -> list[str]:
+    """Why the model of the larger calibration error has lower scores, if it has."""
+    sign, other = (-1 if better else 1), 1 - better  # of a difference, first minus second
+    lower = [
+        test.measure
+        for test in report.comparison.score_tests
+        if not test.larger_is_better and min(sign * test.low, sign * test.high) > 0
+    ]
+    if not lower:
+        return []
+    names, why = [model.name for model in models_of(report)], ""
+    for pair in zip(*(model.scores for model in models_of(report)), strict=False):
+        one, two = pair[better], pair[other]
+        if one.name in lower and None not in (one.discrimination, two.discrimination):
+            gain, cost = two.discrimination - one.discrimination, two.miscalibration
+            if gain > max(cost - one.miscalibration, 0):
+                why = (
+                    f": it discriminates better ({plain_number(two.discrimination)} against "
+                    f"{plain_number(one.discrimination)} in the {one.name}), which outweighs its "
+                    f"miscalibration ({plain_number(cost)} against "
+                    f"{plain_number(one.miscalibration)}). Recalibration would keep that"
+                )
+            break
+    scores = " and ".join(lower)
+    return [f"But {names[other]} has the lower {scores}{why}."]
 
 
 def _evidence(report) -> list[str]:

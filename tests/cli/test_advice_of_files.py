@@ -47,7 +47,12 @@ CASES = {
         None,
     ),
     "a point": (table(), "--decimal ,", "with a point where --decimal says", None),
-    "--sep": (table("p;label", P, Y, sep=";"), "", "or pass --sep", None),
+    "--sep": (
+        table("p;label", P, Y, sep=";"),
+        "",
+        "separate its fields, not ",
+        None,
+    ),
     "--header": (
         table(f"{P[0]},{Y[0]}", P[1:], Y[1:]),
         "",

@@ -626,8 +626,13 @@ def test_rounding_above_1_is_read_or_offered_to_be(over, tmp_path):
         return
     with pytest.raises(FileError) as caught:
         read_predictions(path)
-    assert "numpy" not in str(caught.value)
-    assert_event(read(path, "--normalize"), expected)
+    text = "If that is rounding, pass --normalize. 1 of 60 numbers are then set to 0 or 1."
+    assert str(caught.value).endswith(text)
+    with pytest.warns(
+        UserWarning, match=r"1 number outside \[0, 1\] is set to 0 or 1, as --normal"
+    ):
+        found = read(path, "--normalize")
+    assert_event(found, expected)
 
 
 def test_rows_of_several_models_are_not_taken_for_one(tmp_path):

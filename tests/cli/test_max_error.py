@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
+from skcal._show import share
 from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.evaluate import _lines_of_gate
@@ -264,13 +265,13 @@ def test_many_subgroups_are_a_table_the_worst_first_and_all_with_details(
     printed = capsys.readouterr()
     shown, more, told = printed.out.partition("… and 3 more rows: --all-rows shows them\n")
     lines = (shown + more).splitlines()
-    head = next(k for k, line in enumerate(lines) if line.split()[:1] == ["error"])
+    head = next(k for k, line in enumerate(lines) if line.split()[:1] == ["predicted"])
     assert len(lines) == head + 1 + 24 + 2  # of 25 rows 24, then the level and this line
     assert "calibration may change along the rows" in printed.err  # sorted by subgroup, as they are
     assert told.startswith("4,000 samples of two classes.")
-    assert " ".join(lines[head].split()) == "error O/E verdict at least at most"
+    assert " ".join(lines[head].split()) == "predicted observed error limit 0.05 at least at most"
     assert max(map(len, lines)) <= 100
-    above = [line for line in lines if "  above 0.05 " in line]
+    above = [line for line in lines if "  above  " in line]
     assert above == lines[head + 1 : head + 1 + len(above)] != []
     names = ", ".join(line.split("  ")[0] for line in above)
     told = " ".join(lines[2 : head - 1])
@@ -279,7 +280,10 @@ def test_many_subgroups_are_a_table_the_worst_first_and_all_with_details(
     each = "Each limit has 99.8 % confidence, so that all 27 rows hold together with 95 %."
     assert each in lines
     data = np.load(path)
-    assert f"  {data['labels'].sum() / data['proba'].sum():.2f}  " in lines[head + 1]
+    name = above[0].split("  ")[0]
+    worst = (data["where"] == name.removeprefix("where = ")) | (name == "all samples")
+    said, happened = (share(data[name][worst].mean()) for name in ("proba", "labels"))
+    assert f" {said} {happened} " in " ".join(lines[head + 1].split())
     assert main(["evaluate", path, *options, "--all-rows"]) == 1
     every = capsys.readouterr().out
     assert "more row" not in every

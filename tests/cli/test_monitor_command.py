@@ -240,6 +240,8 @@ def test_metrics_are_in_the_text_format_of_prometheus(run, tmp_path):
     assert set(values) == documented - {f"{ratio_name}_{period}" for period in absent}
     for name in values:
         assert f"# TYPE {name} gauge" in lines.splitlines()
+    meanings = [line.split(" ", 3)[3] for line in lines.splitlines() if line.startswith("# HELP")]
+    assert len(set(meanings)) == len(values)
     run.state.unlink()
     impossible = write(tmp_path / "no.csv", np.eye(3)[[0, 1, 2]], NAMES[[1, 1, 2]])
     assert "skcal_monitor_log_e_value +Inf" in run(impossible, "--format", "prometheus", status=1)
@@ -258,3 +260,78 @@ def test_plans_are_for_batches_of_a_size_and_count_one_batch(run, tmp_path):
 
 def run_shown(run, size):
     return run("--plan", "0.8", "--batch", str(size))
+
+
+def weeks(n_weeks=12, drift_from=7):
+    """Rare events of which there are more from a week on: a day for each 50 of them."""
+    rng = np.random.default_rng(0)
+    for week in range(n_weeks):
+        p = rng.beta(1.2, 12, 350)
+        y = rng.random(350) < p * (1 + 0.8 * (week >= drift_from))
+        days = np.datetime64("2024-01-01") + 7 * week + np.arange(350) // 50
+        yield {"label": y.astype(int), "score": p, "day": days.astype(str)}
+
+
+def test_an_alarm_names_the_file_that_it_came_with_and_the_one_at_which_its_drift_began(
+    run, tmp_path
+):
+    for week, table in enumerate(weeks()):
+        file = write_table(tmp_path / f"week {week:02}.csv", table)
+        main(["monitor", str(run.state), str(file), "--ignore", "day", "--quiet"])
+    text = run("--json", status=1)
+    told, monitor = json.loads(text), CalibrationMonitor.from_json(run.state.read_text())
+    for key, sample in (
+        ("alarm_batch", monitor.alarm_),
+        ("drift_batch", monitor.periods_["drift"].first_sample),
+    ):
+        week = (sample - 1) // 350
+        assert told[key] == {
+            "file": f"week {week:02}.csv",
+            "date": None,
+            "first_sample": 350 * week + 1,
+            "last_sample": 350 * week + 350,
+        }
+    first, second, *_ = run("--alpha", "0.05", status=1).splitlines()
+    assert first.startswith("ALARM at sample")
+    alarm, drift = told["alarm_batch"], told["drift_batch"]
+    assert second == (
+        f"The alarm came with {alarm['file']} (samples {alarm['first_sample']:,} to "
+        f"{alarm['last_sample']:,}). The drift began at about {drift['file']} (samples "
+        f"{drift['first_sample']:,} to {drift['last_sample']:,})."
+    )
+    assert drift["file"] >= "week 06.csv"
+
+
+def test_days_of_one_file_are_batches_in_their_order_and_named_by_an_alarm(run, tmp_path, rng):
+    tables = list(weeks())
+    table = {name: np.concatenate([part[name] for part in tables]) for name in tables[0]}
+    order = rng.permutation(len(table["label"]))
+    shuffled = {name: values[order] for name, values in table.items()}
+    file = write_table(tmp_path / "year.csv", shuffled)
+    assert main(["monitor", str(run.state), str(file), "--date", "day", "--quiet"]) == 1
+    kept = CalibrationMonitor.from_json(run.state.read_text())
+    monitor = CalibrationMonitor(labels=kept.classes_)
+    for day in np.unique(table["day"]):
+        rows = shuffled["day"] == day
+        monitor.update(shuffled["score"][rows], shuffled["label"][rows])
+    assert kept.log_e_value_ == pytest.approx(monitor.log_e_value_)
+    assert kept.alarm_ == monitor.alarm_
+    text = run("--alpha", "0.05", status=1)
+    day = table["day"][monitor.alarm_ - 1]
+    began = table["day"][monitor.periods_["drift"].first_sample - 1]
+    assert f"The alarm came with year.csv, {day} (samples " in text
+    assert f"The drift began at about year.csv, {began} (samples " in text
+    assert "2024-02-12" <= began < day
+    state = json.loads(run.state.read_text())
+    assert len(state["places"]) == 7 * len(tables)
+    main(["monitor", str(run.state), "--reset", "--quiet"])
+    assert json.loads(run.state.read_text())["places"] == []
+    half = tables[0]["score"] / 2
+    assert "is no date such as 2024-12-31" in run(
+        write_table(
+            tmp_path / "bad.csv", {**tables[0], "score": half, "day": ["31/12/2024"] * 350}
+        ),
+        "--date",
+        "day",
+        status=2,
+    )

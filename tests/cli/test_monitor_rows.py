@@ -198,6 +198,7 @@ def test_a_plan_and_the_numbers_of_the_text_are_in_the_json(run, tmp_path):
     _, printed, _ = run("--json", "--plan", "1.5")
     facts = json.loads(printed)
     assert facts.pop("plan")["n_batches"] == plan.n_batches
+    assert [facts.pop(name) for name in ("alarm_batch", "drift_batch")] == [None, None]
     assert facts == json.loads(json.dumps(monitor.to_dict()))
 
 

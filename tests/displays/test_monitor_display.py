@@ -18,9 +18,67 @@ def test_what_is_drawn_is_what_the_monitor_has(figures):
     assert_allclose(10**logs, history["e_value"])
     assert display.threshold_.get_ydata()[0] == pytest.approx(np.log10(20))
     assert display.alarm_.get_xdata()[0] == monitor.alarm_
-    assert_allclose(display.bias_.get_ydata(), history["bias"])
+    before = history["n_samples"] < monitor.periods_["drift"].first_sample
+    assert_allclose(display.bias_.get_ydata(), history["bias"][before])
     assert_allclose(display.recent_bias_.get_ydata(), history["recent_bias"])
     assert display.ax_[0].get_title() == "model \\$1\nevidence of miscalibration (confidence)"
+
+
+def drifted(factor, n_before=15):
+    """A monitor of rare events, which happen more or less often from then on."""
+    monitor, rng = CalibrationMonitor(labels=[0, 1]), np.random.default_rng(0)
+    for batch in range(30):
+        p = rng.beta(1.2, 12, 300)
+        weight = np.full(300, 0.5)
+        shifted = p if batch < n_before else np.clip(factor * p, 0, 1)
+        monitor.update(p, (rng.random(300) < shifted).astype(int), weight)
+    return monitor
+
+
+@pytest.mark.parametrize(("factor", "n_before"), [(1.6, 15), (0.5, 15), (1.6, 0)])
+def test_after_an_alarm_the_mean_of_the_drift_lies_outside_of_those_of_calibrated_models(
+    factor, n_before, figures
+):
+    """The mean of all samples lags behind: its band, which still holds 0, ends at the drift."""
+    monitor = drifted(factor, n_before)
+    drift = monitor.periods_["drift"]
+    assert monitor.alarm_ is not None
+    display = MonitorDisplay.from_monitor(monitor)
+    stretch = display.periods[0]
+    assert (stretch.first_sample, stretch.last_sample) == (drift.first_sample, drift.last_sample)
+    weight = drift.n_samples / 2
+    assert stretch.surplus == pytest.approx((drift.observed - drift.predicted) / weight)
+    assert abs(stretch.surplus) > stretch.margin
+    assert (stretch.surplus > 0) == (factor > 1)
+    by_chance = 1 - drift.chance_low
+    assert stretch.margin / stretch.surplus == pytest.approx(by_chance / (drift.ratio - 1))
+    line = display.periods_[0]
+    assert_allclose(line.get_ydata(), stretch.surplus)
+    assert list(line.get_xdata()) == [drift.first_sample - 1, drift.last_sample]
+    if n_before:
+        assert display.bias_.get_xdata()[-1] < drift.first_sample
+        assert display.bias_.get_label() == "all samples before the drift"
+    else:
+        assert display.bias_ is display.interval_ is None
+    calm = MonitorDisplay.from_monitor(drifted(1.0))
+    assert calm.periods_ == [] == list(calm.periods)
+    assert calm.bias_.get_label() == "all samples so far"
+    low, high = (calm.columns[name] for name in ("bias_low", "bias_high"))
+    assert ((low <= 0) & (high >= 0)).all()
+
+
+def test_a_picture_names_a_drift_that_is_over_and_what_came_then(figures):
+    monitor, rng = CalibrationMonitor(labels=[0, 1]), np.random.default_rng(0)
+    for batch in range(45):
+        p = rng.beta(1.2, 12, 300)
+        factor = 1.7 if 15 <= batch < 25 else 1
+        monitor.update(p, (rng.random(300) < np.minimum(1, factor * p)).astype(int))
+    display = MonitorDisplay.from_monitor(monitor)
+    drift, later = display.periods
+    assert drift.last_sample + 1 == later.first_sample
+    assert abs(later.surplus) <= later.margin < drift.margin < drift.surplus
+    labels = [line.get_label() for line in display.periods_]
+    assert [label.partition(":")[0] for label in labels] == ["drift", "later"]
 
 
 def test_the_detector_is_drawn_where_it_alarms(figures):

@@ -170,7 +170,7 @@ def test_certain_predictions_carry_no_information(method):
 
 def test_asymptotic_forms_need_more_samples_than_locations():
     p = [0.1, 0.3, 0.5, 0.7, 0.9]
-    with pytest.raises(ValueError, match="5 samples are too few for 5 locations; lower n_loc"):
+    with pytest.raises(ValueError, match=r"5 samples are too few for 5 locations\. Lower n_loc"):
         mean_embedding_test([0, 1, 0, 1, 1], p, method="chi2", n_locations=5)
 
 

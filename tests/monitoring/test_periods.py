@@ -325,7 +325,12 @@ def test_a_notion_with_a_problem_for_each_class_has_no_periods():
     monitor = CalibrationMonitor("classwise").update(proba, rng.integers(0, 3, 200))
     assert monitor.periods_ == {}
     assert monitor.found_by_now_ == []
-    assert "Largest e-values: class" in str(monitor)
+    assert "The evidence is the mean of 3 e-values (the largest: class " in str(monitor)
+    assert monitor.e_value_ == pytest.approx(np.mean(list(monitor.e_values_.values())))
+    pooled = CalibrationMonitor("top-label").update(proba, rng.integers(0, 3, 200))
+    of_all, *of_classes = pooled.e_values_.values()
+    assert "the mean of 4 e-values (half the weight is that of all predictions; " in str(pooled)
+    assert pooled.e_value_ == pytest.approx((of_all + np.mean(of_classes)) / 2)
 
 
 CALIBRATED = (6000, 0.0, 1.0)
@@ -542,7 +547,7 @@ def test_an_alarm_whose_evidence_is_gone_keeps_its_time_and_says_so(direction):
         if gone:
             assert monitor.periods_["drift"].first_sample == since
             assert "the event happened" in text.split("\n")[0]
-            assert MonitorDisplay.from_monitor(monitor, plot=False).drift is None
+            assert list(MonitorDisplay.from_monitor(monitor, plot=False).periods) == []
     assert seen == {False, True}
     monitor.acknowledge("chance")
     assert "came by chance" not in str(monitor)
@@ -563,3 +568,15 @@ def test_a_drift_that_seems_to_be_over_stays_so():
         n_over += over
     assert n_over == 4
     assert n_unclear <= 1
+
+
+def test_what_to_compare_begins_when_the_drift_does():
+    """At the alarm it seemed to begin at another sample than later ones say."""
+    n_moved = 0
+    for seed in range(6):
+        monitor = watched(drifting(seed))
+        since = monitor.periods_["drift"].first_sample
+        raised = [entry.since for entry in monitor.journal_ if entry.what == "alarm"]
+        assert f"compare the samples since about sample {since:,} with earlier ones" in str(monitor)
+        n_moved += raised[-1] != since
+    assert n_moved

@@ -182,3 +182,27 @@ def test_a_constant_column_and_a_single_column_of_answers_are_read():
     assert report.differing.columns == ["sex"]
     assert "Subgroups differ, so one recalibration of all samples" in report.verdict
     assert not calibration_report(y, p, by=constant["all"], **FAST).differing.columns
+
+
+def test_models_that_err_to_opposite_sides_in_one_table_do_not_get_one_map():
+    """Pooled, a model that is too sure and one that is not sure enough look almost calibrated."""
+    rng = np.random.default_rng(0)
+    truth = rng.dirichlet(np.full(4, 0.6), size=N)
+    model = rng.choice(["cautious", "sure"], N)
+    proba = truth ** np.where(model == "sure", 1.8, 0.6)[:, None]
+    proba /= proba.sum(axis=1, keepdims=True)
+    y = (truth.cumsum(axis=1) < rng.uniform(size=(N, 1))).sum(axis=1).clip(0, 3)
+    report = calibration_report(y, proba, by={"model": model}, **FAST)
+    assert "Recalibrate on a held-out set" in calibration_report(y, proba, **FAST).verdict
+    assert "Recalibrate on a held-out set" not in report.verdict
+    assert "Fit a Recalibrator to each subgroup of model on a held-out set" in report.verdict
+    assert "model = sure (overconfident)" in report.verdict
+    assert "model = cautious (underconfident)" in report.verdict
+    after = proba.copy()
+    half = rng.random(N) < 0.7
+    for name in np.unique(model):
+        own = model == name
+        fitted = Recalibrator(random_state=0).fit(proba[own & half], y[own & half])
+        after[own] = fitted.predict_proba(proba[own])
+    again = calibration_report(y[~half], after[~half], by={"model": model[~half]}, **FAST)
+    assert not advice_by_part(again)

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from report_cases import FEW, binary, plain_report
 
+from skcal._show import share
 from skcal.metrics import (
     decision_curve,
     flexible_calibration_curve,
@@ -57,13 +58,14 @@ def test_groups_have_numbers_but_no_figure_of_decisions(report, page, tmp_path):
     odd = np.arange(400) % 2 == 1
     found = validation_measures(y[odd], p[odd], n_resamples=19, random_state=0)
     ratio = "{:.2f} ({:.2f} to {:.2f})".format(*found.observed_expected_ratio)
-    cells = ["200", str(y[odd].sum()), ratio]
+    cells = ["200", share(p[odd].mean()), share(y[odd].mean()), ratio]
     [line] = [line for line in str(report).splitlines() if ratio in line]
     assert line.split("  ")[0] == "1"
     assert all(cell in line for cell in cells)
     assert ratio in page
     report.save(tmp_path / "report.tex")
-    assert " & ".join(["1", *cells]) in (tmp_path / "report.tex").read_text()
+    row = " & ".join(["1", *cells]).replace("%", r"\%")
+    assert row in (tmp_path / "report.tex").read_text()
 
 
 def test_several_classes_have_none_of_it():

@@ -26,7 +26,7 @@ from scipy.special import expit, logit
 from sklearn.metrics import brier_score_loss
 
 from skcal import Sample, Zero
-from skcal._show import plain_number
+from skcal._show import plain_number, share
 from skcal.cli.commands import main
 from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import calibration_error_interval, equivalence_test, scan_test
@@ -229,7 +229,7 @@ def test_parts_of_the_verdict_are_those_of_the_public_tests():
     assert row.detail.endswith("confidence)")
     smaller = replace(overall, error=replace(overall.error, estimate=row.value - 0.002))
     row = headline_rows(smaller, plain_report().settings)[1]
-    assert row.detail.endswith("; larger than the calibration error by noise")
+    assert row.detail.endswith("; noise puts it above the calibration error")
     y, p = binary()
     found = validation_measures(y, p, n_resamples=99, random_state=0)
     assert binary_report().overall.validation.slope == found.slope
@@ -333,7 +333,7 @@ def test_the_limit_that_the_user_sets_decides_the_words(rate, monkeypatch):
     ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
     assert error.is_significant
     said = {}
-    for limit in [share * end for end in ends for share in (0.98, 1.02)]:
+    for limit in [times * end for end in ends for times in (0.98, 1.02)]:
         found = findings_of(sample, max_error=limit, test=usual.test)
         answer, test = answer_of(found), equivalence_test(sample, limit=limit)
         assert found.gate.verdict == test.verdict
@@ -426,7 +426,7 @@ def test_two_models_are_told_whose_cutoff_error_is_above_its_calibration_error(l
     rows = comparison_table(replace(report, overall=models[0], comparison=comparison)).rows
     [note] = [row[-1] for row in rows if row[0] == "cutoff error"]
     whose = {(True, False): "first model: ", (False, True): "second model: "}.get(larger, "")
-    assert note == f"{whose}larger than the calibration error by noise"
+    assert note == f"{whose}noise puts it above the calibration error"
 
 
 def test_scales_of_weights_do_not_change_what_recalibration_is_expected_to_leave():
@@ -464,7 +464,8 @@ def test_caveats_of_subgroups_stand_once_and_subgroups_without_evidence_say_how_
         )
         limits = f"≥ {low}, ≤ {high}" if part.error.low else f"≤ {high}"
         above = "above 0, " * (part.is_significant and not part.error.low)
-        assert row[3] == f"{estimate} ({above}{limits})"
+        assert row[4] == f"{estimate} ({above}{limits})"
+        assert row[2:4] == tuple(map(share, part.overview.averages(part.notion)))
     assert (
         str(report).count("Each limit alone holds with 95 % confidence. p-values are adjusted") == 1
     )
@@ -634,14 +635,6 @@ def test_rounded_predictions_are_read_within_half_a_step_and_the_report_says_so(
         ValueError, match=r"^resolution is 0.1, and y_proba holds 0\.\d+, which is no"
     ):
         calibration_report(y, np.round(p, 1), compare=truth, resolution=0.1, **FAST)
-
-
-@pytest.mark.parametrize("notion", ["canonical", "top-2"])
-def test_a_kind_without_a_calibration_error_has_no_answer(notion):
-    rng = np.random.default_rng(0)
-    sample = Sample(rng.integers(3, size=500), rng.dirichlet(np.ones(3), 500), notion=notion)
-    with pytest.raises(ValueError, match="conditions on a vector"):
-        findings.Findings.of(sample)
 
 
 @pytest.mark.parametrize("rate", [0.06, 0.12, 0.4])

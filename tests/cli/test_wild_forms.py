@@ -1,0 +1,174 @@
+"""Files as programs write them: what happened is told from features, and rows from remarks."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from advice_of_commands import numbers_of, run, write
+
+N = 300
+RNG = np.random.default_rng(3)
+P = RNG.uniform(0.02, 0.98, N).round(4)
+Y = (RNG.random(N) < P).astype(int)
+WORDS = np.array(["no", "yes"])[Y]
+SEX = np.array(["m", "f"])[RNG.integers(0, 2, N)]
+LOAN = np.array(["no", "yes"])[RNG.integers(0, 2, N)]
+RATE = RNG.uniform(0.6, 5, N).round(3)  # that may be a percentage by its numbers alone
+
+
+@pytest.fixture(autouse=True)
+def in_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+
+
+def offers(words):
+    """What a command that is refused says, and the commands that it offers."""
+    status, _, told = run(words)
+    assert status == 2, told
+    lines = [line for line in told.splitlines() if "python -m skcal " in line]
+    return told, [line.split("python -m skcal ")[1] for line in lines]
+
+
+def rights(*more):
+    """The numbers of the plain table of the same predictions."""
+    write("right.csv", ("p", P), ("label", Y))
+    return numbers_of(" ".join(["evaluate right.csv --json", *more]))
+
+
+@pytest.mark.parametrize("name", ["Death ≤ 30 days", "default_12m", "Churned", "instance.y"])
+def test_a_column_named_as_what_happened_is_offered_and_no_feature(name):
+    write("a.csv", ("sex", SEX), ("loan", LOAN), (name, WORDS), ("p", P))
+    told, commands = offers("evaluate a.csv")
+    assert f"What happened may be in {name!r} (" in told
+    assert "'sex' (" in told  # named, but behind it
+    [command] = commands
+    assert numbers_of(f"{command} --json") == rights()
+
+
+def test_labels_are_the_words_that_were_predicted():
+    """As SPSS writes beside the group that it predicts."""
+    predicted = np.where(P > 0.5, "yes", "no")
+    write("a.csv", ("sex", SEX), ("Sepsis", WORDS), ("PRE_1", P), ("PGR_1", predicted))
+    told, commands = offers("evaluate a.csv")
+    assert "'PGR_1' (" in told
+    assert {command.split("--label ")[1].split()[0] for command in commands} == {"Sepsis"}
+    assert rights() in [numbers_of(f"{command} --json") for command in commands]
+
+
+def test_lists_of_probabilities_stand_before_numbers_that_could_be_percentages():
+    rows = [
+        {
+            "instance": {"loan": loan, "rate": rate, "y": y},
+            "prediction": {"classes": ["no", "yes"], "scores": [round(1 - p, 4), p]},
+        }
+        for loan, rate, y, p in zip(LOAN, RATE.tolist(), WORDS, P.tolist(), strict=True)
+    ]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    told, [command] = offers("evaluate a.jsonl")
+    assert "--percent" not in told
+    assert "one 'instance.loan' belong together" not in told  # which has two values
+    np.testing.assert_allclose(numbers_of(f"{command} --json")[:30], rights()[:30], rtol=1e-6)
+
+
+def test_columns_named_as_percentages_stand_before_ages():
+    age = RNG.integers(20, 90, N)
+    write("a.csv", ("age", age), ("risk (%)", (100 * P).round(2)), ("death", Y))
+    told, commands = offers("evaluate a.csv --label death")
+    assert "Columns of probabilities may be risk (%)." in told
+    [command] = commands
+    found, wanted = numbers_of(f"{command} --json"), rights()
+    np.testing.assert_allclose(found[:30], wanted[:30], rtol=1e-6)
+
+
+def test_a_table_that_a_database_prints_below_a_line_of_its_own_is_read():
+    lines = ["Changed database context to 'RISK'.", "id|grade|p|label", "--|-----|---|-----"]
+    lines += [f"{k}|{'AB'[k % 2]}|{p}|{y}" for k, (p, y) in enumerate(zip(P, Y, strict=True))]
+    Path("a.csv").write_text("\n".join([*lines, "", f"({N} rows affected)"]) + "\n")
+    for more in ("", " --sep '|'"):
+        status, out, told = run(f"evaluate a.csv --score p{more}")
+        assert status == 0, told
+        assert "The header is line 2; the lines above it are not read." in " ".join(out.split())
+        assert numbers_of(f"evaluate a.csv --score p{more} --json") == rights()
+
+
+def test_a_file_that_begins_with_a_sample_is_told_from_one_with_a_header():
+    rows = [f"{word} {1 - p:.4f} {p}" for word, p in zip(WORDS, P, strict=True)]
+    Path("a.txt").write_text("\n".join(rows) + "\n")
+    told, _ = offers("evaluate a.txt --sep ' '")
+    assert "line 1 holds numbers where names of columns are expected" in told
+    pairs = [f"{word}\t{'a' if k % 3 else 'b'}" for k, word in enumerate(WORDS)]
+    Path("b.tsv").write_text("\n".join(pairs) + "\n")
+    told, _ = offers("evaluate b.tsv")
+    assert "line 1 names a column 'yes', which stands in its rows, too." in told or (
+        "line 1 names a column 'no', which stands in its rows, too." in told
+    )
+    assert "If that line is a sample, pass --header none" in told
+    read = "evaluate a.txt --sep ' ' --header none --label column1 --score column3"
+    assert numbers_of(f"{read} --pos-label yes --json") == rights()
+
+
+@pytest.mark.parametrize("below", [["Total,0.5,9,"], ["Total,0.5,9,", ",,,", "Note: all cases,,,"]])
+@pytest.mark.parametrize("remark", [[], ["Source: registry of 2024,,,"]])
+def test_totals_and_remarks_at_the_end_are_no_samples(below, remark):
+    rows = [f"{k},{p},{y},{p}" for k, (p, y) in enumerate(zip(P, Y, strict=True))]
+    Path("a.csv").write_text("\n".join(["id,p,label,q", *rows, *below, *remark]) + "\n")
+    status, out, told = run("evaluate a.csv --score p")
+    assert status == 0, told
+    said = " ".join(out.split())
+    assert f"Line {N + 2}, 'Total', holds totals and is not read." in said
+    for text in [*below[2:], *remark]:
+        assert f"{text.split(',')[0]!r}, is a remark and is not read." in said
+    assert numbers_of("evaluate a.csv --score p --json") == rights()
+
+
+def test_a_row_with_words_in_one_cell_is_a_remark_only_at_the_end():
+    rows = [f"{k},{p},{y}" for k, (p, y) in enumerate(zip(P, Y, strict=True))]
+    Path("a.csv").write_text("\n".join(["id,p,label", *rows, "Source: a registry,,"]) + "\n")
+    assert numbers_of("evaluate a.csv --score p --json") == rights()
+    rows.insert(9, "Centre of the north,,")
+    Path("a.csv").write_text("\n".join(["id,p,label", *rows]) + "\n")
+    assert "line 11, column 'p' is empty" in offers("evaluate a.csv --score p")[0]
+
+
+def test_the_day_of_what_did_not_happen_is_no_name_of_a_group():
+    """A column that is missing wherever the event did not happen has one outcome a value."""
+    day = np.where(Y == 1, [f"2024-01-{1 + k % 28:02d}" for k in range(N)], "NULL")
+    write("a.csv", ("p", P), ("label", Y), ("default_date", day))
+    status, out, told = run("evaluate a.csv --score p --max-error 0.3")
+    assert status in (0, 3), told
+    assert "--groups" not in out + told
+
+
+def test_the_types_of_columns_below_a_header_are_said_to_be_no_samples():
+    rows = [f"{word}\t{1 - p:.4f}\t{p}" for word, p in zip(WORDS, P, strict=True)]
+    head = ["label\tno\tyes", "no yes\tcontinuous\tcontinuous", "class\tmeta\tmeta"]
+    Path("a.tab").write_text("\n".join([*head, *rows]) + "\n")
+    status, out, told = run("evaluate a.tab")
+    assert status == 0, told
+    assert "Lines 2 and 3 say the types of columns, no samples." in " ".join(out.split())
+    found, wanted = numbers_of("evaluate a.tab --json"), rights()
+    np.testing.assert_allclose(found[:8], wanted[:8], atol=1e-6)
+
+
+def test_the_mean_of_all_confidences_is_said():
+    three = RNG.dirichlet([2, 2, 2], N).round(3)
+    three[:, 2] = (1 - three[:, 0] - three[:, 1]).round(3)
+    label = np.array(list("abc"))[RNG.integers(0, 3, N)]
+    write("a.csv", *zip("abc", np.abs(three).T, strict=True), ("label", label))
+    _, out, told = run("evaluate a.csv --normalize")
+    mean = 100 * np.abs(three).max(axis=1).mean()
+    assert f"All confidences average {mean:.0f} %." in " ".join(out.split()), told
+
+
+@pytest.mark.parametrize("n_values", [2, 12, 13])
+@pytest.mark.parametrize("fewest", [29, 30])
+def test_a_column_of_few_names_of_several_rows_each_may_name_subgroups(n_values, fewest):
+    region = np.resize(np.arange(n_values), 1200 - fewest) % max(n_values - 1, 1)
+    region = np.char.add("r", np.r_[region, np.full(fewest, n_values - 1)].astype(str))
+    region = np.random.default_rng(0).permutation(region)
+    p = np.random.default_rng(1).uniform(0.05, 0.95, 1200).round(4)
+    y = (np.random.default_rng(2).random(1200) < p).astype(int)
+    write("a.csv", ("p", p), ("label", y), ("region", region))
+    _, out, told = run("evaluate a.csv --score p --max-error 0.3")
+    assert ("--by region" in out) == (n_values <= 12 and fewest >= 30), told
