@@ -9,7 +9,9 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 from read_files import read_predictions
+from report_cases import USUAL
 
+from skcal import Sample
 from skcal.cli import commands
 from skcal.cli.commands import main
 from skcal.cli.gates import resamples_needed
@@ -79,7 +81,8 @@ def test_by_class_each_pvalue_is_adjusted_too(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("alpha", ["0.001", pytest.param("0.0003", marks=pytest.mark.slow)])
-def test_a_small_level_draws_as_many_resamples_as_it_needs(table, capsys, alpha):
+def test_a_small_level_draws_as_many_resamples_as_it_needs(table, capsys, alpha, monkeypatch):
+    monkeypatch.setattr(Sample, "default_resamples", USUAL)
     table.write_text("\n".join([HEADER, *rows(n=400)]) + "\n")
     arguments = ["test", str(table), *IGNORED, "--json"]
     assert main([*arguments, "--alpha", alpha]) == 1
