@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -543,3 +544,19 @@ def test_shaded_ranges_are_those_of_a_report(digits, seed):
     [panel] = numbers_of(y, p.round(digits), n_resamples=None).panels
     found = Findings.of(Sample(y, p.round(digits)))
     assert panel.ranges == found.ranges != []
+
+
+@pytest.mark.parametrize(
+    ("changed", "limits"),
+    [
+        ({"low": 0.01, "pvalue": 0.001}, "≥ 0.010, ≤ 0.082"),
+        ({"low": 0.0, "pvalue": 0.02}, "> 0, ≤ 0.082"),
+        ({"low": 0.0, "pvalue": 0.2}, "≤ 0.082"),
+    ],
+)
+def test_a_title_has_the_error_and_its_limits_alone(changed, limits, figures):
+    """A p-value beside two limits would look like a third one."""
+    [panel] = numbers_of(*binary(300)).panels
+    number = replace(panel.number, estimate=0.05, high=0.082, **changed)
+    display = ReliabilityDisplay([replace(panel, number=number)], notion="binary", method="bins")
+    assert display.plot().ax_.get_title().split("\n")[1] == f"error 0.050 ({limits})"
