@@ -169,14 +169,20 @@ def diagonal(ax):
 
 
 def hide_inner_labels(axes) -> None:
-    """Leave vertical labels to the first axes of each row, if these are panels too."""
+    """Leave vertical labels to the first axes of each row, if these are panels too.
+
+    Counts beside a strip stay, without the names that they share.
+    """
     specs = {ax: ax.get_subplotspec() for ax in axes}
     first = {spec.rowspan.start for spec in specs.values() if spec and spec.is_first_col()}
     for ax, spec in specs.items():
         if spec and spec.rowspan.start in first and not spec.is_first_col():
             ax.set_ylabel("")
-            for part in (ax, *ax.child_axes):
-                part.tick_params(axis="y", labelleft=False)
+            ax.tick_params(axis="y", labelleft=False)
+            for strip in ax.child_axes:
+                counts = [label.get_text().partition(" ")[0] for label in strip.get_yticklabels()]
+                numbers = [count if count[:1].isdigit() else "" for count in counts]
+                strip.set_yticks(strip.get_yticks(), numbers)
 
 
 def rows_that_fit(ax, n_lines: int) -> int:

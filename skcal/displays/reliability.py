@@ -46,15 +46,7 @@ OPTIONS = {
     "strategy": [StrOptions(set(BinRule.strategies))],
     "edges": ["array-like", None],
 }
-_BRIEFLY = {  # what titles say for what sentences say
-    "calibration error": "error",
-    "above 0, ": "",
-    "not significantly ": "",
-    "above 0; ": "",
-    "; ": ", ",
-    "at least": "≥",
-    "at most": "≤",
-}
+_LIMITS = ("estimate", "low", "high")
 COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
 
@@ -510,8 +502,7 @@ def _heading(panel) -> str:
     """The classifier and the predicted event, and the calibration error with its limits."""
     lines = [panel.label.replace("\n", ": ")] if panel.label else []
     if panel.number is not None:
-        sentence = panel.number.sentence().partition(" with")[0].removesuffix(", each")
-        for words, brief in _BRIEFLY.items():
-            sentence = sentence.replace(words, brief)
-        lines.append(f"{sentence})")
+        size, low, high = map(plain_number, (getattr(panel.number, name) for name in _LIMITS))
+        above = f"≥ {low}, " if panel.number.low > 0 else "> 0, " * panel.number.is_significant
+        lines.append(f"error {size} ({above}≤ {high})")
     return "\n".join(lines)
