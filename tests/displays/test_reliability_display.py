@@ -572,3 +572,20 @@ def test_each_of_several_panels_has_its_own_counts(figures):
         first = ax.get_subplotspec().is_first_col()
         assert shown == [f"{others}{' others' * first}", f"{held}{' in class' * first}"]
         assert (ax.get_ylabel() == "") != first
+
+
+@pytest.mark.parametrize("rarest", [0.01, 0.3])
+def test_rare_classes_have_axes_of_their_own(rarest, figures):
+    """Beside a frequent class they would lie in a corner; similar classes share the axis."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(20 * np.array([rarest, 0.3, 0.7 - rarest]), 2000)
+    y = (proba.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    display = numbers_of(y, proba, notion="classwise", n_resamples=19).plot()
+    axes = [panel.axis for panel in display.panels]
+    spans = [axis.high - axis.low for axis in axes]
+    apart = rarest < 0.1
+    assert (max(spans) > 3 * min(spans)) == apart
+    for ax, axis in zip(display.ax_, axes, strict=True):
+        assert ax.get_xlim() == ax.get_ylim() == ends_of(axis if apart else display.axis)
+        shown = [tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()]
+        assert all(shown) == (apart or ax.get_subplotspec().is_first_col())
