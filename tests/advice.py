@@ -245,8 +245,6 @@ OF_FUNCTIONS |= {
 }
 CASES = {**OF_FUNCTIONS, **advice_of_commands.CASES, **advice_of_repairs.CASES}
 CASES |= {**advice_of_rows.CASES, **advice_of_rows.NEEDED}
-#: Texts that no test follows yet; this list gets shorter, and takes no new ones.
-NOT_YET = (Path(__file__).parent / "advice_not_followed.txt").read_text(encoding="utf-8")
 _HELP = {"help", "description", "epilog", "metavar"}
 
 

@@ -68,8 +68,7 @@ def answer_of(found: Any, by_part: str = "", parts: str | None = None) -> Answer
         are none.
     """
     if found.test is None or found.error is None:
-        reason = "There are too few samples to test calibration."
-        return Answer("Not tested", "unknown", [reason, "Collect more samples."])
+        return Answer("Not tested", "unknown", ["The test failed; the warnings say why."])
     if not found.is_significant:
         return _no_evidence(found, by_part, parts)
     size, grade = _size(found.error.estimate, found.tolerance)
