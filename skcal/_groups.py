@@ -206,24 +206,31 @@ class Groups:
         of_cell, place = self.cells(cells, n_cells)
         return np.bincount(of_cell, np.bincount(place, terms) ** 2, minlength=n_cells)
 
+    @property
+    def unbiased(self) -> float:
+        """G / (G - 1), by which sums of squares over groups are unbiased."""
+        if self.n_groups < 2:
+            reason = "holds the votes of one sample, from which no variance is known."
+            raise InputError("y_true", reason, "Pass 2 samples or more.")
+        return self.n_groups / (self.n_groups - 1)
+
     def covariances(self, weight, residuals, chance, cells, n_cells: int) -> tuple:
         """Covariances (n_cells, n_cells) of the sums of w δ: as seen, and by their dependence.
 
         None of independent samples.
         """
         sums = self.sums_in_cells(weight * residuals, cells, n_cells)
-        seen = self.n_groups / (self.n_groups - 1) * sums.T @ sums
+        seen = self.unbiased * sums.T @ sums
         return seen, self.covariance_of_cells(weight, chance, cells, n_cells)
 
     def variance_of_sum(self, values: np.ndarray) -> Any:
         """Variance of Σ_i values_i of mean 0, G / (G - 1) Σ_g (Σ_{i∈g} values_i)²; one a column."""
-        n = self.n_groups
-        return n / (n - 1) * (self.sums(values) ** 2).sum(axis=0)
+        return self.unbiased * (self.sums(values) ** 2).sum(axis=0)
 
     def covariance_of_sums(self, values: np.ndarray) -> np.ndarray:
         """Covariance (m, m) of Σ_i values_i, of values (n_samples, m) with mean 0."""
         sums = self.sums(values)
-        return self.n_groups / (self.n_groups - 1) * sums.T @ sums
+        return self.unbiased * sums.T @ sums
 
     def larger_variance(self, variance: float, terms: np.ndarray, law: Any = None) -> float:
         """Variance of Σ_i terms_i with mean 0, no smaller than that of independent samples.
@@ -319,6 +326,14 @@ class _Independent(Groups):
 
     def squares_of_cells(self, terms, cells, n_cells):
         return np.bincount(cells, terms**2, minlength=n_cells)
+
+    @property
+    def unbiased(self) -> float:
+        """G / (G - 1), by which sums of squares over groups are unbiased."""
+        if self.n_groups < 2:
+            reason = "holds the votes of one sample, from which no variance is known."
+            raise InputError("y_true", reason, "Pass 2 samples or more.")
+        return self.n_groups / (self.n_groups - 1)
 
     def covariances(self, weight, residuals, chance, cells, n_cells):
         return ()
@@ -481,7 +496,11 @@ def quantile_of_weights(tail: float, effective: float, n_samples: int) -> float:
 
 def no_smaller(covariance: np.ndarray, floor: np.ndarray) -> np.ndarray:
     """Return a covariance, enlarged in the directions in which it is below another."""
-    root = np.linalg.cholesky(floor)
+    try:
+        root = np.linalg.cholesky(floor)
+    except np.linalg.LinAlgError:
+        reason = "is so unequal that a covariance vanishes in rounding."
+        raise InputError("sample_weight", reason, "Lower the largest weight.") from None
     inverse = np.linalg.inv(root)
     values, vectors = np.linalg.eigh(inverse @ covariance @ inverse.T)
     scaled = root @ vectors

@@ -600,9 +600,14 @@ class _Binary(Notion):
 
     def check(self, n_classes: int) -> None:
         if n_classes > 2:
+            remedy = worded(
+                "Pass y_true == labels[k] and y_proba[:, k] for a class k, or use 'classwise', "
+                "'confidence' or 'canonical'.",
+                "Use 'classwise', 'confidence' or 'canonical'.",
+            )
             raise ValueError(
                 f"{_asked('binary')} needs 1-D predictions or two columns, not {n_classes}. "
-                "Use 'classwise', 'confidence' or 'canonical'."
+                f"{remedy}"
             )
 
     def titles(self, classes: list[str]) -> list[str]:

@@ -25,7 +25,7 @@ C = (THREE.cumsum(axis=1) > RNG.random((N, 1))).argmax(axis=1)
 HOT = np.eye(3)[C]
 GROUPS = np.arange(N) // 4
 WEIGHT = RNG.uniform(0.5, 2, N)
-NAMES = np.array(["a", "b", "c"])
+NAMES, NUMBERS = np.array(["a", "b", "c"]), np.arange(3)
 SAMPLE = skcal.Sample(Y, P)
 ece = expected_calibration_error
 
@@ -384,14 +384,23 @@ SAMPLES = {
         ],
         [BINARY, *[by_hand(((P > 0.5) == Y).astype(int), np.maximum(P, 1 - P))] * 2],
     ),
-    "{} needs 1-D predictions or two columns, not {}. Use 'classwise', 'confidence' "
+    "Pass y_true == labels[k] and y_proba[:, k] for a class k, or use 'classwise', 'confidence' "
     "or 'canonical'.": (
-        lambda: ece(C, THREE, notion="binary"),
+        lambda: metrics.validation_measures(C, THREE),
         lambda: [
-            ece(C, THREE, notion="confidence"),
+            quietly(
+                metrics.validation_measures, NUMBERS[2] == C, THREE[:, 2], n_resamples=19
+            ).observed_expected_ratio.estimate,
             ece(C, THREE, notion="classwise", average="macro"),
+            ece(C, THREE, notion="confidence"),
+            ece(C, THREE, notion="canonical", strategy="unique"),
         ],
-        [MOST, np.mean([by_hand(HOT[:, k], THREE[:, k]) for k in range(3)])],
+        lambda: [
+            np.mean(C == 2) / THREE[:, 2].mean(),
+            np.mean([by_hand(HOT[:, k], THREE[:, k]) for k in range(3)]),
+            MOST,
+            np.abs(HOT - THREE).sum(axis=1).mean() / 2,
+        ],
     ),
     "{} returned {}. Return a list of skcal.notions.Problem.": None,
 }

@@ -270,6 +270,11 @@ MEASURES = {
             for proba in (P[P >= 0.1], P)
         ],
     ),
+    "Pass 2 samples or more.": (
+        lambda: metrics.decision_curve([[1, 3]], [0.6], thresholds=[0.5]),
+        lambda: metrics.decision_curve([[1, 3], [2, 2]], [0.6, 0.7], thresholds=[0.5]).net_benefit,
+        (3 - 1 + 2 - 2) / 8,
+    ),
     "Leave class_kernel out.": (
         lambda: skce(np.eye(3)),
         skce,

@@ -94,7 +94,8 @@ REPORTS = {
         lambda: error(1 - SHARP_Y, SHARP, pos_label=0),
         lambda: estimate(SHARP_Y, SHARP),
     ),
-    "O/E does not clearly differ between subgroups: recalibrate all together.": (
+    "After one recalibration of all samples there would be no significant difference between "
+    "subgroups: recalibrate all together.": (
         lambda: told(SHARP_Y[:1000], SHARP[:1000], by=HALF[:1000]),
         lambda: [
             error(SHARP_Y[2000:][HALF[2000:] == k], together()[HALF[2000:] == k]) < 0.05

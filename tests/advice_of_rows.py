@@ -52,6 +52,13 @@ CASES = {
         "evaluate a.csv --notion confidence",
         "evaluate thirds.csv --notion confidence",
     ),
+    "Use 'classwise', 'confidence' or 'canonical'.": (
+        {"a.npz": {"proba": THREE, "labels": NAMES, "classes": np.array(list("xyz"))}},
+        "evaluate thirds.csv --notion binary",
+        {},
+        "evaluate thirds.csv --notion confidence ; evaluate thirds.csv --notion classwise",
+        "evaluate a.npz --notion confidence ; evaluate a.npz --notion classwise",
+    ),
     "{}: {} was added before with another prediction or label. {} If a label was corrected, leave "
     "the row out: what was added stays.": (
         {"a.csv": more(1 - Y[3])},

@@ -324,10 +324,14 @@ FILLED = {
         ],
         [cut(Y, P), by_hand(Y, P, 10)],
     ),
-    "Leave {} out, or pass a skcal.Sample.": (
+    "Leave strategy out, or pass a skcal.Sample.": (
         lambda: ece(count(), strategy="quantile"),
-        lambda: [ece(count()), ece(Sample(Y, P), n_bins=4, strategy="quantile")],
-        lambda: [BINARY, quarters()],
+        lambda: [
+            ece(count()),
+            ece(count(Y[:60], P[:60]), n_bins="cube_root"),
+            ece(Sample(Y, P), n_bins=4, strategy="quantile"),
+        ],
+        lambda: [BINARY, by_hand(Y[:60], P[:60], 3), quarters()],
     ),
     "Pass arrays, or a skcal.Sample of them.": (
         lambda: metrics.smooth_calibration_error(count()),

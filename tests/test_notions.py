@@ -213,7 +213,9 @@ def test_one_dimensional_predictions_have_two_classes():
 
 
 def test_binary_needs_two_classes():
-    with pytest.raises(ValueError, match=r"^notion='binary' needs .* not 5\. Use 'classwise'"):
+    with pytest.raises(
+        ValueError, match=r"^notion='binary' needs .* not 5\. Pass .* or use 'classwise'"
+    ):
         resolve_notion("binary", predictions()[0])
 
 

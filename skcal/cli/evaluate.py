@@ -71,11 +71,7 @@ def evaluate(name, predictions, options, gate=None) -> dict:
         if notion.scalar:
             about = {"max_error": options.max_error, "n_jobs": options.n_jobs}
             findings = Findings.of(predictions.sample(notion), name, **about)
-            answer = findings.answer
-            if predictions.subgroups is not None:  # a column of the file by its name
-                named = f"--by {shlex.quote(predictions.subgroups)}"
-                said = [text.replace("--by COLUMN", named) for text in answer.sentences]
-                answer = answer._replace(sentences=said)
+            answer = _about_subgroups(findings.answer, predictions.subgroups, options)
             report["answers"].append(_answer_as_data(findings, answer))
             sentences = wrapped(" ".join(answer.sentences))
             verdict = answer.verdict()
@@ -119,6 +115,15 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     if not options.json:
         options.print("\n".join([*texts, told]))
     return report
+
+
+def _about_subgroups(answer, column: str | None, options):
+    """The answer, which names a column where subgroups were not compared; a gate compares them."""
+    named = "--by COLUMN" if column is None else f"--by {shlex.quote(column)}"
+    said = [text.replace("--by COLUMN", named) for text in answer.sentences]
+    if getattr(options, "by", ()):
+        said = [text.partition(" Subgroups were not compared")[0] for text in said]
+    return answer._replace(sentences=said)
 
 
 def _lines_of_gate(results, full, most) -> list[str]:

@@ -168,15 +168,22 @@ def diagonal(ax):
     return line
 
 
-def hide_inner_labels(axes) -> None:
-    """Leave vertical labels to the first axes of each row, if these are panels too."""
+def hide_inner_labels(axes, numbers: bool = True) -> None:
+    """Leave vertical labels to the first axes of each row, if these are panels too.
+
+    Counts beside a strip stay, without the names that they share. ``numbers`` says whether those
+    of ticks go.
+    """
     specs = {ax: ax.get_subplotspec() for ax in axes}
     first = {spec.rowspan.start for spec in specs.values() if spec and spec.is_first_col()}
     for ax, spec in specs.items():
         if spec and spec.rowspan.start in first and not spec.is_first_col():
             ax.set_ylabel("")
-            for part in (ax, *ax.child_axes):
-                part.tick_params(axis="y", labelleft=False)
+            ax.tick_params(axis="y", labelleft=not numbers)
+            for strip in ax.child_axes:
+                counts = [label.get_text().partition(" ")[0] for label in strip.get_yticklabels()]
+                shown = [count if count[:1].isdigit() else "" for count in counts]
+                strip.set_yticks(strip.get_yticks(), shown)
 
 
 def rows_that_fit(ax, n_lines: int) -> int:

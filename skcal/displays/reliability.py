@@ -36,6 +36,7 @@ from skcal.displays.reliability_panel import (
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import BinRule, CalibrationErrorInterval
+from skcal.notions import NOTIONS
 from skcal.sample import Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
@@ -46,15 +47,8 @@ OPTIONS = {
     "strategy": [StrOptions(set(BinRule.strategies))],
     "edges": ["array-like", None],
 }
-_BRIEFLY = {  # what titles say for what sentences say
-    "calibration error": "error",
-    "above 0, ": "",
-    "not significantly ": "",
-    "above 0; ": "",
-    "; ": ", ",
-    "at least": "≥",
-    "at most": "≤",
-}
+_LONGER = 3  # than the shortest, an axis that classes share
+_LIMITS = ("estimate", "low", "high")
 COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
 
@@ -118,7 +112,8 @@ class ReliabilityDisplay(Display):
     predictions beyond, and an arrow marks an interval that goes on. They begin above 0 where all
     predictions, points and such intervals lie above 0.5. ``scale="logit"`` shows every prediction:
     those beyond an end are drawn at that end, and an arrow marks a frequency beyond it. A second
-    diagram on the axes lengthens them, and all points are placed anew.
+    diagram on the axes lengthens them, and all points are placed anew. Panels have the same axis,
+    but those of classes have their own where one axis is more than three times as long as another.
 
     **The title** holds the calibration error ("error") with its limits, as
     :func:`skcal.calibration_error_interval` returns them. Ranges are shaded only if that
@@ -364,6 +359,13 @@ CalibrationTable
         """The shortest axis that holds those of all panels."""
         return reduce(ProbabilityAxis.joined, (panel.axis for panel in self.panels))
 
+    @property
+    def _has_one_axis(self) -> bool:
+        """Whether panels share an axis: classes do not if one is much rarer than another."""
+        spans = [panel.axis.high - panel.axis.low for panel in self.panels]
+        of_classes = self.notion in NOTIONS and NOTIONS[self.notion].by_class
+        return not of_classes or max(spans) <= _LONGER * min(spans)
+
     def _layout(self):
         return len(self.panels), diagram_size(len(self.panels))
 
@@ -375,14 +377,14 @@ CalibrationTable
         self.histograms_: list[list[Any]] = []
         self.legends_: list[Any] = []
         self.ref_lines_: list[Any] = []
-        shared = self.axis
         for ax, panel in zip(axes, self.panels, strict=True):
             if name is not None:
                 described = panel.label.split("\n")[-1]
                 panel = replace(panel, label=draw.titled(name, described, 22))
-            self._draw_panel(ax, replace(panel, axis=shared), kwargs)
+            axis = self.axis if self._has_one_axis else panel.axis
+            self._draw_panel(ax, replace(panel, axis=axis), kwargs)
         if len({panel.sides for panel in self.panels}) == 1:
-            draw.hide_inner_labels(axes)
+            draw.hide_inner_labels(axes, numbers=self._has_one_axis)
 
     def _draw_panel(self, ax, panel, kwargs):
         others = getattr(ax, "_skcal_drawn", [])
@@ -510,8 +512,7 @@ def _heading(panel) -> str:
     """The classifier and the predicted event, and the calibration error with its limits."""
     lines = [panel.label.replace("\n", ": ")] if panel.label else []
     if panel.number is not None:
-        sentence = panel.number.sentence().partition(" with")[0].removesuffix(", each")
-        for words, brief in _BRIEFLY.items():
-            sentence = sentence.replace(words, brief)
-        lines.append(f"{sentence})")
+        size, low, high = map(plain_number, (getattr(panel.number, name) for name in _LIMITS))
+        above = f"≥ {low}, " if panel.number.low > 0 else "> 0, " * panel.number.is_significant
+        lines.append(f"error {size} ({above}≤ {high})")
     return "\n".join(lines)

@@ -119,7 +119,7 @@ def _between_quantiles(problem, z) -> tuple[float, float]:
     cells = np.searchsorted(edges, x)
     sums = groups.sums_in_cells(weight * problem.residuals[:, 0], cells, len(edges))
     law = groups.covariance_of_cells(weight, x.astype(np.float64), cells, len(edges))
-    seen = groups.n_groups / (groups.n_groups - 1) * sums.T @ sums
+    seen = groups.unbiased * sums.T @ sums
     variances = np.maximum(*map(variances_of_ranges, (seen, law))).clip(0)
     path = np.append(0, np.cumsum(sums.sum(axis=0)))
     bound = np.abs(path - path[:, None]) + z * np.sqrt(variances)

@@ -130,12 +130,9 @@ class BinRule:
             Features, residuals and weights.
         """
         x, weight, n_bins = problem.features, problem.weight, self.n_bins
-        if problem.counted is not None and self.known is None:
-            option = "n_bins" if self.strategy == "uniform" else "strategy"
-            reason = (
-                f"is {getattr(self, option)!r}, and a CalibrationTable holds no samples to divide."
-            )
-            raise InputError(option, reason, f"Leave {option} out, or pass a skcal.Sample.")
+        if problem.counted is not None and self.strategy in SCALAR_PARTITIONS.keys() - {"uniform"}:
+            reason = f"is {self.strategy!r}, and a CalibrationTable holds no samples to divide."
+            raise InputError("strategy", reason, "Leave strategy out, or pass a skcal.Sample.")
         if isinstance(self.strategy, Intervals):
             if x.shape[1] > 1:
                 raise ValueError(

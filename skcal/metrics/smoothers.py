@@ -278,13 +278,14 @@ def _deviations_of_groups(data: Outcome, points: Points, chance, influence):
     (n_grid, n_points) is that of w (y - chance) at each point.
     """
     groups, weight, size = data.problem.groups, data.weight, len(chance)
-    residuals, n = weight * (data.happened - chance[points.group]), groups.n_groups
-    sums = csr_array((residuals, (groups.codes, points.group)), shape=(n, size))
+    residuals = weight * (data.happened - chance[points.group])
+    sums = csr_array((residuals, (groups.codes, points.group)), shape=(groups.n_groups, size))
     rank = np.argsort(np.argsort(chance))
     each = chance[points.group], rank[points.group]
     law = groups.covariance_of_cells(weight, *each, size)[np.ix_(rank, rank)]
     variances = np.einsum("ki,ki->k", influence @ law, influence)
-    return np.sqrt(n / (n - 1)) * (sums @ influence.T).T, np.sqrt(np.maximum(variances, 0))
+    deviations = np.sqrt(groups.unbiased) * (sums @ influence.T).T
+    return deviations, np.sqrt(np.maximum(variances, 0))
 
 
 def _widths(roots, level, data: Outcome, of_groups) -> np.ndarray:

@@ -271,7 +271,7 @@ def _spread_of_groups(data: Outcome, grid, values, level, pointwise) -> tuple[np
         sums = groups.sums_in_cells(weight * happened, place, len(grid) + 1)
         net += value * sums[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
     net -= groups.sums(weight)[:, None] * net.sum(axis=0)
-    covariance = groups.n_groups / (groups.n_groups - 1) * net.T @ net
+    covariance = groups.unbiased * net.T @ net
     eigenvalues, vectors = np.linalg.eigh(covariance)
     roots = vectors * np.sqrt(np.maximum(eigenvalues, 0))
     spread = np.sqrt(np.diagonal(covariance))

@@ -203,7 +203,7 @@ def _increasing(proba, at, cells) -> np.ndarray:
 
 
 def _log_likelihood(proba, at, cells) -> float:
-    q = np.interp(cells.z, at, proba)
+    q = np.clip(np.interp(cells.z, at, proba), 1e-300, 1 - 2**-53)
     return float(cells.events @ np.log(q) + (cells.mass - cells.events) @ np.log1p(-q))
 
 
@@ -373,10 +373,12 @@ def _piecewise(cells, at) -> Iterator[_Model]:
         of_each -= sums[..., start]
         return of_each
 
-    mass, events = of_segments(cells.mass), of_segments(cells.events)
-    rate = (cells.events.sum() + 0.5) / (cells.mass.sum() + 1)
-    a, b = 2 * rate + events, 2 * (1 - rate) + mass - events
-    evidence, means = [betaln(a, b) - betaln(2 * rate, 2 * (1 - rate))], [a / (a + b)]
+    # Differences of sums may be below 0 by rounding where one weight is huge.
+    counts = cells.events, cells.mass - cells.events
+    events, others = (np.maximum(of_segments(each), 0) for each in counts)
+    rates = [2 * (each.sum() + 0.5) / (cells.mass.sum() + 1) for each in counts]
+    a, b = rates[0] + events, rates[1] + others
+    evidence, means = [betaln(a, b) - betaln(*rates)], [a / (a + b)]
     unchanged = float(cells.events @ cells.z - cells.mass @ np.logaddexp(0, cells.z))
     nodes = np.linspace(-3, 3, 25)
     prior = softmax(-(nodes**2) / 2)

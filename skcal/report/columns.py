@@ -52,7 +52,7 @@ def differing_columns(by, rows: Sample, sample: Sample, level: float) -> Differi
         for name, column in columns_of(by).items()
     }
     designs = {name: design for name, design in designs.items() if design.shape[1] > 2}
-    if not designs or data.n_groups < FEWEST_GROUPS:
+    if not designs or data.n_groups < FEWEST_GROUPS or not data.has_both_outcomes:
         return DifferingColumns([], [])
     least = np.log((1 - level) / len(designs))
     alone: list[str] = []
@@ -76,6 +76,7 @@ class _Data:
         n = len(problem.features)
         self.outcome = problem.outcomes[:, 0]
         self.weight = problem.weight / problem.weight.mean()
+        self.has_both_outcomes = 0 < self.weight @ self.outcome < self.weight.sum()
         x = np.clip(logit(problem.features[:, 0]), -_FARTHEST, _FARTHEST)
         self._x = (x - x.mean()) / (x.std() or 1.0)
         knots = np.unique(np.quantile(self._x, _KNOTS))

@@ -107,7 +107,7 @@ class Columns:
         """Check samples; weights are as they were passed, those of 0 are left out."""
         self.given.refuse_other(GivenColumns.of(proba, "y_proba"), "y_proba", "calls")
         options = {"labels": self.labels, "pos_label": self.pos_label, "from_logits": from_logits}
-        sample = read_sample(y, proba, self.notion, keep_weightless=True, **options)
+        sample = read_sample(y, proba, self.notion, keep_weightless=True, from_sums=True, **options)
         if weight is not None:
             sample = sample.take(slice(None), sample.weight * weight)
         return sample

@@ -56,6 +56,8 @@ def test_what_is_right_on_average_is_not_said_to_be_right_in_subgroups(in_folder
         status, text = said(capsys, "evaluate", *asked, *named[1].split())
         assert status == 1
         assert "above 0.05 in country = AT, country = BE" in text
+        assert main(["evaluate", *asked, *named[1].split(), "--details", "--cv", "3"]) == 1
+        assert "not compared" not in capsys.readouterr().out
     else:
         assert (
             "The error of all samples together is below 0.05: recalibration of all is not" in text

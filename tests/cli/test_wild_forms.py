@@ -97,15 +97,18 @@ def test_a_file_that_begins_with_a_sample_is_told_from_one_with_a_header():
     Path("a.txt").write_text("\n".join(rows) + "\n")
     told, _ = offers("evaluate a.txt --sep ' '")
     assert "line 1 holds numbers where names of columns are expected" in told
-    pairs = [f"{word}\t{'a' if k % 3 else 'b'}" for k, word in enumerate(WORDS)]
-    Path("b.tsv").write_text("\n".join(pairs) + "\n")
-    told, _ = offers("evaluate b.tsv")
-    assert "line 1 names a column 'yes', which stands in its rows, too." in told or (
-        "line 1 names a column 'no', which stands in its rows, too." in told
-    )
+    read = "--header none --label column1 --score column3 --pos-label yes --json"
+    assert numbers_of(f"evaluate a.txt --sep ' ' {read}") == rights()
+    first = P.argmax()  # whose numbers are whole, and may be names
+    sure = np.where(np.arange(N) == first, 1.0, P)
+    order = np.r_[first, np.delete(np.arange(N), first)]
+    rows = [f"{WORDS[k]},{1 - sure[k]:.4g},{sure[k]:g}" for k in order]
+    Path("b.csv").write_text("\n".join(rows) + "\n")
+    told, _ = offers("evaluate b.csv")
+    assert f"line 1 names a column {str(WORDS[first])!r}, which stands in its rows, too." in told
     assert "If that line is a sample, pass --header none" in told
-    read = "evaluate a.txt --sep ' ' --header none --label column1 --score column3"
-    assert numbers_of(f"{read} --pos-label yes --json") == rights()
+    write("c.csv", ("p", sure[order]), ("label", Y[order]))
+    assert numbers_of(f"evaluate b.csv {read}") == numbers_of("evaluate c.csv --json")
 
 
 @pytest.mark.parametrize("below", [["Total,0.5,9,"], ["Total,0.5,9,", ",,,", "Note: all cases,,,"]])

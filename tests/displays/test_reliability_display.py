@@ -1,4 +1,5 @@
 import itertools
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -29,7 +30,7 @@ from skcal import (
 from skcal._show import plain_number, pvalue_text
 from skcal._validation import InputError
 from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
-from skcal.displays.axis import HEIGHTS, UNIT, ends_of
+from skcal.displays.axis import HEIGHTS, UNIT, ends_of, strip_of
 from skcal.displays.draw import as_label
 from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
@@ -543,3 +544,48 @@ def test_shaded_ranges_are_those_of_a_report(digits, seed):
     [panel] = numbers_of(y, p.round(digits), n_resamples=None).panels
     found = Findings.of(Sample(y, p.round(digits)))
     assert panel.ranges == found.ranges != []
+
+
+@pytest.mark.parametrize(
+    ("changed", "limits"),
+    [
+        ({"low": 0.01, "pvalue": 0.001}, "≥ 0.010, ≤ 0.082"),
+        ({"low": 0.0, "pvalue": 0.02}, "> 0, ≤ 0.082"),
+        ({"low": 0.0, "pvalue": 0.2}, "≤ 0.082"),
+    ],
+)
+def test_a_title_has_the_error_and_its_limits_alone(changed, limits, figures):
+    """A p-value beside two limits would look like a third one."""
+    [panel] = numbers_of(*binary(300)).panels
+    number = replace(panel.number, estimate=0.05, high=0.082, **changed)
+    display = ReliabilityDisplay([replace(panel, number=number)], notion="binary", method="bins")
+    assert display.plot().ax_.get_title().split("\n")[1] == f"error 0.050 ({limits})"
+
+
+def test_each_of_several_panels_has_its_own_counts(figures):
+    """Names of sides stand in the first column alone; counts of other panels are others."""
+    y, proba = tempered(n_classes=5, n_samples=300)
+    display = numbers_of(y, proba, notion="classwise").plot()
+    counts = [[label.get_text() for label in strip_of(ax).get_yticklabels()] for ax in display.ax_]
+    for k, (ax, shown) in enumerate(zip(display.ax_, counts, strict=True)):
+        others, held = np.count_nonzero(y != k), np.count_nonzero(y == k)
+        first = ax.get_subplotspec().is_first_col()
+        assert shown == [f"{others}{' others' * first}", f"{held}{' in class' * first}"]
+        assert (ax.get_ylabel() == "") != first
+
+
+@pytest.mark.parametrize("rarest", [0.01, 0.3])
+def test_rare_classes_have_axes_of_their_own(rarest, figures):
+    """Beside a frequent class they would lie in a corner; similar classes share the axis."""
+    rng = np.random.default_rng(0)
+    proba = rng.dirichlet(20 * np.array([rarest, 0.3, 0.7 - rarest]), 2000)
+    y = (proba.cumsum(axis=1) > rng.random((2000, 1))).argmax(axis=1)
+    display = numbers_of(y, proba, notion="classwise", n_resamples=19).plot()
+    axes = [panel.axis for panel in display.panels]
+    spans = [axis.high - axis.low for axis in axes]
+    apart = rarest < 0.1
+    assert (max(spans) > 3 * min(spans)) == apart
+    for ax, axis in zip(display.ax_, axes, strict=True):
+        assert ax.get_xlim() == ax.get_ylim() == ends_of(axis if apart else display.axis)
+        shown = [tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()]
+        assert all(shown) == (apart or ax.get_subplotspec().is_first_col())

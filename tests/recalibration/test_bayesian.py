@@ -328,3 +328,16 @@ def test_repeated_rows_of_a_group_are_no_fall_of_the_frequency():
         other = rng.random(150) > p  # than the predicted event
         Recalibrator(random_state=0).fit(p[rows], other[rows], groups=rows)
     assert any("clearly falls" in str(warning.message) for warning in caught)
+
+
+@pytest.mark.parametrize("largest", [1e10, 1e12, 1e20, 1e60])
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_a_weight_beside_which_all_others_vanish_is_followed(largest):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.02, 0.98, 120)
+    y = (rng.random(120) < p).astype(int)
+    weight = np.r_[largest, rng.uniform(0.5, 2, 119)]
+    for outcome in (y, 1 - y):
+        proba = BayesianCalibration().fit(p, outcome, sample_weight=weight).predict_proba(p)[:, 1]
+        assert np.isfinite(proba).all()
+        assert (proba[0] > 0.5) == (outcome[0] == 1)

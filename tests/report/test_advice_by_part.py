@@ -206,3 +206,26 @@ def test_models_that_err_to_opposite_sides_in_one_table_do_not_get_one_map():
         after[own] = fitted.predict_proba(proba[own])
     again = calibration_report(y[~half], after[~half], by={"model": model[~half]}, **FAST)
     assert not advice_by_part(again)
+
+
+@pytest.mark.parametrize("kind", ["one outcome", "one prediction", "certain", "weights of 0"])
+def test_columns_are_compared_where_little_is_known(kind):
+    y, p, cases = draw(0, "channel", 600)
+    weight = None
+    if kind == "one outcome":
+        y = np.zeros(600, int)
+    elif kind == "one prediction":
+        p = np.full(600, 0.3)
+    elif kind == "certain":
+        p = np.where(np.arange(600) % 3, p, np.round(p))
+    else:
+        weight = (np.arange(600) % 2).astype(float)
+    report = calibration_report(
+        y, p, by=cases, sample_weight=weight, labels=[0, 1], max_error=0.9, **FAST
+    )
+    assert set(report.differing.columns) <= set(cases)
+    assert kind != "one outcome" or report.differing.columns == []
+    if kind == "weights of 0":
+        half = {name: column[1::2] for name, column in cases.items()}
+        alone = calibration_report(y[1::2], p[1::2], by=half, **FAST)
+        assert alone.differing == report.differing
