@@ -144,7 +144,7 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
 
     The sample is without rows of weight 0.
     """
-    given = GivenColumns.of(X, "X")
+    given, _ = GivenColumns.of(X, "X"), GivenColumns.of(y, "y")  # errors name what has no shape
     if layout is not None:
         if len(given.shape) < 2:  # others are refused below
             layout.refuse_other(given)
