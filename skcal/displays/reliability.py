@@ -36,7 +36,6 @@ from skcal.displays.reliability_panel import (
 from skcal.hypothesis_tests import calibration_error_interval, calibration_test
 from skcal.hypothesis_tests.scan import ScanRange
 from skcal.metrics import BinRule, CalibrationErrorInterval
-from skcal.notions import NOTIONS
 from skcal.sample import Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
@@ -363,7 +362,7 @@ CalibrationTable
     def _has_one_axis(self) -> bool:
         """Whether panels share an axis: classes do not if one is much rarer than another."""
         spans = [panel.axis.high - panel.axis.low for panel in self.panels]
-        of_classes = self.notion in NOTIONS and NOTIONS[self.notion].by_class
+        of_classes = self.notion in ("top-label", "classwise", "multi-label")
         return not of_classes or max(spans) <= _LONGER * min(spans)
 
     def _layout(self):
