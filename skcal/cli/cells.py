@@ -14,7 +14,7 @@ import numpy as np
 from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
-_MISSING = frozenset(["", "na", "n/a", "#n/a", "nan", "null", "none", ".", "-", "?"])
+_MISSING = frozenset(["", "na", "n/a", "#n/a", "#nv", "#n/d", "nan", "null", "none", ".", "-", "?"])
 _FEW_BOUNDS = 6  # different ones that a command names
 _FEW_WORDS = 3  # among numbers, which may mark missing values
 _LONGEST = 40  # characters of a cell that a message shows
@@ -70,9 +70,13 @@ class Dialect(NamedTuple):
     bounds: bool = False
     sheet: str | None = None
 
+    def marks_missing(self, text: str) -> bool:
+        """Whether a field is read as a missing number."""
+        return self.missing and (is_missing(text) or text.strip() in self.codes)
+
     def parse(self, text: str) -> float:
         """Return the number that a field holds, or raise ValueError."""
-        if self.missing and (is_missing(text) or text.strip() in self.codes):
+        if self.marks_missing(text):
             return math.nan
         if text.endswith((")", "]")):
             text = _bare(text)
@@ -151,7 +155,9 @@ def parse_column(texts: np.ndarray, dialect: Dialect, place: Any, name: str) -> 
         except ValueError:
             raise _no_number(list(first), text, dialect, place(row), name) from None
     if dialect.percent:
-        _refuse_mixed(first, place, name)
+        _refuse_mixed(
+            {t: row for t, row in first.items() if not dialect.marks_missing(t)}, place, name
+        )
     return numbers[codes]
 
 
@@ -234,10 +240,9 @@ def _separate_thousands(texts: Sequence[str], sign: str) -> bool:
 
 def _refuse_mixed(first: dict[str, int], place, name: str) -> None:
     """Raise where some numbers of a column end in a percent sign, and others do not."""
-    signed = [text.strip().endswith("%") for text in first if not is_missing(text)]
+    signed = [text.strip().endswith("%") for text in first]
     if len(set(signed)) > 1:
-        known = [(text, row) for text, row in first.items() if not is_missing(text)]
-        text, row = known[signed.index(not signed[0])]
+        text, row = list(first.items())[signed.index(not signed[0])]
         raise FileError(
             f"{place(row)}, column {name!r} is {text.strip()!r}, "
             f"{'without' if signed[0] else 'with'} a percent sign, unlike those above. Write all "

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -26,11 +27,21 @@ _MOST_CELLS = 2 * 10**7  # columns times rows that are looked at, those named as
 
 
 class Cluster(NamedTuple):
-    """A column that may say which rows belong together: its name, number of values, and why."""
+    """A column that may say which rows belong together.
+
+    Attributes
+    ----------
+    name : str
+    n_values : int
+    why : str
+    is_one : bool
+        Whether all rows of a value have one outcome, which is no chance.
+    """
 
     name: str
     n_values: int
     why: str
+    is_one: bool = False
 
     @staticmethod
     def repeats(sizes: np.ndarray, n_rows: int, n_values: int, is_named: bool) -> bool:
@@ -55,9 +66,12 @@ def refuse_or_tell(frame: Frame, rest, rows, scores, happened, options) -> list[
     options : argparse.Namespace
     """
     found = clusters(frame, rest, rows, scores, happened)
+    if options.groups is not None:  # which may be others than those that share an outcome
+        given = frame.codes(options.groups)
+        found = [one for one in found if one.is_one and not _lies_within(frame, one.name, given)]
     times = 0
     if found:
-        codes = frame.codes(min(found, key=lambda cluster: cluster.n_values).name)
+        codes = frame.codes(_likeliest(found).name)
         times = _times_alike(codes if rows is None else codes[rows], happened)
     return told_of_clusters(frame.path, found, len(happened), options, times)
 
@@ -69,14 +83,15 @@ def told_of_clusters(path, found, n_rows: int, options, times: int = 0) -> list[
     """
     if not found:
         return []
-    name, n_values, why = min(found, key=lambda cluster: cluster.n_values)
+    name, n_values, why, _ = _likeliest(found)
     of_models = (
         f"If each of the {times} rows of a value is of another model or version, write these into "
         "files of their own, and pass one. "
     )
     text = (
         f"Column {name!r} has {n_values:,} values in {n_rows:,} rows{why}. If the rows of a value "
-        f"belong together, limits are too narrow: pass --groups {name!r}. "
+        f"belong together, limits are too narrow: pass --groups {name!r}"
+        f"{'' if options.groups is None else f' in place of {options.groups!r}'}. "
         f"{of_models if times else ''}If all rows are independent, pass --ignore {name!r}."
     )
     return refused_or_told(path, text, [{"groups": name}, {"ignore": [name]}], options)
@@ -111,6 +126,12 @@ def are_copies(frame: Frame, rows: np.ndarray) -> np.ndarray:
         for k, name in enumerate(dict.fromkeys(frame.header))
     }
     return pandas.DataFrame(cells).duplicated().to_numpy()
+
+
+def _lies_within(frame: Frame, name: str, given: np.ndarray) -> bool:
+    """Whether all rows of each value of a column are of one of the given groups."""
+    pairs = np.unique(np.column_stack([frame.codes(name), given]), axis=0)
+    return len(np.unique(pairs[:, 0])) == len(pairs)
 
 
 def _times_alike(codes: np.ndarray, happened: np.ndarray) -> int:
@@ -199,14 +220,18 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         values, codes, sizes = np.unique(codes[known], return_inverse=True, return_counts=True)
         if not Cluster.repeats(sizes, n, len(values), kind > 0):
             continue
-        if kind == 2:
-            found.append(Cluster(name, len(values), ", as names of what has several samples do"))
-            continue
         chance = log_chance_of_one_outcome(codes, scores[known], happened[known])
-        if chance < (_LIKELY if kind else _CERTAIN):
+        if chance < (_LIKELY if kind == 1 else _CERTAIN):
             why = ", and the rows of a value have one outcome, as repeated samples have"
-            found.append(Cluster(name, len(values), why))
+            found.append(Cluster(name, len(values), why, is_one=True))
+        elif kind == 2:
+            found.append(Cluster(name, len(values), ", as names of what has several samples do"))
     return found
+
+
+def _likeliest(found: Sequence[Cluster]) -> Cluster:
+    """One whose rows have one outcome, if there is one, and of these the fewest values."""
+    return min(found, key=lambda cluster: (not cluster.is_one, cluster.n_values))
 
 
 def may_name_owners(frame: Frame, name: str) -> bool:

@@ -244,8 +244,6 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
             f"{path}: {place} is empty. Give a header: the class of each column, and the column "
             "of labels."
         )
-    if header[0].startswith("#") and not options.keys() <= set(header):
-        raise FileError(f"{path}: {place} is {header[0]!r}, not a header. Delete that line.")
     sep = frame.sep or ","
     other = next((sign for sign in _SEPARATORS if sign != sep and sign in header[0]), None)
     if len(header) == 1 and other and not options.keys() <= set(header):
@@ -255,6 +253,8 @@ def _check_header(frame: Frame, options: dict[str, str], given: Namespace, diale
             f"{_SEPARATORS.get(sep, repr(sep))}, pass --sep {option}.",
             sep=other,
         )
+    if header[0].startswith("#") and not options.keys() <= set(header):
+        raise FileError(f"{path}: {place} is {header[0]!r}, not a header. Delete that line.")
     for name, option in options.items():
         if name not in header:
             raise _absent(frame, name, option, given, dialect)

@@ -56,6 +56,8 @@ def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = Tru
     names = list(header)
     if _are_names(rows, above, _width(rows)):
         names = [names[0].removeprefix("#").strip(), *names[1:]]
+    if not names[0] and sep == " " and _extent(first) == len(names) - 1:  # of "# p label"
+        names = names[1:]
     n_rows = 1
     if RULE.fullmatch("".join(first)):
         n_rows = 2

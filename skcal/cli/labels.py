@@ -17,7 +17,7 @@ from scipy.special import expit
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
 from skcal._validation import is_code, likely_codes
-from skcal.cli.cells import LEAVE_OUT, is_missing, whole
+from skcal.cli.cells import LEAVE_OUT, is_likely_number, is_missing, is_whole, whole
 from skcal.cli.columns import Columns
 from skcal.cli.find import OF_PERCENT
 from skcal.cli.names import is_known, words_of
@@ -311,7 +311,19 @@ def _refuse_unclear(table, labels, event, options) -> None:
 def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileError:
     """What a single column of probabilities may mean beside labels of more than two classes."""
     n, column = len(labels), repr(table.names[0]) if table.names else "of probabilities"
-    shown = listed([f"{x!r} ({np.sum(labels == x):,} of {n:,})" for x in names])
+    counts = {x: int(np.sum(labels == x)) for x in names}
+    shown = listed([f"{x!r} ({counts[x]:,} of {n:,})" for x in names])
+    numbers = [x for x in names if is_likely_number(x)]
+    if 2 * len(numbers) > len(names) and not all(map(is_whole, numbers)):
+        return FileError(
+            f"{table.path}: the labels are {shown}, amounts and not classes. No option makes an "
+            "event of an amount: name by --label a column of 1 where the event happened and 0 "
+            "where it did not."
+        )
+    rare = sorted(names, key=lambda x: -counts[x])[2:]
+    if sum(counts[x] for x in rare) <= _FEW * n:
+        dropped = " ".join(f"--drop-label {x!r}" for x in rare)
+        shown += f". If {listed(list(map(repr, rare)))} mark no outcome, pass {dropped}"
     return FileError(
         f"{table.path}: the labels are {shown}. The one column {column} cannot hold the "
         f"probabilities of {len(names):,} classes. Give a column of probabilities for each class. "

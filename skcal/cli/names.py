@@ -28,8 +28,8 @@ plain weight: w wt wgt weight weights
 total: total totals grand_total subtotal sum mean average avg overall gesamt summe mittelwert
   durchschnitt somme moyenne suma media promedio totale totaal gemiddelde
 beside total: sd std stdev median min max minimum maximum count n range
-positive: yes true positive pos y t event case correct
-negative: no false negative neg n f no_event control incorrect none
+positive: yes true positive pos y t event case correct ja oui sí
+negative: no false negative neg n f no_event control incorrect none nein non
 number of rows: id inst row index no nr doc_id
 of probability: p prob probs proba probability pred score of class y
 """

@@ -283,7 +283,7 @@ def _command(options: Namespace, added: dict[str, Any]) -> str:
                 part = ",".join(part) if isinstance(part, list) else str(part)
                 words += [option, {"\t": "tab"}.get(part, part)]
     for name in added:  # what stood there before was wrong
-        if name in ("label", "decimal", "score", "sep"):
+        if name in ("label", "decimal", "score", "sep", "groups"):
             arguments = _without(arguments, f"--{name}")
     return shlex.join(["python", "-m", "skcal", *arguments, *words])
 

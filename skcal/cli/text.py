@@ -38,6 +38,7 @@ _N_ROWS = re.compile(  # below a printed table
     r"( \([^()]*\))?\s*",
     re.IGNORECASE,
 )
+_FEWEST_BY_BLANKS = 2  # fields of each line, above which blanks may separate them
 _ABOVE_RULE = 4  # the first lines, among which a rule below the names of columns is
 _MOST_LINES = 8  # that a message names
 _SEP = re.compile(r"sep=(.)")  # what spreadsheets write and read above a header
@@ -143,7 +144,9 @@ class _Text:
             rows = self._first_rows()
         cells = [row for _, row in rows]
         lines = [self.sep.join(row) for row in cells]
-        other = self._other_sep(lines) if len(next(filter(any, cells), [])) == 1 else None
+        first = next(filter(any, cells), [])
+        is_other = len(first) == 1 or (first[:1] and first[0].startswith("#"))
+        other = self._other_sep(lines) if is_other else None
         if other:  # which an error names
             above = head_of([line.split(other) for line in lines]).above
             self.head, self._below = Head(above, 1, [lines[above]], set()), []
@@ -201,6 +204,10 @@ class _Text:
             sign for sign in (";\t|, " if self.n_lines_of_weka else ";\t|,") if sign != self.sep
         ]
         counts = {sign: sum(sign in line for line in lines) for sign in signs}
+        rows = [line for line in lines if not line.startswith("#")]
+        n_fields = {0 if self.sep in line else len(line.split()) for line in rows}
+        if len(n_fields) == 1 and min(n_fields) > _FEWEST_BY_BLANKS:
+            counts[" "] = len(lines)
         sign = max(counts, key=counts.__getitem__)
         return sign if 2 * counts[sign] > len(lines) else None
 
