@@ -154,6 +154,72 @@ def test_the_types_of_columns_below_a_header_are_said_to_be_no_samples():
     np.testing.assert_allclose(found[:8], wanted[:8], atol=1e-6)
 
 
+def test_percentages_beside_a_code_for_missing_are_read():
+    """As a German spreadsheet writes them, with #NV where a formula found nothing."""
+    cells = [f"{100 * p:.1f} %".replace(".", ",") for p in P.round(3)]
+    for code in ("#NV", "k. A."):
+        shown = [code if k % 9 == 4 else cell for k, cell in enumerate(cells)]
+        rows = [f"{cell};{word}" for cell, word in zip(shown, WORDS, strict=True)]
+        text = "\n".join(["Wahrscheinlichkeit;Rückfall", *rows]).replace("yes", "ja")
+        Path("a.csv").write_text(text.replace(";no", ";nein"), encoding="cp1252")
+        _, [command] = offers("evaluate a.csv --label Rückfall")
+        assert command.endswith("--pos-label ja")
+        keep = np.arange(N) % 9 != 4
+        write("b.csv", ("p", P.round(3)[keep]), ("label", Y[keep]))
+        found, wanted = numbers_of(f"{command} --json"), numbers_of("evaluate b.csv --json")
+        np.testing.assert_allclose(found[:8], wanted[:8], rtol=1e-6)
+
+
+def test_the_column_whose_rows_share_an_outcome_stands_before_names_of_users():
+    """Forecasts of several users for each question, which has one answer."""
+    question, user = np.arange(N) % 30, RNG.integers(0, 20, N)
+    happened = (RNG.random(30) < 0.4).astype(int)[question]
+    columns = [("p", P), ("label", happened)]
+    columns += [("user", np.char.add("u", user.astype(str))), ("topic", question)]
+    write("a.csv", *columns)
+    for more, words in (("", "pass --groups 'topic'. "), ("user", "'topic' in place of 'user'. ")):
+        given = f"--groups {more}" if more else ""
+        said = " ".join(run(f"evaluate a.csv --score p {given}")[1].split())
+        assert words in said
+        assert "and the rows of a value have one outcome" in said
+        told, commands = offers(f"evaluate a.csv --score p --max-error 0.3 {given}")
+        right = numbers_of("evaluate a.csv --score p --max-error 0.3 --groups topic --json")
+        assert numbers_of(f"{commands[0]} --json") == right, told
+    write("a.csv", *columns, ("part", question // 3))
+    said = " ".join(run("evaluate a.csv --score p --groups part")[1].split())
+    assert "belong together" not in said  # since each topic lies within a part
+
+
+@pytest.mark.parametrize("comment", ["# Forecasts, of rain", "# Forecasts"])
+def test_a_header_below_comments_whose_fields_blanks_separate_is_read(comment):
+    rows = [f"  {k}  {p}   {y}" for k, (p, y) in enumerate(zip(P, Y, strict=True))]
+    Path("a.txt").write_text("\n".join([comment, "# id   p   label", *rows]) + "\n")
+    told, [command] = offers("evaluate a.txt --score p")
+    assert "If blanks separate its fields, not commas, pass --sep ' '." in told
+    assert numbers_of(f"{command} --json") == rights()
+
+
+def test_amounts_are_no_classes():
+    write("a.csv", ("p", P), ("rain", (RNG.random(N) * 9).round(1)))
+    told, commands = offers("evaluate a.csv --label rain --score p")
+    assert not commands
+    assert "amounts and not classes. No option makes an event of an amount" in told
+    write("a.csv", ("p", P), ("rain", Y))
+    assert numbers_of("evaluate a.csv --label rain --score p --json") == rights()
+
+
+def test_a_third_label_of_few_samples_has_its_option_named_first():
+    few = np.where(np.arange(N) % 20 == 0, "void", WORDS)
+    write("a.csv", ("p", P), ("label", few))
+    told, commands = offers("evaluate a.csv --pos-label yes")
+    assert not commands
+    assert "If 'void' mark no outcome, pass --drop-label 'void'." in told
+    keep = few != "void"
+    write("b.csv", ("p", P[keep]), ("label", Y[keep]))
+    followed = numbers_of("evaluate a.csv --pos-label yes --drop-label void --json")
+    assert followed == numbers_of("evaluate b.csv --json")
+
+
 def test_the_mean_of_all_confidences_is_said():
     three = RNG.dirichlet([2, 2, 2], N).round(3)
     three[:, 2] = (1 - three[:, 0] - three[:, 1]).round(3)
