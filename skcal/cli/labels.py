@@ -323,7 +323,8 @@ def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileErro
     rare = sorted(names, key=lambda x: -counts[x])[2:]
     if sum(counts[x] for x in rare) <= _FEW * n:
         dropped = " ".join(f"--drop-label {x!r}" for x in rare)
-        shown += f". If {listed(list(map(repr, rare)))} mark no outcome, pass {dropped}"
+        verb = "mark" if len(rare) > 1 else "marks"
+        shown += f". If {listed(list(map(repr, rare)))} {verb} no outcome, pass {dropped}"
     return FileError(
         f"{table.path}: the labels are {shown}. The one column {column} cannot hold the "
         f"probabilities of {len(names):,} classes. Give a column of probabilities for each class. "

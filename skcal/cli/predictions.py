@@ -398,7 +398,7 @@ def _rows_that_belong_together(read, proba, pair, options) -> list[str]:
     elif options.count is None and options.command != "monitor":
         told += refuse_or_tell_weights(table.frame, rest, table.rows, options)
     copies = refuse_or_tell_copies(table.frame, rest, table.rows, options)
-    if copies:
+    if copies or not (options.groups is None or options.groups in table.frame.header):
         return told + copies
     order = np.argsort(classes)
     happened = order[np.searchsorted(classes[order], labels)]

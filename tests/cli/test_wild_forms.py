@@ -213,7 +213,7 @@ def test_a_third_label_of_few_samples_has_its_option_named_first():
     write("a.csv", ("p", P), ("label", few))
     told, commands = offers("evaluate a.csv --pos-label yes")
     assert not commands
-    assert "If 'void' mark no outcome, pass --drop-label 'void'." in told
+    assert "If 'void' marks no outcome, pass --drop-label 'void'." in told
     keep = few != "void"
     write("b.csv", ("p", P[keep]), ("label", Y[keep]))
     followed = numbers_of("evaluate a.csv --pos-label yes --drop-label void --json")
