@@ -203,7 +203,7 @@ def test_rows_without_events_and_of_few_groups_say_so():
     for groups in (None, np.arange(360) // 20):
         report = calibration_report(y, p, by={"centre": centre}, groups=groups, n_resamples=19)
         rows = {row[0]: row for row in subgroups_table(report).rows}
-        cells = [rows[f"centre = {k}"][3] for k in range(6)]
+        cells = [rows[f"centre = {k}"][4] for k in range(6)]
         if groups is None:
             assert cells[0].startswith("0.00 (0.00 to 0.")
             assert not any("–" in cell or "nan" in cell for cell in cells)
