@@ -191,6 +191,7 @@ FOLLOWED = {
         ["which stands in its rows, too", "If that line is a sample, pass --header none"],
         "tests/cli/test_wild_forms.py::test_a_file_that_begins_with_a_sample_is_told_from_one",
     ),
+    "and a STATE of its own": "tests/cli/test_wild_forms.py::test_a_monitor_says_that_errors",
     "no outcome, pass": "tests/cli/test_wild_forms.py::test_a_third_label_of_few_samples",
     "as --normalize asks.": "tests/cli/test_forms.py::test_rounding_above_1_is_read_or_offered",
     # tests/metrics/test_bootstrap.py

@@ -146,10 +146,22 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             text = str(monitor).replace(" STATE ", f" {shlex.quote(options.state)} ")
             first, *others = text.split("\n")
             text = "\n".join([first, *_named(_places(monitor, known)), *others])
+            text = "\n".join([text, *_of_subgroups(options)])
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
         MonitorDisplay.from_monitor(monitor).save(options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
+
+
+def _of_subgroups(options) -> list[str]:
+    """A sentence on a column whose subgroups may be off to different sides."""
+    name = getattr(options, "subgroups", None)
+    if name is None:
+        return []
+    return [
+        f"Column {name!r} may name subgroups, whose errors can cancel in all samples: "
+        f"--only {shlex.quote(f'{name}=…')} and a STATE of its own watch one of them."
+    ]
 
 
 def _places(monitor: CalibrationMonitor, known: Known) -> dict[str, Any]:
@@ -241,6 +253,7 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         predictions = read(known=monitor.classes_, each=each)
         _require_classes(predictions, monitor.classes_, options)
         predictions = predictions.ordered_as(monitor.classes_)
+    options.subgroups = predictions.subgroups
     known.columns = _same_columns(predictions, known.columns, options)
     if predictions.left_out is not None and options.skip_unlabelled and not options.id:
         warn(

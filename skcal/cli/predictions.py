@@ -417,7 +417,7 @@ def unused_columns(table: FileTable, options) -> list[str]:
 def _likely_subgroups(table: FileTable, classes, options) -> str | None:
     """The first unused column of few names, each of several rows, that are no labels."""
     frame, labels = table.frame, {str(label) for label in classes.tolist()}
-    if frame is None or not hasattr(options, "by"):
+    if frame is None or not (hasattr(options, "by") or options.command == "monitor"):
         return None
     for name in unused_columns(table, options):
         of_rows = kind_of_samples(name) or is_of_weights(name) or OF_FOLDS.fullmatch(folded(name))

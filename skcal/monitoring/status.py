@@ -145,6 +145,8 @@ def _where_to_look(monitor) -> str:
     drift = monitor.periods_.get("drift")
     since = raised.get("since") if drift is None else drift.first_sample  # as it is known now
     place = f" since about sample {since:,} with earlier ones" if since else " with earlier ones"
+    if since == 1:  # there are none before
+        place = ", which are off from the first one on, with those that the model was validated on"
     checks = [check for words, check in _CHECKS.items() if words in raised.get("note", "")]
     return f"compare {which}{place}{', and check ' + checks[0] if checks else ''}."
 

@@ -67,7 +67,7 @@ def test_the_exit_status_tells_the_alarm(run, tmp_path):
     assert status == 1
     text = run(write(tmp_path / "batch.csv", *batch(9)), status=1)
     assert "ALARM at sample" in text
-    assert "Next: compare the samples since about sample " in text
+    assert "Next: compare the samples, which are off from the first one on, with those that" in text
     assert "The command report with --by COLUMN shows which subgroups are off." in text
     for option in ("--acknowledge", "--reset"):
         command = f"python -m skcal monitor {shlex.quote(str(run.state))} {option} --note CAUSE"

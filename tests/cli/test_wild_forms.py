@@ -1,6 +1,7 @@
 """Files as programs write them: what happened is told from features, and rows from remarks."""
 
 import json
+import re
 from pathlib import Path
 
 import numpy as np
@@ -241,3 +242,22 @@ def test_a_column_of_few_names_of_several_rows_each_may_name_subgroups(n_values,
     write("a.csv", ("p", p), ("label", y), ("region", region))
     _, out, told = run("evaluate a.csv --score p --max-error 0.3")
     assert ("--by region" in out) == (n_values <= 12 and fewest >= 30), told
+
+
+def test_a_monitor_says_that_errors_of_subgroups_can_cancel():
+    """A channel that is too high and one that is too low give no alarm together."""
+    channel = np.array(["app", "store"])[np.arange(3000) % 2]
+    rng = np.random.default_rng(4)
+    p = rng.uniform(0.1, 0.4, 3000).round(4)
+    y = (rng.random(3000) < p * np.where(channel == "app", 0.6, 1.4)).astype(int)
+    write("a.csv", ("p", p), ("label", y), ("channel", channel))
+    status, out, told = run("monitor all.json a.csv --score p")
+    assert (status, "No alarm" in out) == (0, True), told
+    assert "Column 'channel' may name subgroups, whose errors can cancel" in out
+    option = re.search(r"(--only 'channel=…') and a STATE of its own", out)[1]
+    for value, side in (("app", "less"), ("store", "more")):
+        only = option.replace("…", value)
+        status, out, told = run(f"monitor {value}.json a.csv --score p {only}")
+        assert (status, f"happens {side} often than predicted" in out) == (1, True), told
+        assert "may name subgroups" not in out
+        assert "off from the first one on" in out or "since about sample" in out
