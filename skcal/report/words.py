@@ -86,6 +86,15 @@ def how_made(report) -> str:
 
 
 def answer_of_subgroups(report) -> str:
+    """How many subgroups are miscalibrated, of two models those of the first."""
+    text = _of_subgroups(report)
+    if not text or report.comparison is None:
+        return text
+    second = models_of(report)[1].name
+    return f"{text} Those of {second} were not compared, and may be off although it is not."
+
+
+def _of_subgroups(report) -> str:
     """How many subgroups are miscalibrated, and how large the errors of the others may be."""
     tested = [part for part in report.subgroups if part.error is not None]
     if not tested:
@@ -426,6 +435,8 @@ def _other_is_better_by_scores(report, better: int) -> list[str]:
                     f"{plain_number(one.miscalibration)}). Recalibration would keep that"
                 )
             break
+    if not why and any("risk-coverage" in name for name in lower):
+        why = ": its confidences tell right answers from wrong ones better"
     scores = " and ".join(lower)
     return [f"But {names[other]} has the lower {scores}{why}."]
 

@@ -6,7 +6,9 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from skcal import Sample
 from skcal._show import plain_number
+from skcal.notions import ANSWERS
 from skcal.recalibration import PlattScaling
 from skcal.report import calibration_report
 from skcal.report.rows import centres_table, segments_table, subgroups_table
@@ -44,6 +46,8 @@ def test_a_model_that_is_calibrated_worse_and_scores_better_is_said_to_discrimin
     )
     text = report.verdict
     assert text.startswith("coarse is better calibrated")
+    other = "sharp" if first_is_coarse else "coarse"  # whose subgroups are not in the table
+    assert f"Those of {other} were not compared, and may be off although it is not." in text
     [lower] = re.findall(r"But sharp has the lower ([\w ]+): it discriminates better", text)
     by = {True: {}, False: {}}
     for test in report.comparison.score_tests:
@@ -88,3 +92,17 @@ def test_what_differs_between_subgroups_is_said_beyond_chance(differ):
         assert chance == (shown == "0.00")
         assert (f"by a standard deviation of {shown}." in found.sentence()) != chance
     assert any("Beyond chance, log O/E" in one.sentence() for one in report.heterogeneity) == differ
+
+
+def test_confidences_that_rank_better_and_err_more_are_said_to_tell_right_answers():
+    """Answers of two language models, the first of which is too sure and ranks better."""
+    rng = np.random.default_rng(3)
+    z = rng.normal(0.8, 0.7, N)
+    right = (rng.random(N) < expit(z)).astype(int)
+    flat = np.full(N, right.mean()) + rng.uniform(-0.02, 0.02, N)
+    sure, flat = (Sample(right, p, notion=ANSWERS) for p in (expit(9 * z), flat))
+    report = calibration_report(sure, compare=flat, n_resamples=19, **NAMES)
+    assert (
+        "But coarse has the lower area under the risk-coverage curve: its confidences tell right "
+        "answers from wrong ones better."
+    ) in report.verdict
