@@ -97,7 +97,9 @@ _IN_OPTIONS = {
 def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
     with on_command_line():
-        return _main(parse(arguments))
+        options = parse(arguments)
+    with on_command_line(getattr(options, "only", ())):
+        return _main(options)
 
 
 def _main(options) -> int:
