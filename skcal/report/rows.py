@@ -486,7 +486,12 @@ def segments_table(report) -> Table:
     test = report.segments
     table = test.worst(_N_WORST)
     title = words.segment_verdict(test, len(table.rows), report.settings["confidence_level"])
-    return replace(table, title=title, notes=[*_of_first(report), *table.notes])
+    less = [one.name for one in words.segments_that_differ(report) if not one.is_worse]
+    lines = [(*row[:-1], row[-1] + " †" * (row[0] in less)) for row in table.rows]
+    marked = any(row[0] in less for row in table.rows)
+    notes = [*_of_first(report), *table.notes]
+    notes += ["† marks segments that are wrong by less than elsewhere, or right."] * marked
+    return replace(table, rows=lines, title=title, notes=notes)
 
 
 def _of_first(report) -> list[str]:
