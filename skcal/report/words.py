@@ -29,6 +29,7 @@ from skcal.report.answer import (
     answer_of,
     heading_of,
     side_of,
+    sizes,
 )
 from skcal.report.findings import likeness_of_neighbours
 from skcal.sample import Sample
@@ -106,7 +107,7 @@ def answer_of_subgroups(report) -> str:
     alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
     text += (
         f": {names}."
-        + _largest(wrong)
+        + _largest(wrong, report.overall.tolerance)
         + _TOGETHER * (alike and report.overall.is_significant and not segments_that_differ(report))
     )
     if not others:
@@ -185,8 +186,8 @@ def sentence_of_left_out(left, error) -> str:
     )
 
 
-def _largest(wrong) -> str:
-    """The subgroup with the largest error, and to which side it is."""
+def _largest(wrong, tolerance: float) -> str:
+    """The subgroup with the largest error, to which side it is, and when it would be small."""
     if not wrong:
         return ""
     worst = max(wrong, key=lambda part: part.error.estimate)
@@ -194,7 +195,8 @@ def _largest(wrong) -> str:
     said = [plain_number(worst.error.estimate), side_of(worst).lower()]
     said += [f"O/E {ratio:.2f}"] if math.isfinite(ratio) else []
     which = f"The largest error is that of {worst.name}:" if len(wrong) > 1 else "Its error is"
-    return f" {which} {', '.join(said)}."
+    beside = f" Relative to the rate there, {sizes(worst.tolerance)}."
+    return f" {which} {', '.join(said)}." + beside * (worst.tolerance != tolerance)
 
 
 def name_of_parts(report) -> str:
