@@ -127,6 +127,7 @@ def plain(value):
 
 
 _TINY, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
+_SAYS_NOTHING = 1e-3  # of an estimate
 
 
 def plain_number(value: float) -> str:
@@ -148,6 +149,11 @@ def beside_limit(value: float, limit: float, shown: Callable[[float], str] = pla
     while (float(text) <= limit) != (value <= limit):
         text, digits = significant(value, digits), digits + 1
     return text
+
+
+def says_above_0(low: float, estimate: float) -> bool:
+    """Whether a lower limit says no more of an estimate than that it is above 0."""
+    return 0 < low < _SAYS_NOTHING * estimate
 
 
 def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:

@@ -15,6 +15,7 @@ from skcal._show import (
     percent,
     plain_number,
     pvalue_number,
+    says_above_0,
     share,
     significant,
 )
@@ -97,7 +98,8 @@ class Row:
         without = "without noise " * outside  # which is in the estimate alone
         if low is None:
             return f"{without}≤ {high}"
-        if self.low == 0 < float(high):
+        tiny = self.above_0 and says_above_0(self.low or 0.0, self.value or 0.0)
+        if (self.low == 0 or tiny) and float(high) > 0:
             return f"{'above 0, ' * self.above_0}{without}≤ {high}"
         return f"≥ {low}, ≤ {high}" if self.one_sided else f"{without}{low} to {high}"
 

@@ -1,5 +1,7 @@
 """Numbers and words that stand together on a page do not contradict each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -67,3 +69,30 @@ def test_adjusted_p_values_that_more_draws_could_lower_are_limits():
     assert all(f"{lowest} *" in line for line in lines.values())
     [shown] = [r.shown for r in measure_rows(a, report.settings) if r.quantity == "test"]
     assert shown == lowest
+
+
+def test_a_lower_limit_that_says_nothing_of_the_size_is_above_0():
+    y, p, _ = sample(4)
+    found = calibration_report(y, p, n_resamples=19).overall
+    assert found.is_significant
+    for low, shown in ((4e-11, "above 0"), (0.012, "at least 0.012")):
+        error = replace(found.error, low=low)
+        gate = replace(found.gate, low=low)
+        high = plain_number(error.high)
+        assert f"({shown}, at most {high}, each with 95 % confidence)" in error.sentence()
+        assert f"{shown}, at most" in gate.sentence()
+        row = measure_rows(replace(found, error=error), calibration_report(y, p).settings)[0]
+        assert row.limits == (f"above 0, ≤ {high}" if low < 1e-3 else f"≥ 0.012, ≤ {high}")
+
+
+def test_with_groups_weights_are_worth_samples_only_if_rows_were_independent():
+    y, p, _ = sample(4)
+    weight, groups = np.random.default_rng(0).lognormal(size=150), np.arange(150) // 3
+    for grouped in (False, True):
+        report = calibration_report(
+            y, p, sample_weight=weight, groups=groups if grouped else None, n_resamples=19
+        )
+        size = f"{weight.sum() ** 2 / (weight @ weight):,.0f}"
+        end = " if all rows were independent" * grouped
+        assert f"weights are worth {size} samples{end}." in report.read_as.lower()
+        assert f"(weighted, worth {size} of equal weight{end})" in str(report).replace("\n", " ")
