@@ -29,7 +29,7 @@ from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_FEW, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, above which words say so
+_NEGLIGIBLE, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, above which words say so
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1
@@ -82,7 +82,7 @@ class ScanRange(NamedTuple):
         text : str
         """
         size = f"{self.n_samples:,} {samples}"
-        if self.may_be_calibrated <= _FEW:
+        if self.may_be_calibrated <= _NEGLIGIBLE:
             return size
         if self.may_be_calibrated <= _HALF:
             return f"{size}, most of them in a part that is wrong"
@@ -150,7 +150,7 @@ class ScanTestResult(CalibrationTestResult):
         some = "most samples of each range are in a part that is wrong"
         if share > _HALF:
             some = "the part of a range that is wrong may hold less than half of its samples"
-        notes = [some] if share > _FEW else []
+        notes = [some] if share > _NEGLIGIBLE else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 
 
