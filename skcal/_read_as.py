@@ -106,4 +106,5 @@ def _worth(sample):
         yield "outcomes are shares of the classes"
     if sample.effective_size is not None:
         worth = f"{sample.effective_size:,.0f}"
-        yield f"weights are worth {worth} sample{'s' * (worth != '1')}"
+        if_independent = " if all rows were independent" * bool(sample.source.grouped)
+        yield f"weights are worth {worth} sample{'s' * (worth != '1')}{if_independent}"

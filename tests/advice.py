@@ -199,9 +199,10 @@ FOLLOWED = {
     **dict.fromkeys(
         [
             "Fit a SegmentRecalibrator to th",
-            "Fit a Recalibrator to each",
-            "separately (recalibrate --only",
-            "skcal's segment recalibrator in Python does. Fit it",
+            "Fit a Recalibrator to ",
+            "separately (recalibrate ",
+            "Recalibrate the worst segment (recalibrate ",
+            "Commands recalibrate no segment such as the worst one",
         ],
         "tests/report/test_advice_by_part.py",
     ),

@@ -161,7 +161,11 @@ def test_the_choice_of_a_recalibrator_says_where_no_gain_is_certain(power, seed)
     gains = [gap.difference > 0 and gap.pvalue <= 0.05 for gap in fitted.comparison_.values()]
     smaller = fitted.remaining_error().high < fitted.initial_error().estimate
     uncertain = not kept and not any(gains) and not smaller
-    said = "No gain over the predictions as they are is certain"
+    error = fitted.initial_error()
+    said = "No gain over the predictions as they are is certain; they may stay as they are."
+    if error.is_significant:
+        said = f"The predictions are miscalibrated ({error.sentence()}), but cross-validation does "
+        said += "not show for certain that this map gains on new data."
     assert (f"leave the predictions as they are. {said}" in text) == uncertain
     assert uncertain == (power < 2 and not kept)
     assert ("so a reduction is not certain" in text) == (not kept and not smaller)

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shlex
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -38,13 +39,16 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-_ON_COMMAND_LINE = carried(ContextVar("on_command_line", default=False))
+_ON_COMMAND_LINE = carried(ContextVar[Sequence[str] | None]("on_command_line", default=None))
 
 
 @contextmanager
-def on_command_line() -> Iterator[None]:
-    """Let sentences that are made in the block name options and commands, not arguments."""
-    token = _ON_COMMAND_LINE.set(True)
+def on_command_line(only: Sequence[str] = ()) -> Iterator[None]:
+    """Let sentences that are made in the block name options and commands, not arguments.
+
+    The command reads ``only`` the rows with these values, such as "country=DE".
+    """
+    token = _ON_COMMAND_LINE.set(only)
     try:
         yield
     finally:
@@ -53,7 +57,14 @@ def on_command_line() -> Iterator[None]:
 
 def worded(python: str, command: str) -> str:
     """What a sentence says to who calls functions, and to who runs commands."""
-    return command if _ON_COMMAND_LINE.get() else python
+    return python if _ON_COMMAND_LINE.get() is None else command
+
+
+def only(values: Sequence[str]) -> str:
+    """The options of a command for rows of these values, as far as this command reads them."""
+    columns = [value.partition("=")[0] for value in values]
+    kept = [one for one in _ON_COMMAND_LINE.get() or () if one.partition("=")[0] not in columns]
+    return " ".join(worded("", f"--only {shlex.quote(one)}") for one in [*kept, *values])
 
 
 _NAMES = {"Zero": "No error", "Identity": "No change"}
@@ -116,6 +127,7 @@ def plain(value):
 
 
 _TINY, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
+_SAYS_NOTHING = 1e-3  # of an estimate
 
 
 def plain_number(value: float) -> str:
@@ -137,6 +149,11 @@ def beside_limit(value: float, limit: float, shown: Callable[[float], str] = pla
     while (float(text) <= limit) != (value <= limit):
         text, digits = significant(value, digits), digits + 1
     return text
+
+
+def says_above_0(low: float, estimate: float) -> bool:
+    """Whether a lower limit says no more of an estimate than that it is above 0."""
+    return 0 < low < _SAYS_NOTHING * estimate
 
 
 def sides_of_limit(verdicts: Sequence[tuple[str, str]], limit: float) -> str:

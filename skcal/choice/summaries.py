@@ -262,6 +262,7 @@ def _facts_of_lines(recalibrator) -> Iterator[tuple[str, str]]:
     proof = None if np.isnan(updated).any() else _logistic_line(judged, updated, rows)
     if proof is not None:
         update = f"new log-odds = {line.intercept:.3g} + {line.slope:.3g} × log-odds"
+        update = f"for comparison, not the chosen map: {update}"
         yield "logistic update", f"{update}; cross-validated: {proof.sentence()}"
 
 
@@ -367,9 +368,15 @@ def _without_gain(recalibrator: Any) -> str:
         return ""
     gaps = recalibrator.comparison_.values()
     lower = any(gap.difference > 0 and gap.pvalue <= LEVEL for gap in gaps)
-    smaller = recalibrator.remaining_error().high < recalibrator.initial_error().estimate
-    no_gain = " No gain over the predictions as they are is certain; they may stay as they are."
-    return no_gain * (not lower and not smaller)
+    error = recalibrator.initial_error()
+    if lower or recalibrator.remaining_error().high < error.estimate:
+        return ""
+    if not error.is_significant:
+        return " No gain over the predictions as they are is certain; they may stay as they are."
+    return (
+        f" The predictions are miscalibrated ({error.sentence()}), but cross-validation does not "
+        "show for certain that this map gains on new data."
+    )
 
 
 def _averaged(estimator: Any) -> str:

@@ -49,6 +49,7 @@ from skcal.cli.planning import (
     check_targets,
     error_in_target,
     facts_of_map,
+    map_in_words,
     read_target,
     recalibrate,
     sample_size,
@@ -73,7 +74,6 @@ from skcal.displays import ReliabilityDisplay
 from skcal.hypothesis_tests import adjust_pvalues, calibration_test
 from skcal.metrics import coverage_at_risk
 from skcal.notions import ANSWERS, resolve_notion
-from skcal.recalibration import TemperatureScaling
 from skcal.report import calibration_report
 from skcal.report.words import likeness
 from skcal.sample import read_sample
@@ -97,7 +97,9 @@ _IN_OPTIONS = {
 def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
     with on_command_line():
-        return _main(parse(arguments))
+        options = parse(arguments)
+    with on_command_line(getattr(options, "only", ())):
+        return _main(options)
 
 
 def _main(options) -> int:
@@ -546,7 +548,7 @@ def _same_file(first: str, second: str) -> bool:
 def _recalibrate(options):
     check_targets(options)
     fit = _predictions_of(options) if options.map is None else None
-    recalibrator, n_applied = recalibrate(fit, options)
+    recalibrator, n_applied, n_kept = recalibrate(fit, options)
     if options.json:
         options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
         return
@@ -555,11 +557,8 @@ def _recalibrate(options):
         kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
         summary = replace(summary, facts=kept)
     options.print(f"{summary.as_text()}\n")
-    if type(recalibrator.best_estimator_) is TemperatureScaling:
-        temperature = recalibrator.best_estimator_.temperature_
-        options.print(
-            f"Logits or log-probabilities are divided by {temperature:.4g}, the temperature."
-        )
+    if applied := map_in_words(recalibrator):
+        options.print(wrapped(printable(applied)))
     if options.save is not None:
         options.print(printable(f"The map is in {options.save}."))
     if fit is not None and options.second is not None and _same_file(options.file, options.second):
@@ -570,5 +569,10 @@ def _recalibrate(options):
         )
     if options.out is not None:
         form = " as probabilities" * (options.logits or options.log_probabilities)
-        text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}."
-        options.print(printable(text))
+        text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}"
+        if n_kept:
+            rows = (
+                "row is kept as it is" if n_kept == 1 else f"{n_kept:,} rows are kept as they are"
+            )
+            text += f"; the other {rows}"
+        options.print(printable(f"{text}."))

@@ -17,6 +17,7 @@ from skcal._show import (
     number,
     percent,
     pvalue_number,
+    says_above_0,
     share,
     sides_of_limit,
     stated,
@@ -179,9 +180,12 @@ def _level(facts) -> str:
 
 def _reading(name, facts) -> str:
     """Two sentences: the verdict with its bounds, and what helps to judge it."""
+    least = f"at least {_end(facts, 'low')}"
+    if says_above_0(facts["low"], facts["estimate"]):
+        least = "above 0"
     first = (
         f"{name} is {VERDICTS[facts['verdict']]} {facts['limit']:g}: the estimate is "
-        f"{number(facts['estimate'])}, at least {_end(facts, 'low')} and at most "
+        f"{number(facts['estimate'])}, {least} and at most "
         f"{_end(facts, 'high')} (each at {_level(facts)} confidence)."
     )
     more = []

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from skcal._show import as_data, replacing
+from skcal._show import as_data, listed, replacing
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
 from skcal.cli.files import kind_of
@@ -98,14 +98,14 @@ def check_targets(options) -> None:
     check_output(options.save)
 
 
-def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
+def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int, int]:
     """Fit or read a recalibrator, save it and apply it, as far as that is asked for.
 
     Returns
     -------
     recalibrator : Recalibrator
-    n_applied : int
-        Predictions that were recalibrated.
+    n_applied, n_kept : int
+        Predictions that were recalibrated, and other rows of the file, which stay as they are.
     """
     if fit is None:
         recalibrator = read_map(options.map, options.max_bytes)
@@ -135,7 +135,7 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
         with replacing(options.save, "w", encoding="utf-8") as file:
             file.write(recalibrator.to_json())
     if options.second is None:
-        return recalibrator, 0
+        return recalibrator, 0, 0
     if are_logs:
         predictions = _as_logits(predictions)
     proba = _applied(recalibrator, predictions, options.second)
@@ -145,7 +145,33 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int]:
     if single:
         proba = proba[:, 1:].reshape(table.numbers.shape)
     write_table(options.out, table, proba, dialect_of(options))
-    return recalibrator, len(proba)
+    n_kept = len(table.frame) - len(table.rows) if table.frame and table.rows is not None else 0
+    return recalibrator, len(proba), n_kept
+
+
+def map_in_words(recalibrator: Recalibrator) -> str:
+    """What a map of intercept or slope alone does, as it is applied; "" of others."""
+    best, n = recalibrator.best_estimator_, recalibrator.n_rows_
+    names = [str(name) for name in recalibrator.classes_.tolist()]
+    if type(best) is TemperatureScaling:
+        text = "Logits or log-probabilities are"
+        if len(names) == 2:
+            text = "The map that is applied: log-odds are"
+        text += f" divided by {best.temperature_:.4g}, the temperature."
+    elif type(best) is InterceptCalibration and len(names) == 2:
+        [shift] = best.intercept_.tolist()
+        sign = "-" if shift < 0 else "+"
+        text = f"The map that is applied: new log-odds = log-odds {sign} {abs(shift):.3g}."
+    elif type(best) is InterceptCalibration:
+        shifts = zip(names, best.intercept_.tolist(), strict=True)
+        each = listed([f"{name} {shift:+.3g}" for name, shift in shifts])
+        text = f"The map that is applied adds to log-probabilities: {each}."
+    else:
+        return ""
+    return (
+        f"{text} Then each probability p becomes ({n:.6g} p + 1/{len(names)}) / {n + 1:.6g}, away "
+        "from 0 and 1."
+    )
 
 
 def _as_logits(proba: np.ndarray) -> np.ndarray:

@@ -18,6 +18,7 @@ from skcal._show import (
     number,
     percent,
     plain_number,
+    says_above_0,
     wrapped,
 )
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -109,7 +110,8 @@ class EquivalenceTestResult(ShownRounded):
     def sentence(self) -> str:
         """Return the verdict with the error and its limits, in words."""
         low, high = (beside_limit(end, self.limit) for end in (self.low, self.high))
-        limits = f"at least {low}, at most {high}, each" if self.low > 0 else f"at most {high}"
+        least = "above 0" if says_above_0(self.low, self.estimate) else f"at least {low}"
+        limits = f"{least}, at most {high}, each" if self.low > 0 else f"at most {high}"
         return (
             f"the {_TITLES[self.error]} is {VERDICTS[self.verdict]} {self.limit:g}: "
             f"{plain_number(self.estimate)}, "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -30,16 +29,11 @@ from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_CALIBRATED, _ALL = 0.15, 0.95  # shares of a range above which it is printed, and taken for all
+_NEGLIGIBLE, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, above which words say so
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1
 _TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
-
-
-def _surely(may_be_calibrated: float) -> str:
-    """The share that is miscalibrated for sure, in whole percent."""
-    return f"{math.floor(100 * (1 - may_be_calibrated) + 1e-9)} %"
 
 
 class ScanRange(NamedTuple):
@@ -76,7 +70,7 @@ class ScanRange(NamedTuple):
         return self._asdict()
 
     def size_in_words(self, samples: str = "samples") -> str:
-        """Say how many samples the range has and, below 85 %, how many its wrong part surely has.
+        """Say how many samples the range has, and whether most of them are surely in a wrong part.
 
         Parameters
         ----------
@@ -88,12 +82,11 @@ class ScanRange(NamedTuple):
         text : str
         """
         size = f"{self.n_samples:,} {samples}"
-        if self.may_be_calibrated <= _CALIBRATED:
+        if self.may_be_calibrated <= _NEGLIGIBLE:
             return size
-        if self.may_be_calibrated >= _ALL:
-            return f"{size}; which part of this range is wrong is not known"
-        part = _surely(self.may_be_calibrated)
-        return f"{size}; the part of this range that is wrong holds at least {part} of them"
+        if self.may_be_calibrated <= _HALF:
+            return f"{size}, most of them in a part that is wrong"
+        return f"somewhere among {size}"
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,10 +147,10 @@ class ScanTestResult(CalibrationTestResult):
             for part in self.ranges
         ]
         share = max(part.may_be_calibrated for part in self.ranges)
-        some = f"the part of a range that is wrong holds at least {_surely(share)} of its samples"
-        if share >= _ALL:
-            some = "which part of a range is wrong is not known"
-        notes = [some] if share > _CALIBRATED else []
+        some = "most samples of each range are in a part that is wrong"
+        if share > _HALF:
+            some = "the part of a range that is wrong may hold less than half of its samples"
+        notes = [some] if share > _NEGLIGIBLE else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
 
 

@@ -190,8 +190,9 @@ class SegmentTestResult(CalibrationTestResult):
         """
         several = len({segment.outcome for segment in self.segments}) > 1
         relative = self.compared_with != "predicted"
-        columns = ["segment", *["outcome"] * several, "samples", *["predicted"] * relative]
-        columns += [self.compared_with, "observed", *["difference"] * (not relative), "p-value"]
+        columns = ["segment", *["outcome"] * several, "samples", "predicted"]
+        columns += ["expected"] * relative
+        columns += ["observed", *["difference"] * (not relative), "p-value"]
         rows = [
             [
                 segment.name,
@@ -205,9 +206,10 @@ class SegmentTestResult(CalibrationTestResult):
             ]
             for segment in self.segments[:n_worst]
         ]
-        note = "Intervals hold, and p-values are adjusted, for all segments together."
+        notes = ["Expected is what was observed in all samples with such predictions."] * relative
+        notes += ["Intervals hold, and p-values are adjusted, for all segments together."]
         sides = "l" + "l" * several + "rrrrr"
-        return Table(columns, rows, sides, notes=[note])
+        return Table(columns, rows, sides, notes=notes)
 
 
 @validate_params(

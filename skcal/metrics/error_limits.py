@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._show import ShownRounded, beside_limit, percent, plain_number
+from skcal._show import ShownRounded, beside_limit, percent, plain_number, says_above_0
 from skcal._validation import InputError
 from skcal.metrics.gap_models import FEWEST_POOLED, GapModels, cells_of, held_out_gaps, pooled_error
 from skcal.metrics.gap_sums import (
@@ -240,7 +240,9 @@ class CalibrationErrorInterval(ShownRounded):
         beside = math.inf if limit is None else limit
         low, high = (beside_limit(end, beside) for end in (self.low, self.high))
         level = percent(self.confidence_level)
-        if self.low > 0:
+        if says_above_0(self.low, self.estimate):
+            limits = f"above 0, at most {high}, each with {level} confidence"
+        elif self.low > 0:
             limits = f"at least {low}, at most {high}, each with {level} confidence"
         elif self.is_significant:
             limits = f"above 0, p ≤ {self.pvalue:.2g}; at most {high} with {level} confidence"

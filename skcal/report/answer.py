@@ -188,7 +188,10 @@ def heading_of(found) -> str:
 def _how_many(view, what) -> str:
     groups = "" if view.n_groups is None else f" in {view.n_groups:,} groups"
     size = view.effective_size
-    weighted = "" if size is None else f" (weighted, worth {size:,.0f} of equal weight)"
+    if_independent = " if all rows were independent" * bool(groups)
+    weighted = ""
+    if size is not None:
+        weighted = f" (weighted, worth {size:,.0f} of equal weight{if_independent})"
     return f"{view.n_samples:,} {what}{groups}{weighted}"
 
 

@@ -190,16 +190,16 @@ def measure(
     """Compute all that a report says of one set of predictions, which may be tested already.
 
     Errors of a part of all samples are tuned only if the settings ask for more searches, and the
-    distances of its curve have no intervals. Its axis and the tolerance are those of all. Sizes of
-    errors are beside ``tolerance``, by default that of the samples. Of pairs of a sample and a
-    label, errors and verdict are those of the samples ``by_label``.
+    distances of its curve have no intervals. Its axis is that of all. Sizes of errors are beside
+    ``tolerance``, by default that of the samples, so that those of a part are those of its own
+    report. Of pairs of a sample and a label, errors and verdict are those of the samples
+    ``by_label``.
     """
     whole = sample if by_label is None else by_label
     level = settings.confidence_level
     attempt = Attempts(name, settings.verbose, sample.holds_rows)
-    of_part, beside = part_of is not None, None
-    if part_of is not None:
-        tolerance, beside = part_of.tolerance, part_of.diagram
+    of_part = part_of is not None
+    beside = part_of.diagram if part_of is not None else None
     options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
     options |= {"by_label": by_label, "tolerance": tolerance}
     findings = find(attempt, sample, level, settings.max_error, test, **options)

@@ -15,6 +15,7 @@ from skcal._show import (
     percent,
     plain_number,
     pvalue_number,
+    says_above_0,
     share,
     significant,
 )
@@ -97,7 +98,8 @@ class Row:
         without = "without noise " * outside  # which is in the estimate alone
         if low is None:
             return f"{without}≤ {high}"
-        if self.low == 0 < float(high):
+        tiny = self.above_0 and says_above_0(self.low or 0.0, self.value or 0.0)
+        if (self.low == 0 or tiny) and float(high) > 0:
             return f"{'above 0, ' * self.above_0}{without}≤ {high}"
         return f"≥ {low}, ≤ {high}" if self.one_sided else f"{without}{low} to {high}"
 
@@ -486,7 +488,12 @@ def segments_table(report) -> Table:
     test = report.segments
     table = test.worst(_N_WORST)
     title = words.segment_verdict(test, len(table.rows), report.settings["confidence_level"])
-    return replace(table, title=title, notes=[*_of_first(report), *table.notes])
+    less = [one.name for one in words.segments_that_differ(report) if not one.is_worse]
+    lines = [(*row[:-1], row[-1] + " †" * (row[0] in less)) for row in table.rows]
+    marked = any(row[0] in less for row in table.rows)
+    notes = [*_of_first(report), *table.notes]
+    notes += ["† marks segments that are wrong by less than elsewhere, or right."] * marked
+    return replace(table, rows=lines, title=title, notes=notes)
 
 
 def _of_first(report) -> list[str]:

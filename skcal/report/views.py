@@ -15,6 +15,7 @@ from typing import Any
 
 from skcal._show import (
     Table,
+    broken,
     cut_apart,
     html_list,
     html_text,
@@ -31,7 +32,8 @@ from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.measure import Measures
 
 _CLASSES = 12  # that text shows
-_WIDEST, _NARROWER = 100, (24, 16)  # columns of text, and letters of names where there are more
+_WIDEST, _NARROWER = 100, range(36, 12, -4)  # columns of text, and letters of names where more are
+_LINES_OF_A_NAME = 4  # of the name of a row, whose middle is left out if it is longer
 
 
 # Text
@@ -83,10 +85,13 @@ def _comparison_text(report, full) -> str:
 
 
 def _short_names(table, width) -> Table:
-    """The table with names of rows, which come from outside, of about this width or less."""
-    for most in (width, *_NARROWER):
-        names = cut_apart([row[0] for row in table.rows], most)
-        rows = [(name, *row[1:]) for name, row in zip(names, table.rows, strict=True)]
+    """The table with names of rows, which come from outside, on lines of this width or less."""
+    for most in (width, *(less for less in _NARROWER if less < width)):
+        names = cut_apart([row[0] for row in table.rows], _LINES_OF_A_NAME * most)
+        rows = []
+        for name, (_, *cells) in zip(names, table.rows, strict=True):
+            first, *others = broken(name, most).split("\n")
+            rows += [(first, *cells), *(("  " + line, *[""] * len(cells)) for line in others)]
         short = replace(table, rows=rows)
         if max(map(len, replace(short, title="", notes=()).lines())) <= _WIDEST:
             break
@@ -94,10 +99,10 @@ def _short_names(table, width) -> Table:
 
 
 def _classes_text(measures) -> str:
-    table = _short_names(rows.classes_table(measures), 24)
+    table = rows.classes_table(measures)
     more = len(table.rows) - _CLASSES
     notes = [f"… and {more:,} more"] if more > 0 else []
-    return replace(table, rows=table.rows[:_CLASSES], notes=notes).text()
+    return _short_names(replace(table, rows=table.rows[:_CLASSES], notes=notes), 24).text()
 
 
 # LaTeX

@@ -10,6 +10,7 @@ import numpy as np
 from skcal._show import (
     beside_limit,
     listed,
+    only,
     percent,
     plain_number,
     pvalue_text,
@@ -28,6 +29,7 @@ from skcal.report.answer import (
     answer_of,
     heading_of,
     side_of,
+    sizes,
 )
 from skcal.report.findings import likeness_of_neighbours
 from skcal.sample import Sample
@@ -114,7 +116,7 @@ def _of_subgroups(report) -> str:
     alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
     text += (
         f": {names}."
-        + _largest(wrong)
+        + _largest(wrong, report.overall.tolerance)
         + _TOGETHER * (alike and report.overall.is_significant and not segments_that_differ(report))
     )
     if not others:
@@ -193,8 +195,8 @@ def sentence_of_left_out(left, error) -> str:
     )
 
 
-def _largest(wrong) -> str:
-    """The subgroup with the largest error, and to which side it is."""
+def _largest(wrong, tolerance: float) -> str:
+    """The subgroup with the largest error, to which side it is, and when it would be small."""
     if not wrong:
         return ""
     worst = max(wrong, key=lambda part: part.error.estimate)
@@ -202,7 +204,8 @@ def _largest(wrong) -> str:
     said = [plain_number(worst.error.estimate), side_of(worst).lower()]
     said += [f"O/E {ratio:.2f}"] if math.isfinite(ratio) else []
     which = f"The largest error is that of {worst.name}:" if len(wrong) > 1 else "Its error is"
-    return f" {which} {', '.join(said)}."
+    beside = f" Relative to the rate there, {sizes(worst.tolerance)}."
+    return f" {which} {', '.join(said)}." + beside * (worst.tolerance != tolerance)
 
 
 def name_of_parts(report) -> str:
@@ -330,26 +333,28 @@ def advice_by_part(report) -> str:
     what = " and ".join(parts)
     text = f"{what} differ, so one recalibration of all samples does not fix each of them. "
     if segments:
-        fit = worded(
-            "Fit a SegmentRecalibrator to the features",
-            "The command line recalibrates no segments; skcal's segment recalibrator in Python "
-            "does. Fit it",
-        )
-        return f"{text}{fit} on a held-out set, {AGAIN}"
+        fit = worded("Fit a SegmentRecalibrator to the features", "")
+        if fit:
+            return f"{text}{fit} on a held-out set, {AGAIN}"
+        return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
     first, *more = report.differing.columns
     if not more:
         explained = listed(report.differing.explained, NAMES)
         beside = f"Beside them, the differences by {explained} are not significant. "
         which = f"The differences by {first} are the largest. {beside}"
         text += which * bool(report.differing.explained)
-        return f"{text}{_each_of(first)} on a held-out set, {AGAIN}{_too_small(first, report)}"
+        parts = _to_recalibrate(first, report)
+        return (
+            f"{text}{_each_of(first, parts)} on a held-out set, {AGAIN}{_too_small(parts, report)}"
+        )
     names = " and one of ".join([first, *more])
     text += f"Each sample is in a subgroup of {names}, so these overlap. "
     fit = worded("Fit a SegmentRecalibrator to these columns", "")
     if fit and report.settings["notion_asked"] != "multi-label":
         return f"{text}{fit} on a held-out set, {AGAIN}"
     others = f"subgroups of {listed(more, NAMES)} may need the same after that."
-    return f"{text}{_each_of(first)} on a held-out set, {AGAIN[:-1]}: {others}"
+    each = _each_of(first, _to_recalibrate(first, report))
+    return f"{text}{each} on a held-out set, {AGAIN[:-1]}: {others}"
 
 
 def compared(report) -> str | None:
@@ -362,23 +367,48 @@ def compared(report) -> str | None:
     return f"But {wrong} of {len(report.subgroups)} {of} {verb} miscalibrated." * bool(wrong)
 
 
-def _each_of(column: str) -> str:
-    of = f"subgroup of {column}" if column else "subgroup"
-    return worded(
-        f"Fit a Recalibrator to each {of}",
-        f"Recalibrate each {of} separately (recalibrate --only '{column}=…')",
+def _of_worst_segment(name: str) -> str:
+    """How commands recalibrate a segment of given values, and what else does."""
+    others = "SegmentRecalibrator of the Python package"
+    pairs = [part.split(" = ", 1) for part in name.split(", also ")[0].split(" and ")]
+    if any(len(pair) < 2 for pair in pairs):
+        return (
+            f"Commands recalibrate no segment such as the worst one, but {others} does. Fit it on "
+            f"a held-out set, {AGAIN}"
+        )
+    command = f"recalibrate {only(['='.join(pair) for pair in pairs])}"
+    return (
+        f"Recalibrate the worst segment ({command}) on a held-out set, {AGAIN} Several segments "
+        f"that overlap need {others}."
     )
 
 
-def _too_small(column: str, report) -> str:
-    """Which subgroups of a column have few samples for a recalibration of their own."""
+def _to_recalibrate(column: str, report) -> list:
+    """The subgroups of a column that are significantly miscalibrated; all if none of them is."""
     start = f"{column} = " if column else ""
+    parts = [part for part in report.subgroups if part.name.startswith(start)]
+    return [part for part in parts if part.is_significant] or parts
+
+
+def _each_of(column: str, parts: list) -> str:
+    """Which subgroups of a column to recalibrate, each by itself."""
+    start = f"{column} = " if column else ""
+    values = [part.name.removeprefix(start) for part in parts]
+    which = f"{start}{listed(values)}"
+    value = values[0] if len(values) == 1 else "…"
+    return worded(
+        f"Fit a Recalibrator to {'each of ' * (len(values) > 1)}{which}",
+        f"Recalibrate {which} separately (recalibrate {only([f'{column}={value}'])})",
+    )
+
+
+def _too_small(parts: list, report) -> str:
+    """Which of some subgroups have few samples for a recalibration of their own."""
     what = "samples" if report.overall.overview.n_groups is None else "groups"
     few = [
         part.name
-        for part in report.subgroups
-        if part.name.startswith(start)
-        and (part.overview.n_groups or part.overview.n_samples) < _FEW_SAMPLES
+        for part in parts
+        if (part.overview.n_groups or part.overview.n_samples) < _FEW_SAMPLES
     ]
     if not few:
         return ""

@@ -4,6 +4,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zipfile
 
@@ -85,6 +86,36 @@ def test_a_map_of_intercept_or_slope_alone_is_saved_and_applied(method, run, tmp
     run("recalibrate", "--map", saved, new, "--out", out)
     expected = (600 * map.fit(p, y).predict_proba(p[:5])[:, 1] + 0.5) / 601
     assert np.allclose(values(out, ["p"])[:, 0], expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("method", ["intercept", "slope"])
+@pytest.mark.parametrize("off", [-0.7, 0.7])
+def test_the_printed_map_is_the_one_that_is_applied_to_the_rows_that_it_counts(
+    method, off, run, tmp_path
+):
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=600)
+    y = (rng.uniform(size=600) < expit(0.8 * logit(p) + off)).astype(int)
+    part = np.where(np.arange(600) % 3, "a", "b")
+    rows = list(zip(p, y, part, strict=True))
+    fit = write(tmp_path / "fit.csv", ["p", "label", "part"], rows)
+    new = write(tmp_path / "new.csv", ["p", "label", "part"], rows)
+    out = tmp_path / "out.csv"
+    asked = "--score", "p", "--only", "part=a", "--method", method, "--out", out
+    text = " ".join(run("recalibrate", fit, new, *asked).split())
+    z = logit(p)
+    if method == "intercept":
+        [(sign, shift)] = re.findall(r"applied: new log-odds = log-odds ([+-]) (\d\.\d+)\.", text)
+        z = z + float(sign + shift)
+    else:
+        z = z / float(re.search(r"applied: log-odds are divided by ([\d.]+), the", text)[1])
+    n, end = re.search(
+        r"each probability p becomes \((\d+) p \+ 1/2\) / (\d+), away", text
+    ).groups()
+    expected = np.where(part == "a", (int(n) * expit(z) + 0.5) / int(end), p)
+    assert np.allclose(values(out, ["p"])[:, 0], expected, atol=2e-3)
+    assert f"400 recalibrated predictions are in {out}; the other 200 rows are kept as they" in text
+    assert "logistic update for comparison, not the chosen map: new log-odds" in text
 
 
 @pytest.mark.parametrize("command", ["recalibrate", "test", "monitor", "plot"])

@@ -180,16 +180,14 @@ def test_ranges_of_small_scores_may_be_calibrated_at_their_ends():
     result = scan_test(y, p, sample_weight=weight, n_resamples=99, random_state=0)
     most = max(one.may_be_calibrated for one in result.ranges)
     assert most > 0.15
-    text = f"the part of a range that is wrong holds at least {100 * (1 - most):.4f}".partition(
-        "."
-    )[0]
-    text += " % of its samples"
+    text = "most samples of each range are in a part that is wrong"
+    if most > 0.5:
+        text = "the part of a range that is wrong may hold less than half of its samples"
     assert text in " ".join(str(result).split())
     one = result.ranges[0]._replace(n_samples=1234, may_be_calibrated=0.471)
-    said = "1,234 cases; the part of this range that is wrong holds at least 52 % of them"
-    assert one.size_in_words("cases") == said
-    few = "1,234 cases; which part of this range is wrong is not known"
-    assert one._replace(may_be_calibrated=1.0).size_in_words("cases") == few
+    assert one.size_in_words("cases") == "1,234 cases, most of them in a part that is wrong"
+    few = one._replace(may_be_calibrated=0.51)
+    assert few.size_in_words("cases") == "somewhere among 1,234 cases"
     assert one._replace(may_be_calibrated=0.1).size_in_words() == "1,234 samples"
 
 

@@ -1,6 +1,7 @@
 """Where subgroups or segments differ, the advice can be followed, and after it they do not."""
 
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -41,14 +42,14 @@ def draw(seed, off, n=N):
     return (rng.random(n) < truth).astype(int), p, cases
 
 
-def by_each(column, seed, off):
-    """New samples, recalibrated by a map for each value of a column, fitted to others.
+def by_each(column, values, seed, off):
+    """New samples, recalibrated by a map for each of some values of a column, fitted to others.
 
     Of seeds 1 to 10 two differ by chance; the test also rejects the truth of seed 1 (p = 0.009).
     """
     (y, p, cases), (new_y, new_p, new) = draw(seed, off), draw(seed + 3, off, FRESH)
     after = new_p.copy()
-    for value in np.unique(cases[column]):
+    for value in values:
         own, there = cases[column] == value, new[column] == value
         fitted = Recalibrator([PlattScaling()], random_state=0).fit(p[own], y[own])
         after[there] = fitted.predict_proba(new_p[there])[:, 1]
@@ -58,14 +59,19 @@ def by_each(column, seed, off):
 @pytest.mark.parametrize("off", ["channel", "slopes"])
 def test_each_subgroup_of_the_column_that_explains_the_others_gets_a_map(off):
     y, p, cases = draw(0, off)
-    advice = advice_by_part(calibration_report(y, p, by=cases, **FAST))
-    [column] = re.findall(r"Fit a Recalibrator to each subgroup of (\w+) on a held-out", advice)
-    assert column == {"channel": "channel", "slopes": "sex"}[off]
+    report = calibration_report(y, p, by=cases, **FAST)
+    advice = advice_by_part(report)
+    [(column, values)] = re.findall(
+        r"Fit a Recalibrator to (?:each of )?(\w+) = ([\w, ]+) on a held-out", advice
+    )
+    assert (column, values) == {"channel": ("channel", "app"), "slopes": ("sex", "f, m")}[off]
+    stars = [part.name for part in report.subgroups if part.is_significant]
+    assert {f"{column} = {value}" for value in values.split(", ")} <= set(stars)
     explained = (
         "The differences by channel are the largest. Beside them, the differences by country"
     )
     assert (explained in advice) == (off == "channel")
-    new_y, after, new = by_each(column, 0, off)
+    new_y, after, new = by_each(column, values.split(", "), 0, off)
     again = calibration_report(new_y, after, by=new, **FAST)
     assert not advice_by_part(again)
     assert not again.overall.is_significant
@@ -77,7 +83,7 @@ def test_columns_that_overlap_are_recalibrated_together():
     advice = advice_by_part(calibration_report(y, p, by=cases, **FAST))
     assert "Each sample is in a subgroup of channel and one of sex, so these overlap." in advice
     assert "Fit a SegmentRecalibrator to these columns on a held-out set" in advice
-    assert "each subgroup" not in advice
+    assert "Fit a Recalibrator" not in advice
     columns = {name: cases[name] for name in ("channel", "sex")}
     method = SegmentRecalibrator(PlattScaling(), cv=2, random_state=0, n_resamples=99)
     method.fit(p, y, segments=columns)
@@ -117,14 +123,15 @@ def test_commands_recalibrate_column_by_column(tmp_path, monkeypatch, capsys):
         assert main(["report", paths[0], *asked]) == 0
         told = " ".join(capsys.readouterr().out.split())
         found = re.search(
-            r"Recalibrate each subgroup of (\w+) separately \(recalibrate --only", told
+            r"Recalibrate (\w+) = ([\w, ]+) separately \(recalibrate --only (\w+=\w+|'\w+=…')\)",
+            told,
         )
         if found is None:
             break
         column, fit, paths = found[1], paths[0], paths[1:]
         order.append(column)
         for path in paths:
-            for value in ["f", "m"] if column == "sex" else ["app", "web", "shop"]:
+            for value in found[2].split(", "):
                 only = f"{column}={value}"
                 command = ["recalibrate", fit, path, "--only", only, "--out", "out.csv"]
                 assert main([*command, *asked[:4], "--method", "intercept"]) == 0
@@ -132,6 +139,45 @@ def test_commands_recalibrate_column_by_column(tmp_path, monkeypatch, capsys):
         capsys.readouterr()
     assert order == ["channel", "sex"]
     assert "differ, so one recalibration" not in told
+
+
+def test_commands_recalibrate_the_worst_segment_as_the_report_says(tmp_path, monkeypatch, capsys):
+    """A combination of values, among the rows that the report is about."""
+    monkeypatch.chdir(tmp_path)
+    for seed, path in enumerate(["a.csv", "b.csv"]):
+        y, p, cases = draw(seed, "nothing")
+        rng = np.random.default_rng(seed + 10)
+        off = (cases["channel"] == "app") & (cases["sex"] == "f")
+        p = np.where(off, expit(logit(p) - 1.2), p)
+        write(path, y, p, {**cases, "age": rng.uniform(20, 80, N)})
+    asked = "--label", "y", "--score", "p", "--resamples", "19"
+    segments = "--segments", "sex", "--segments", "channel"
+
+    def said(*arguments):
+        assert main([*arguments, *asked]) == 0
+        return " ".join(capsys.readouterr().out.split())
+
+    told = said("report", "a.csv", *segments, "--only", "country=DE")
+    command = re.search(r"Recalibrate the worst segment \((recalibrate [^)]+)\)", told)[1]
+    assert command == "recalibrate --only country=DE --only sex=f --only channel=app"
+    assert "overlap need SegmentRecalibrator of the Python package" in told
+    name, *options = shlex.split(command)
+    assert main([name, "a.csv", "b.csv", *options, "--out", "b.csv", *asked[:4]]) == 0
+    capsys.readouterr()
+    assert "Segments differ" not in said("report", "b.csv", *segments, "--only", "country=DE")
+    by = said("report", "a.csv", "--by", "sex", "--by", "channel", "--only", "country=DE")
+    assert "recalibrate --only country=DE --only" in by
+
+
+def test_a_segment_of_a_range_is_recalibrated_in_python(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    y, p, cases = draw(0, "nothing")
+    age = np.random.default_rng(10).uniform(20, 80, N)
+    write("a.csv", y, np.where(age > 65, expit(logit(p) - 1.2), p), {**cases, "age": age})
+    asked = "--label", "y", "--score", "p", "--resamples", "19"
+    assert main(["report", "a.csv", *asked, "--segments", "age"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Commands recalibrate no segment such as the worst one, but SegmentRecal" in told
 
 
 def test_one_recalibration_is_enough_where_it_fixes_every_subgroup():
@@ -152,8 +198,9 @@ def test_one_recalibration_is_enough_where_it_fixes_every_subgroup():
 def test_a_subgroup_that_is_small_for_a_map_of_its_own_is_named():
     y, p, cases = draw(0, "channel", 900)
     report = calibration_report(y, p, by=cases["channel"], **FAST)
-    small = [one.name for one in report.subgroups if one.overview.n_samples < 300]
-    assert 0 < len(small) < 3
+    off = [one for one in report.subgroups if one.is_significant]
+    small = [one.name for one in off if one.overview.n_samples < 300]
+    assert small
     text = f"Each recalibration needs about 300 samples; fewer are in {', '.join(small)}."
     assert text in advice_by_part(report)
     assert "fewer are in" not in advice_by_part(calibration_report(*draw(0, "channel")[:2], **FAST))
@@ -195,7 +242,7 @@ def test_models_that_err_to_opposite_sides_in_one_table_do_not_get_one_map():
     report = calibration_report(y, proba, by={"model": model}, **FAST)
     assert "Recalibrate on a held-out set" in calibration_report(y, proba, **FAST).verdict
     assert "Recalibrate on a held-out set" not in report.verdict
-    assert "Fit a Recalibrator to each subgroup of model on a held-out set" in report.verdict
+    assert "Fit a Recalibrator to each of model = cautious, sure on a held-out" in report.verdict
     assert "model = sure (overconfident)" in report.verdict
     assert "model = cautious (underconfident)" in report.verdict
     after = proba.copy()

@@ -1,5 +1,7 @@
 """Numbers and words that stand together on a page do not contradict each other."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -34,20 +36,24 @@ def test_every_estimate_lies_within_the_limits_beside_it_or_they_say_why_not(see
     assert n_outside or seed != 7  # the test sees such rows
 
 
-def test_words_of_size_are_beside_one_tolerance_on_a_page_which_tells_it():
+def test_words_of_size_of_a_subgroup_are_those_of_its_own_report():
     rng = np.random.default_rng(1)
     rare = rng.random(6000) < 0.5
     p = np.where(rare, 0.02, 0.4) + rng.uniform(0, 0.02, 6000)
-    y = rng.random(6000) < np.where(rare, 2.2 * p, p + 0.06)
-    report = calibration_report(y.astype(int), p, by=np.where(rare, "rare", "usual"))
-    parts = [report.overall, *report.subgroups]
-    assert all(part.is_significant for part in parts)
-    assert {part.tolerance for part in parts} == {report.overall.tolerance}
-    order = ["small", "moderate", "large"]
-    by_error = sorted(parts, key=lambda part: part.error.estimate)
-    ranks = [order.index(answer_of(part).title.rpartition(": ")[2]) for part in by_error]
-    assert ranks == sorted(ranks)
-    assert sizes(report.overall.tolerance) in " ".join(str(report).split())
+    y = (rng.random(6000) < np.where(rare, 2.2 * p, p + 0.06)).astype(int)
+    by = np.where(rare, "rare", "usual")
+    for limit in (None, 0.03):
+        report = calibration_report(y, p, by=by, max_error=limit, n_resamples=99)
+        text = " ".join(str(report).split())
+        for part in report.subgroups:
+            own = by == part.name
+            alone = calibration_report(y[own], p[own], max_error=limit, n_resamples=99)
+            assert part.is_significant
+            assert part.tolerance == alone.overall.tolerance
+            assert answer_of(part).title == alone.answer.title
+        worst = max(report.subgroups, key=lambda part: part.error.estimate)
+        beside = f"Relative to the rate there, {sizes(worst.tolerance)}."
+        assert (beside in text) == (worst.tolerance != report.overall.tolerance)
 
 
 def test_adjusted_p_values_that_more_draws_could_lower_are_limits():
@@ -63,3 +69,30 @@ def test_adjusted_p_values_that_more_draws_could_lower_are_limits():
     assert all(f"{lowest} *" in line for line in lines.values())
     [shown] = [r.shown for r in measure_rows(a, report.settings) if r.quantity == "test"]
     assert shown == lowest
+
+
+def test_a_lower_limit_that_says_nothing_of_the_size_is_above_0():
+    y, p, _ = sample(4)
+    found = calibration_report(y, p, n_resamples=19).overall
+    assert found.is_significant
+    for low, shown in ((4e-11, "above 0"), (0.012, "at least 0.012")):
+        error = replace(found.error, low=low)
+        gate = replace(found.gate, low=low)
+        high = plain_number(error.high)
+        assert f"({shown}, at most {high}, each with 95 % confidence)" in error.sentence()
+        assert f"{shown}, at most" in gate.sentence()
+        row = measure_rows(replace(found, error=error), calibration_report(y, p).settings)[0]
+        assert row.limits == (f"above 0, ≤ {high}" if low < 1e-3 else f"≥ 0.012, ≤ {high}")
+
+
+def test_with_groups_weights_are_worth_samples_only_if_rows_were_independent():
+    y, p, _ = sample(4)
+    weight, groups = np.random.default_rng(0).lognormal(size=150), np.arange(150) // 3
+    for grouped in (False, True):
+        report = calibration_report(
+            y, p, sample_weight=weight, groups=groups if grouped else None, n_resamples=19
+        )
+        size = f"{weight.sum() ** 2 / (weight @ weight):,.0f}"
+        end = " if all rows were independent" * grouped
+        assert f"weights are worth {size} samples{end}." in report.read_as.lower()
+        assert f"(weighted, worth {size} of equal weight{end})" in str(report).replace("\n", " ")

@@ -173,3 +173,29 @@ def test_segments_that_are_too_small_are_told_by_the_name_of_the_argument():
     y, p = np.tile([0, 1], 30), np.full(60, 0.5)
     with pytest.raises(ValueError, match=r"^segments make no segment of at least 20 samples"):
         calibration_report(y, p, segments={"age": np.arange(60.0)})
+
+
+def test_segments_that_are_less_wrong_are_marked_and_long_names_stand_in_full():
+    rng = np.random.default_rng(0)
+    n = 6000
+    product = rng.choice(["a mortgage of a house", "card loans", "a personal loan"], n)
+    region = rng.choice(["South East of the country", "North", "West"], n)
+    p = expit(rng.normal(-1, 1, n))
+    right = (product == "card loans") & (region != "North")
+    y = rng.random(n) < expit(logit(p) + 0.8 * ~right)
+    features = {"name_of_the_product": product, "region_of_customers": region}
+    report = calibration_report(y, p, segments=features, n_resamples=99)
+    text = str(report)
+    table = text.partition("\nsegment ")[2].partition("\nExpected")[0].splitlines()[1:]
+    assert max(map(len, table)) <= 100
+    starts = [k for k, line in enumerate(table) if not line.startswith(" ")] + [len(table)]
+    for one, first, last in zip(
+        report.segments.segments[:10], starts[:-1], starts[1:], strict=True
+    ):
+        row = table[first:last]
+        name = " ".join(re.split(r" {2,}", line.strip())[0] for line in row)
+        assert name.replace(" ", "") == one.name.replace(" ", "")
+        less = one.is_significant(0.95) and not one.is_worse
+        assert row[0].endswith("†") == less
+    assert text.count("†") > 1
+    assert "† marks segments that are wrong by less than elsewhere, or right." in text
