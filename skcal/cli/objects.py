@@ -88,12 +88,16 @@ def _records_in(whole: Any) -> list[dict]:
         return []
     tables = [_records_in(value) for value in whole.values()]
     lists = {name: value for name, value in whole.items() if isinstance(value, list) and value}
-    for names in lists.values():
+    for key, names in lists.items():
         for rows in lists.values():
             if all(isinstance(name, str) for name in names) and all(
                 isinstance(row, list) and len(row) == len(names) for row in rows
             ):
-                tables.append([dict(zip(names, row, strict=True)) for row in rows])
+                alike = {k: v for k, v in lists.items() if len(v) == len(rows) and k != "index"}
+                if len(alike) > 1:  # the classes of one of several columns
+                    tables.append(_rows_of({**alike, key: [names] * len(rows)}))
+                else:
+                    tables.append([dict(zip(names, row, strict=True)) for row in rows])
     keyed = [value for value in whole.values() if isinstance(value, dict)]
     if len(keyed) == len(whole) > 1 and len({tuple(value) for value in keyed}) == 1:  # of pandas
         columns = {name: [*value.values()] for name, value in whole.items()}
