@@ -201,7 +201,7 @@ FOLLOWED = {
             "Fit a SegmentRecalibrator to th",
             "Fit a Recalibrator to ",
             "separately (recalibrate ",
-            "Recalibrate the worst segment (recalibrate ",
+            "Recalibrate the worst segment (",
             "Commands recalibrate no segment such as the worst one",
         ],
         "tests/report/test_advice_by_part.py",

@@ -86,3 +86,13 @@ def test_every_table_of_a_report_and_every_title_tells_names_apart():
     both = calibration_report(y, p, compare=p**1.1, name=first, compare_name=second, **options)
     [head] = [line for line in str(both).splitlines() if "…2023" in line]
     assert "…2024" in head
+
+
+def test_titles_of_subgroups_hold_their_names_in_full():
+    y, p = binary()
+    by = np.array(["Mercy Hospital West", "University Clinic of the North"])[np.arange(len(y)) % 2]
+    report = calibration_report(y, p, by={"admitting_hospital": by}, n_resamples=19)
+    titles = [ax.get_title() for ax in report.plot(by=True).figure_.axes]
+    titles = [" ".join(title.split()) for title in titles if title]
+    for part in report.subgroups:
+        assert any(title.startswith(part.name) for title in titles)

@@ -137,15 +137,14 @@ _LINES = 0.6  # of that height are for the error in the title
 _WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
 
 
-def reliability(
-    parts: list[Measures], notion: str, settings: dict, width: int = 32
-) -> ReliabilityDisplay:
+def reliability(parts: list[Measures], notion: str, settings: dict) -> ReliabilityDisplay:
     """A panel for each set of predictions; of many those with the largest error.
 
-    Names have about ``width`` letters, and those that differ do not look alike.
+    Names fill at most three lines of a title, and those that differ do not look alike.
     """
     shown = [(part.name, part.diagram) for part in parts if part.diagram is not None]
-    names = [name.replace("$", r"\$") for name in cut_apart([name for name, _ in shown], width)]
+    names = cut_apart([name for name, _ in shown], 3 * _TITLE)
+    names = [name.replace("$", r"\$") for name in names]
     panels = [
         replace(panel, label="\n".join([name, *panel.label.split("\n")[1:]]))
         for name, (_, panel) in zip(names, shown, strict=True)
@@ -368,7 +367,7 @@ def _figures(report, parts) -> str:
         return _NO_FIGURES
     if all(part.diagram is None for part in parts):
         return ""
-    display = reliability(parts, report.notion, report.settings, 3 * _TITLE)
+    display = reliability(parts, report.notion, report.settings)
     names = [panel.label.split("\n")[0] for panel in display.panels]
     for k, panel in enumerate(display.panels):  # heading and table say the rest
         display.panels[k] = replace(panel, label=names[k] * (len(parts) > 1), number=None)

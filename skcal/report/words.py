@@ -394,7 +394,7 @@ def _each_of(column: str, parts: list) -> str:
     """Which subgroups of a column to recalibrate, each by itself."""
     start = f"{column} = " if column else ""
     values = [part.name.removeprefix(start) for part in parts]
-    which = f"{start}{listed(values)}"
+    which = start + (" and ".join(values) if len(values) == 2 else listed(values))
     value = values[0] if len(values) == 1 else "…"
     return worded(
         f"Fit a Recalibrator to {'each of ' * (len(values) > 1)}{which}",

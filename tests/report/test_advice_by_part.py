@@ -64,14 +64,14 @@ def test_each_subgroup_of_the_column_that_explains_the_others_gets_a_map(off):
     [(column, values)] = re.findall(
         r"Fit a Recalibrator to (?:each of )?(\w+) = ([\w, ]+) on a held-out", advice
     )
-    assert (column, values) == {"channel": ("channel", "app"), "slopes": ("sex", "f, m")}[off]
+    assert (column, values) == {"channel": ("channel", "app"), "slopes": ("sex", "f and m")}[off]
     stars = [part.name for part in report.subgroups if part.is_significant]
-    assert {f"{column} = {value}" for value in values.split(", ")} <= set(stars)
+    assert {f"{column} = {value}" for value in values.split(" and ")} <= set(stars)
     explained = (
         "The differences by channel are the largest. Beside them, the differences by country"
     )
     assert (explained in advice) == (off == "channel")
-    new_y, after, new = by_each(column, values.split(", "), 0, off)
+    new_y, after, new = by_each(column, values.split(" and "), 0, off)
     again = calibration_report(new_y, after, by=new, **FAST)
     assert not advice_by_part(again)
     assert not again.overall.is_significant
@@ -131,7 +131,7 @@ def test_commands_recalibrate_column_by_column(tmp_path, monkeypatch, capsys):
         column, fit, paths = found[1], paths[0], paths[1:]
         order.append(column)
         for path in paths:
-            for value in found[2].split(", "):
+            for value in re.split(", | and ", found[2]):
                 only = f"{column}={value}"
                 command = ["recalibrate", fit, path, "--only", only, "--out", "out.csv"]
                 assert main([*command, *asked[:4], "--method", "intercept"]) == 0
@@ -242,7 +242,7 @@ def test_models_that_err_to_opposite_sides_in_one_table_do_not_get_one_map():
     report = calibration_report(y, proba, by={"model": model}, **FAST)
     assert "Recalibrate on a held-out set" in calibration_report(y, proba, **FAST).verdict
     assert "Recalibrate on a held-out set" not in report.verdict
-    assert "Fit a Recalibrator to each of model = cautious, sure on a held-out" in report.verdict
+    assert "Fit a Recalibrator to each of model = cautious and sure on a held-out" in report.verdict
     assert "model = sure (overconfident)" in report.verdict
     assert "model = cautious (underconfident)" in report.verdict
     after = proba.copy()
