@@ -14,7 +14,9 @@ import numpy as np
 from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
-_MISSING = frozenset(["", "na", "n/a", "#n/a", "#nv", "#n/d", "nan", "null", "none", ".", "-", "?"])
+_MISSING = frozenset(
+    ["", "na", "n/a", "#n/a", "#nv", "#n/d", "nan", "null", "none", "\\n", ".", "-", "?"]
+)
 _FEW_BOUNDS = 6  # different ones that a command names
 _FEW_WORDS = 3  # among numbers, which may mark missing values
 _LONGEST = 40  # characters of a cell that a message shows
@@ -78,8 +80,7 @@ class Dialect(NamedTuple):
         """Return the number that a field holds, or raise ValueError."""
         if self.marks_missing(text):
             return math.nan
-        if text.endswith((")", "]")):
-            text = _bare(text)
+        text = bare(text)
         if self.bounds:
             text = _without_bound(text)
         if self.percent:
@@ -109,12 +110,19 @@ class Dialect(NamedTuple):
         return repr(number).replace(".", self.decimal)
 
 
-def _bare(text: str) -> str:
-    """The number of ``[0.3]`` or ``tensor(0.3, device='cuda:0')``."""
+def bare(text: str) -> str:
+    """The number of ``[0.3]`` or ``tensor(0.3, device='cuda:0')``; other texts as they are."""
+    if not text.rstrip().endswith((")", "]")):
+        return text
     text = _SCALAR.sub(r"\1", text.strip())
     while call := _CALL.fullmatch(text) or re.fullmatch(r"\[(.*)\]", text):
         text = call[1].strip()
     return text
+
+
+def quoted(text: str) -> str:
+    """A text in single quotes, as a shell takes it, with its backslashes."""
+    return f"'{text}'"
 
 
 def is_missing(text: str) -> bool:
@@ -193,7 +201,7 @@ def _no_number(texts, text, dialect, place, name) -> FileError:
         raise _bound(texts, f"{shown}, which is no exact number.")
     words = [other for other in texts if not is_likely_number(other) and not is_missing(other)]
     if text in map(str.strip, words) and len(words) <= _FEW_WORDS < len(texts) - len(words):
-        remedy = f"If {text!r} marks missing values, pass --missing {text!r}."
+        remedy = f"If {text!r} marks missing values, pass --missing {quoted(text)}."
         return FileError(f"{shown}, not a number. {remedy}", missing=[text])
     return FileError(f"{shown}, not a number. Give a number, or drop the row.")
 
@@ -222,7 +230,7 @@ def _bound(texts: Sequence[str], shown: str) -> FileError:
     if len(bounded) > _FEW_BOUNDS:
         return FileError(f"{how} If not, delete these rows.", choices=[{"bounds": True}])
     marks = [text.strip() for text in bounded]
-    missing = " ".join(f"--missing {text!r}" for text in marks)
+    missing = " ".join(f"--missing {quoted(text)}" for text in marks)
     return FileError(
         f"{how} If they mark missing values, pass {missing}.",
         choices=[{"bounds": True}, {"missing": marks}],

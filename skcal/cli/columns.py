@@ -12,7 +12,7 @@ from warnings import warn
 import numpy as np
 
 from skcal._show import listed
-from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing, is_whole, whole
+from skcal.cli.cells import LEAVE_OUT, Dialect, bare, is_missing, is_whole, quoted, whole
 from skcal.cli.clusters import are_copies, hints, refused_or_told
 from skcal.cli.find import OF_PERCENT, Found, Seeker
 from skcal.cli.frames import Frame, SomeRows, Texts, all_names
@@ -211,7 +211,7 @@ def _with_empty(labels: np.ndarray, options) -> tuple[np.ndarray, list[str]]:
 
 def plain_labels(texts: Texts) -> np.ndarray:
     """Labels without blanks around them; whole numbers without decimals, ``2`` for ``2.0``."""
-    values = [text.strip() for text in texts.values]
+    values = [bare(text.strip()) for text in texts.values]
     plain = [whole(text) for text in values]
     if all(is_missing(text) or text.lstrip("+-").isdecimal() for text in plain):
         values = plain
@@ -307,7 +307,7 @@ def _absent(frame: Frame, name: str, option: str, given: Namespace, dialect) -> 
             remedy = f"If no column holds what happened, add one. {remedy}"
         if one_hot:
             remedy += f" If the columns {one_hot}… hold 1 for the class that happened, pass --soft "
-            remedy += f"{one_hot}."
+            remedy += f"{quoted(one_hot)}."
             offer = {"soft": one_hot}
     elif "," in name and option == "--ignore":
         remedy = "Repeat --ignore for each column."

@@ -61,7 +61,7 @@ def head_of(rows: Sequence[Sequence[str]], sep: str = "", has_header: bool = Tru
     n_rows = 1
     if RULE.fullmatch("".join(first)):
         n_rows = 2
-    elif len(first) == len(names) and _are_types(first, second, sep):
+    elif len(first) == len(names) and (_are_types(first, second, sep) or _are_ids(second)):
         n_rows = 3
     at = names.index("labels") + 1 if "labels" in names[:-2] else 0
     if at and all(re.fullmatch(r"-?\d+", name) for name in names[at:]):
@@ -125,6 +125,11 @@ def _are_types(first: Sequence[str], second: Sequence[str], sep: str) -> bool:
     """Whether rows hold the types and the roles of columns, as Orange writes below the names."""
     types = _TYPES | (_SHORT_TYPES if sep == "\t" else frozenset())
     return len(second) > 1 and not types.isdisjoint(first) and _ROLES >= {*second} != {""}
+
+
+def _are_ids(second: Sequence[str]) -> bool:
+    """Whether cells are ids of questions, as Qualtrics writes below their texts."""
+    return all(cell.startswith('{"ImportId":') for cell in second if cell) and any(second)
 
 
 def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:

@@ -17,7 +17,7 @@ from scipy.special import expit
 from skcal._labels import check_labels, read_shares
 from skcal._show import listed
 from skcal._validation import is_code, likely_codes
-from skcal.cli.cells import LEAVE_OUT, is_likely_number, is_missing, is_whole, whole
+from skcal.cli.cells import LEAVE_OUT, is_likely_number, is_missing, is_whole, quoted, whole
 from skcal.cli.columns import Columns
 from skcal.cli.find import OF_PERCENT
 from skcal.cli.names import is_known, words_of
@@ -322,7 +322,7 @@ def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileErro
         )
     rare = sorted(names, key=lambda x: -counts[x])[2:]
     if sum(counts[x] for x in rare) <= _FEW * n:
-        dropped = " ".join(f"--drop-label {x!r}" for x in rare)
+        dropped = " ".join(f"--drop-label {quoted(x)}" for x in rare)
         verb = "mark" if len(rare) > 1 else "marks"
         shown += f". If {listed(list(map(repr, rare)))} {verb} no outcome, pass {dropped}"
     return FileError(
@@ -377,7 +377,7 @@ def read_right(table: FileTable, labels: np.ndarray, right: str | None) -> np.nd
         shown = [word for word in known if meant[whole(word).lower()]] or ["C"]
         n, n_right = len(labels), int(np.isin(labels, shown).sum())
         n_others = int(np.isin(labels, others).sum())
-        drop = " ".join(f"--drop-label {word!r}" for word in others)
+        drop = " ".join(f"--drop-label {quoted(word)}" for word in others)
         raise FileError(
             f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}, neither "
             f"right nor wrong. {remedy} {n_others:,} of {n:,} labels are {listed(others)}. If "
@@ -409,7 +409,7 @@ def _refuse_others(
         remedy += "classes, write the labels as the names of the columns."
     elif len(set(labels[~wrong].tolist())) > 1 and len(others) <= 5:
         how_many = f"{wrong.sum():,} of {len(wrong):,}"
-        drop = " ".join(f"--drop-label {text!r}" for text in others)
+        drop = " ".join(f"--drop-label {quoted(text)}" for text in others)
         if not all(_is_mark(text, known) for text in others):
             remedy += f" If samples of other labels, {how_many}, are of no class, leave them out "
             remedy += f"by {drop}."

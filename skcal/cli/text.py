@@ -78,8 +78,7 @@ def read_separated(
     frame.aside = {*text.head.aside, *names[: text.has_row_names]}
     frame.notes += notes_of(frame.aside, text.line_of_header)
     if text.head.n_rows == 3:
-        line = text.line_of_header or 1
-        frame.notes.append(f"Lines {line + 1} and {line + 2} say the types of columns, no samples.")
+        frame.notes.append("The two rows below the header describe the columns, no samples.")
     if not text.n_lines_of_weka and len(frame):
         frame.reread(text.read)
     return frame

@@ -37,7 +37,7 @@ ARGUMENT = r"(?<![\w-])[A-Za-z_]\w*=(?![=\"])[\w'…]*"
 #: What names arrays of .npz files, which functions write, what others print, the values of an
 #: option, and a class that is said to be one of Python.
 ALLOWED = r"numpy\.savez\([^)]*\)|\(n_samples,[^)]*\)|\(shape=[^)]*\)|\(Cannot have [^)]*\)"
-ALLOWED += r"|--only \w+=\w+|\w+ of the Python package"
+ALLOWED += r"|--only '?\w+=(\w+|…)'?|\w+ of the Python package"
 
 
 def python_names(text: str, given: str = "") -> list[str]:

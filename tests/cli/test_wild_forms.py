@@ -150,7 +150,9 @@ def test_the_types_of_columns_below_a_header_are_said_to_be_no_samples():
     Path("a.tab").write_text("\n".join([*head, *rows]) + "\n")
     status, out, told = run("evaluate a.tab")
     assert status == 0, told
-    assert "Lines 2 and 3 say the types of columns, no samples." in " ".join(out.split())
+    assert "The two rows below the header describe the columns, no samples." in " ".join(
+        out.split()
+    )
     found, wanted = numbers_of("evaluate a.tab --json"), rights()
     np.testing.assert_allclose(found[:8], wanted[:8], atol=1e-6)
 
@@ -261,3 +263,56 @@ def test_a_monitor_says_that_errors_of_subgroups_can_cancel():
         assert (status, f"happens {side} often than predicted" in out) == (1, True), told
         assert "may name subgroups" not in out
         assert "off from the first one on" in out or "since about sample" in out
+
+
+def test_rows_of_questions_and_of_their_ids_are_no_samples():
+    """As Qualtrics writes below the names, with line breaks in the questions."""
+    head = ["Q1,Q2", '"How likely,\nin your view?","What\nhappened?"']
+    head.append('"{""ImportId"":""QID1""}","{""ImportId"":""QID2""}"')
+    rows = [f"{p},{word}" for p, word in zip(P, WORDS, strict=True)]
+    Path("a.csv").write_text("\n".join([*head, *rows]) + "\n")
+    status, out, told = run("evaluate a.csv --score Q1 --label Q2 --pos-label yes")
+    assert status == 0, told
+    assert "The two rows below the header describe the columns" in " ".join(out.split())
+    assert numbers_of("evaluate a.csv --score Q1 --label Q2 --pos-label yes --json") == rights()
+
+
+def test_classes_beside_columns_of_json_name_the_entries_of_lists():
+    """As one saves what scikit-learn's cross_val_predict returns."""
+    three = RNG.dirichlet([2, 2, 2], N).round(3)
+    three[:, 2] = (1 - three[:, 0] - three[:, 1]).round(3)
+    names, place = ["a", "b", "c"], RNG.integers(0, 3, N)
+    label = np.array(names)[place]
+    saved = {
+        "model": "forest",
+        "classes": names,
+        "y_true": label.tolist(),
+        "y_prob": np.abs(three).tolist(),
+        "auc": [0.7, 0.8, 0.6, 0.7, 0.7],
+    }
+    Path("a.json").write_text(json.dumps(saved))
+    write("b.csv", *zip(names, np.abs(three).T, strict=True), ("label", label))
+    wanted = numbers_of("evaluate b.csv --json")
+    for more in ("", " --score y_prob"):
+        found = numbers_of(f"evaluate a.json --label y_true{more} --json")
+        np.testing.assert_allclose(found[:12], wanted[:12])
+
+
+def test_missing_marks_of_databases_and_labels_of_tensors_are_read():
+    p = np.where(np.arange(N) % 7 == 3, "\\N", P.astype(str))
+    y = np.where(np.arange(N) % 7 == 5, "\\N", Y.astype(str))
+    write("a.csv", ("p", p), ("label", y))
+    _, [command] = offers("evaluate a.csv --score p")
+    keep = ~np.isin(np.arange(N) % 7, (3, 5))
+    write("b.csv", ("p", P[keep]), ("label", Y[keep]))
+    wanted = numbers_of("evaluate b.csv --json")
+    found = numbers_of(f"{command} --json")
+    np.testing.assert_allclose(found[:12], wanted[:12])
+    code = np.where(np.arange(N) % 7 == 3, "\\X", P.astype(str))
+    write("c.csv", ("p", code), ("label", Y))
+    told, [command] = offers("evaluate c.csv --score p")
+    assert r"marks missing values, pass --missing '\X'." in told
+    assert len(numbers_of(f"{command} --json")) == len(wanted)
+    rows = [f'"tensor({p})","tensor({y}, device=\'cuda:0\')"' for p, y in zip(P, Y, strict=True)]
+    Path("d.csv").write_text("\n".join(["p,label", *rows]) + "\n")
+    assert numbers_of("evaluate d.csv --score p --json") == rights()
