@@ -336,7 +336,8 @@ def advice_by_part(report) -> str:
         fit = worded("Fit a SegmentRecalibrator to the features", "")
         if fit:
             return f"{text}{fit} on a held-out set, {AGAIN}"
-        return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
+        if not subgroups_differ(report):  # of which one column may be the reason of all
+            return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
     first, *more = report.differing.columns
     if not more:
         explained = listed(report.differing.explained, NAMES)

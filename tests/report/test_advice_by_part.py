@@ -169,6 +169,18 @@ def test_commands_recalibrate_the_worst_segment_as_the_report_says(tmp_path, mon
     assert "recalibrate --only country=DE --only" in by
 
 
+def test_a_column_that_differs_is_advised_before_its_worst_segment(tmp_path, monkeypatch, capsys):
+    """The worst segment is a part of a channel, all of which is off."""
+    monkeypatch.chdir(tmp_path)
+    write("a.csv", *draw(0, "channel"))
+    asked = "--label", "y", "--score", "p", "--resamples", "19", "--by", "channel"
+    assert main(["report", "a.csv", *asked, "--segments", "channel", "--segments", "sex"]) == 0
+    told = " ".join(capsys.readouterr().out.split())
+    assert "Subgroups and segments differ" in told
+    assert re.search(r"Recalibrate channel = .* separately \(recalibrate --only", told)
+    assert "the worst segment (" not in told
+
+
 def test_a_segment_of_a_range_is_recalibrated_in_python(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     y, p, cases = draw(0, "nothing")
