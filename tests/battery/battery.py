@@ -28,6 +28,7 @@ NO_TEST = {
     "adjust_pvalues": "takes p-values",
     "calibration_error_interval": "has limits: calibration_error_study.py",
     "equivalence_test": "has bounds, and no p-value",
+    "equivalence_tests": "has bounds, and no p-value",
 }
 RESAMPLED = {"n_resamples": 99}
 CLOSED = ("block", "chi2", "distribution-free", "hotelling")  # forms that draw nothing
