@@ -316,3 +316,13 @@ def test_missing_marks_of_databases_and_labels_of_tensors_are_read():
     rows = [f'"tensor({p})","tensor({y}, device=\'cuda:0\')"' for p, y in zip(P, Y, strict=True)]
     Path("d.csv").write_text("\n".join(["p,label", *rows]) + "\n")
     assert numbers_of("evaluate d.csv --score p --json") == rights()
+
+
+def test_signs_around_the_name_of_a_class_are_parts_of_it():
+    pair = np.array(["[UNK]", "UNK"])[Y], np.array(["grade(2)", "2"])[Y]
+    for words in pair:
+        first, second = (str(words[Y == k][0]) for k in (0, 1))
+        write("a.csv", (first, 1 - P), (second, P), ("label", words))
+        found, wanted = numbers_of("evaluate a.csv --json"), rights()
+        assert found[0] == N
+        assert sorted(found[1:3]) == sorted(wanted[1:3])
