@@ -321,7 +321,7 @@ def test_missing_marks_of_databases_and_labels_of_tensors_are_read():
 def test_signs_around_the_name_of_a_class_are_parts_of_it():
     pair = np.array(["[UNK]", "UNK"])[Y], np.array(["grade(2)", "2"])[Y]
     for words in pair:
-        first, second = (str(words[Y == k][0]) for k in (0, 1))
+        first, second = (str(words[k == Y][0]) for k in (0, 1))
         write("a.csv", (first, 1 - P), (second, P), ("label", words))
         found, wanted = numbers_of("evaluate a.csv --json"), rights()
         assert found[0] == N
