@@ -190,6 +190,8 @@ def make_axes(ax, n_panels: int, size: tuple[float, float]) -> np.ndarray:
     figure, grid = plt.subplots(
         n_rows, n_columns, figsize=figsize, squeeze=False, layout="constrained"
     )
+    # Older matplotlib places titles of two lines up to two pixels higher than it reckoned.
+    figure.get_layout_engine().set(h_pad=0.06)
     for unused in grid.ravel()[n_panels:]:
         figure.delaxes(unused)
     return grid.ravel()[:n_panels]
