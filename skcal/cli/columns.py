@@ -33,7 +33,7 @@ _MOST_CHOICES, _MOST_SHOWN, _FEW_SHOWN, _MOST_LOOKED_AT = 6, 12, 4, 500  # colum
 _FEW = 30  # different texts of a column that may hold labels
 _ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
 _FEW_BELOW = 0.1  # of the rows, where the class that is predicted has less than ½
-_OF_LIBRARIES = ("tensor(", "np.", "numpy.")  # how they write single numbers
+_OF_LIBRARY = re.compile(r"tensor\(|np\.|numpy\.")  # how one writes single numbers
 _OF_OUTCOME = 1.5  # the rank of a column that is named as an outcome, behind those named as labels
 _SURE = 20  # samples from which on confidences are told from probabilities of an event
 
@@ -213,7 +213,7 @@ def _with_empty(labels: np.ndarray, options) -> tuple[np.ndarray, list[str]]:
 def plain_labels(texts: Texts) -> np.ndarray:
     """Labels without blanks around them; whole numbers without decimals, ``2`` for ``2.0``."""
     values = [text.strip() for text in texts.values]
-    values = [bare(text) if text.startswith(_OF_LIBRARIES) else text for text in values]
+    values = [bare(text) if _OF_LIBRARY.match(text) else text for text in values]
     plain = [whole(text) for text in values]
     if all(is_missing(text) or text.lstrip("+-").isdecimal() for text in plain):
         values = plain
