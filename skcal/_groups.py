@@ -327,14 +327,6 @@ class _Independent(Groups):
     def squares_of_cells(self, terms, cells, n_cells):
         return np.bincount(cells, terms**2, minlength=n_cells)
 
-    @property
-    def unbiased(self) -> float:
-        """G / (G - 1), by which sums of squares over groups are unbiased."""
-        if self.n_groups < 2:
-            reason = "holds the votes of one sample, from which no variance is known."
-            raise InputError("y_true", reason, "Pass 2 samples or more.")
-        return self.n_groups / (self.n_groups - 1)
-
     def covariances(self, weight, residuals, chance, cells, n_cells):
         return ()
 

@@ -109,6 +109,14 @@ def run(words):
     return status, out.getvalue(), out.getvalue() + error.getvalue()
 
 
+def offers(words):
+    """What a command that is refused says, and the commands that it offers."""
+    status, _, told = run(words)
+    assert status == 2, told
+    lines = [line for line in told.splitlines() if "python -m skcal " in line]
+    return told, [line.split("python -m skcal ")[1] for line in lines]
+
+
 def numbers_of(words):
     """The numbers of a command's JSON, without names of files."""
     status, out, told = run(words)

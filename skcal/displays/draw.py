@@ -21,11 +21,8 @@ COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
 POINTS = 72  # an inch
 _WIDTH, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
 _COLUMN, _ALONE, _SMALLEST = 1.2, 0.85, 0.9  # room and size of titles, beside others and alone
-_DIGIT, _APART, _SIDE = (
-    0.64,
-    0.06,
-    0.15,
-)  # of a size; inches between ticks, and of a label at a side
+_DIGIT = 0.64  # the width of a digit, as a part of the size of its letters
+_APART, _SIDE = 0.06, 0.15  # inches between numbers of ticks, and of a label at a side
 _OF_HEIGHT = 0.7  # room of labels at the side
 _FREE, _SPACED = 0.75, 1.25  # of the height of axes, beside labels; and from line to line
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}

@@ -52,6 +52,7 @@ from typing import Any, Protocol
 import numpy as np
 from scipy.special import expit, logit
 
+from skcal._validation import row_blocks
 from skcal.notions import Problem
 
 MEMORIES = np.array([1e3, 1e4, np.inf])  # samples after which a sum has lost 63 % of its weight
@@ -133,9 +134,8 @@ class Batch:
 
     def blocks(self) -> Iterator[Batch]:
         """Cut into batches whose temporary arrays stay small."""
-        step = max(1, _BLOCK_BYTES // (64 * self.proba.shape[1]))
-        for start in range(0, len(self.proba), step):
-            yield Batch(*(array[start : start + step] for array in self._arrays))
+        for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BLOCK_BYTES):
+            yield Batch(*(array[rows] for array in self._arrays))
 
     @property
     def _arrays(self) -> tuple[np.ndarray, ...]:

@@ -92,8 +92,9 @@ def answer_of_subgroups(report) -> str:
     text = _of_subgroups(report)
     if not text or report.comparison is None:
         return text
-    second = models_of(report)[1].name
-    return f"{text} Those of {second} were not compared, and may be off although it is not."
+    second = models_of(report)[1]
+    hidden = ", and may be off although it is not" * (not second.is_significant)
+    return f"{text} Those of {second.name} were not compared{hidden}."
 
 
 def _of_subgroups(report) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from advice_of_commands import numbers_of, run, write
+from advice_of_commands import numbers_of, offers, run, write
 
 from skcal.cli.parser import parse
 from skcal.cli.predictions import read_predictions
@@ -24,14 +24,6 @@ CLASS = np.array([RNG.choice(3, p=np.clip(row, 0, 1) / np.clip(row, 0, 1).sum())
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def offers(words):
-    """What a command that is refused says, and the commands that it offers."""
-    status, _, told = run(words)
-    assert status == 2, told
-    lines = [line for line in told.splitlines() if "python -m skcal " in line]
-    return told, [line.split("python -m skcal ")[1] for line in lines]
 
 
 def assert_read(words, classes, proba, happened):

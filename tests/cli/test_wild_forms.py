@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from advice_of_commands import numbers_of, run, write
+from advice_of_commands import numbers_of, offers, run, write
 
 N = 300
 RNG = np.random.default_rng(3)
@@ -21,14 +21,6 @@ RATE = RNG.uniform(0.6, 5, N).round(3)  # that may be a percentage by its number
 @pytest.fixture(autouse=True)
 def in_folder(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-
-
-def offers(words):
-    """What a command that is refused says, and the commands that it offers."""
-    status, _, told = run(words)
-    assert status == 2, told
-    lines = [line for line in told.splitlines() if "python -m skcal " in line]
-    return told, [line.split("python -m skcal ")[1] for line in lines]
 
 
 def rights(*more):
