@@ -213,10 +213,8 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         codes = frame.codes(name)
         codes = codes if rows is None else codes[rows]
         known = codes >= 0
-        often = int(np.bincount(codes[known], minlength=1).argmax())
-        row = int(np.argmax(codes == often))
-        if is_missing(str(frame.cells(name)[row if rows is None else rows[row]]).strip()):
-            known &= codes != often  # such as the date of what did not happen
+        if frame.kind(name) == "text":  # such as the date of what did not happen
+            known &= ~np.isin(codes, _codes_of_missing(frame, name, codes, rows))
         values, codes, sizes = np.unique(codes[known], return_inverse=True, return_counts=True)
         if not Cluster.repeats(sizes, n, len(values), kind > 0):
             continue
@@ -227,6 +225,17 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         elif kind == 2:
             found.append(Cluster(name, len(values), ", as names of what has several samples do"))
     return found
+
+
+def _codes_of_missing(frame: Frame, name: str, codes: np.ndarray, rows) -> list[int]:
+    """The code of the most frequent text of a column if it is a word for a missing value."""
+    known = codes[codes >= 0]
+    if not len(known):
+        return []
+    often = int(np.bincount(known).argmax())
+    row = int(np.argmax(codes == often))
+    text = str(frame.series(name).iloc[row if rows is None else rows[row]])
+    return [often] if is_missing(text) else []
 
 
 def _likeliest(found: Sequence[Cluster]) -> Cluster:
