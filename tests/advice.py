@@ -304,13 +304,12 @@ def _name(function):
 
 
 def _help(tree):
-    """Nodes of the help of options: keywords, values of dicts and arguments of their builders."""
+    """Nodes of the help of options: keywords, values of dicts and tables."""
     found = set()
     for node in ast.walk(tree):
-        named = getattr(getattr(node, "func", None), "id", "")
         targets = [target.id for target in getattr(node, "targets", ()) if hasattr(target, "id")]
         is_help = isinstance(node, ast.keyword) and node.arg in _HELP
-        if is_help or named == "_Command" or "_FILES" in targets:
+        if is_help or not {"_FILES", "_TABLE"}.isdisjoint(targets):
             found |= set(ast.walk(node))
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):
