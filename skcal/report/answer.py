@@ -11,6 +11,7 @@ from skcal._show import (
     about,
     beside_limit,
     listed,
+    not_compared,
     percent,
     plain_number,
     pvalue_text,
@@ -105,9 +106,7 @@ def _beside_limit(found) -> list[str]:
 
 
 def _not_needed(limit: str, parts: str | None) -> str:
-    if parts is None:
-        compare = worded("by= compares them", "report --by COLUMN compares them")
-        parts = f"Subgroups were not compared; {compare}."
+    parts = not_compared() if parts is None else parts
     text = (
         f"The error of all samples together is below {limit}: recalibration of all is not needed."
     )
