@@ -194,8 +194,9 @@ groups text COLUMN: column that names what samples belong to, such as a patient:
   may depend on each other
 weight text COLUMN: column of sample weights
 count text COLUMN: column that says how many equal samples each row stands for
-soft prefix PREFIX: in place of labels, shares or votes of the classes, in columns whose names are
-  this and the class; of an .npz file the array that holds them
+soft prefix PREFIX: in place of labels, shares or votes of the classes, or 1 for the class that
+  happened and 0 for the others, in columns whose names are this and the class; of an .npz file the
+  array that holds them
 by list COLUMN: the same for each subgroup that this column names, of two files for the first; may
   be repeated
 segments list COLUMN: test the segments that this column of numbers or names makes, alone and with

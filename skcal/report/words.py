@@ -726,7 +726,8 @@ def sparse_bins(ece, sample: Sample) -> str | None:
     remedy = "Use fewer bins, or bins of equally many samples."
     if not sample.holds_rows:
         remedy = "Count a CalibrationTable(edges=…) of fewer bins."
-    sparse = f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}"
+    sparse = f"{ece.n_nearly_empty} of the {ece.n_bins} bins of the binned ECE {hold} fewer than 10 "
+    sparse += f"samples{empty}"
     return f"{sparse}: their gaps are mostly noise. {remedy}"
 
 
