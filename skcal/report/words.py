@@ -128,17 +128,24 @@ def _of_subgroups(report) -> str:
     if all(part.overview.has_few_groups for part in others):
         each = f"{len(others):,} of {len(report.subgroups):,}"
         return f"{text if wrong else f'{of}:'} {each} have too few groups for a test."
+    segments = [one.name for one in segments_that_differ(report) if one.is_worse]
+    found = [part.name for part in others if part.name in segments]
+    as_segments = (
+        f" As {'a segment' if len(found) == 1 else 'segments'}, {listed(found, NAMES)} "
+        f"{'is' if len(found) == 1 else 'are'} significantly wrong by more than elsewhere."
+    )
+    more = as_segments * bool(found) + _off_alone(others, found)
     if not wrong:
         text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
-        return f"{text}, but {limit}.{_off_alone(others)}"
+        return f"{text}, but {limit}.{more}"
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    text += f" There is no evidence of miscalibration in {which}, but {limit}."
-    return text + _off_alone(others)
+    return f"{text} There is no evidence of miscalibration in {which}, but {limit}.{more}"
 
 
-def _off_alone(parts) -> str:
-    """Name the subgroups without a star whose O/E interval leaves out 1."""
+def _off_alone(parts, found: list[str]) -> str:
+    """Name the other subgroups without a star, beside ``found``, whose O/E interval excludes 1."""
     known = [part for part in parts if part.ratio and not part.overview.has_few_groups]
+    known = [part for part in known if part.name not in found]
     off = [part.name for part in known if not part.ratio.low <= 1 <= part.ratio.high]
     if not off:
         return ""
@@ -726,7 +733,9 @@ def sparse_bins(ece, sample: Sample) -> str | None:
     remedy = "Use fewer bins, or bins of equally many samples."
     if not sample.holds_rows:
         remedy = "Count a CalibrationTable(edges=…) of fewer bins."
-    sparse = f"{ece.n_nearly_empty} of the {ece.n_bins} bins of the binned ECE {hold} fewer than 10 "
+    sparse = (
+        f"{ece.n_nearly_empty} of the {ece.n_bins} bins of the binned ECE {hold} fewer than 10 "
+    )
     sparse += f"samples{empty}"
     return f"{sparse}: their gaps are mostly noise. {remedy}"
 
