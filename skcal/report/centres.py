@@ -12,7 +12,7 @@ from scipy.special import expit, logit, wrightomega
 
 from skcal._show import broken
 from skcal.displays import draw as drawing
-from skcal.report.compare import columns_of, sample_of, subgroups_of
+from skcal.report.compare import sample_of
 from skcal.report.findings import Gain, gain_of, recalibrated
 from skcal.report.measure import Measures
 from skcal.sample import Sample
@@ -238,17 +238,18 @@ _MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an inte
 
 
 def heterogeneity(
-    by, rows: Sample, sample: Sample, subgroups: list[Measures], level: float
+    columns: dict[str, list[tuple]], sample: Sample, subgroups: list[Measures], level: float
 ) -> list[Heterogeneity]:
     """How O/E, slope and C differ between the subgroups of each column that makes at least five.
 
-    Those of too few groups are left out: they have no standard error.
+    A column is given by the names and the rows of its subgroups. Those of too few groups are left
+    out: they have no standard error.
     """
     if not sample.notion.of_positive_class:
         return []
-    found, measured, n = [], iter(subgroups), len(rows.weight)
-    for name, column in columns_of(by).items():
-        parts = [(part, next(measured)) for _, part in subgroups_of(column, n, rows.weight)]
+    found, measured = [], iter(subgroups)
+    for name, subgroup_rows in columns.items():
+        parts = [(part, next(measured)) for _, part in subgroup_rows]
         parts = [(part, one) for part, one in parts if not one.overview.has_few_groups]
         if len(parts) < _FEWEST_CENTRES:
             continue
@@ -287,7 +288,7 @@ class LeftOut:
     after: tuple[float, float]
 
 
-def leave_out(by, rows: Sample, sample: Sample, error) -> list[LeftOut]:
+def leave_out(columns: dict[str, list[tuple]], sample: Sample, error) -> list[LeftOut]:
     """Recalibrate each subgroup of a column by the others, if there are at least five.
 
     That is of use where the error of all is significant.
@@ -295,8 +296,7 @@ def leave_out(by, rows: Sample, sample: Sample, error) -> list[LeftOut]:
     if not (sample.notion.of_positive_class and error is not None and error.is_significant):
         return []
     found = []
-    for name, column in columns_of(by).items():
-        parts = subgroups_of(column, len(rows.weight), rows.weight)
+    for name, parts in columns.items():
         if len(parts) < _FEWEST_CENTRES:
             continue
         blocks = np.empty(len(sample.codes), dtype=np.intp)

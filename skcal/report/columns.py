@@ -10,7 +10,6 @@ from scipy.special import logit
 from sklearn.linear_model import LogisticRegression
 
 from skcal._groups import FEWEST_GROUPS
-from skcal.report.compare import columns_of, subgroups_of
 from skcal.sample import Sample
 
 _KNOTS = (0.25, 0.5, 0.75)  # quantiles of the log-odds, between which one recalibration is a line
@@ -34,8 +33,12 @@ class DifferingColumns:
     explained: list[str]
 
 
-def differing_columns(by, rows: Sample, sample: Sample, level: float) -> DifferingColumns:
+def differing_columns(
+    columns: dict[str, list[tuple]], sample: Sample, level: float
+) -> DifferingColumns:
     """Find them by score tests, adjusted for all columns; ``level`` is that of the confidence.
+
+    A column is given by the names and the rows of its subgroups.
 
     Notes
     -----
@@ -44,14 +47,10 @@ def differing_columns(by, rows: Sample, sample: Sample, level: float) -> Differi
     of its own subgroups. If samples depend on each other, the variance of the scores is multiplied
     by the ratio of the sums of squares of groups and of samples.
     """
-    if by is None or not sample.notion.single or not sample.holds_rows:
+    if not (columns and sample.notion.single and sample.holds_rows):
         return DifferingColumns([], [])
-    data, n = _Data(sample), len(rows.weight)
-    designs = {
-        name: data.design([part for _, part in subgroups_of(column, n, rows.weight)])
-        for name, column in columns_of(by).items()
-    }
-    designs = {name: design for name, design in designs.items() if design.shape[1] > 2}
+    data = _Data(sample)
+    designs = {name: data.design(parts) for name, parts in columns.items() if len(parts) > 1}
     if not designs or data.n_groups < FEWEST_GROUPS or not data.has_both_outcomes:
         return DifferingColumns([], [])
     least = np.log((1 - level) / len(designs))
@@ -89,10 +88,10 @@ class _Data:
         ones = np.ones(n), (codes, np.arange(n))
         self._of_groups = sparse.csr_array(ones, shape=(self.n_groups, n))
 
-    def design(self, parts) -> sparse.csr_array:
-        """Level and slope of each subgroup, given its rows."""
+    def design(self, parts: list[tuple]) -> sparse.csr_array:
+        """Level and slope of each subgroup, given its name and rows."""
         code, rows = np.empty(len(self._x), np.intp), np.arange(len(self._x))
-        for k, part in enumerate(parts):
+        for k, (_, part) in enumerate(parts):
             code[part] = k
         shape = len(self._x), len(parts)
         columns = [sparse.csr_array((v, (rows, code)), shape) for v in (self._x**0, self._x)]

@@ -127,20 +127,31 @@ def columns_of(by) -> dict[str, Any]:
     return {"": by} if names is None else {str(name): by[name] for name in names}
 
 
-def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tuple]:
-    """Name and rows of each subgroup; of several columns each makes its own.
+def split(by, n_samples: int, weight: np.ndarray | None = None) -> dict[str, list[tuple]]:
+    """Value and rows of each subgroup of each column; the name of a single one is empty.
 
     Given weights, rows are numbered among the samples of positive weight.
     """
+    columns = {} if by is None else columns_of(by)
+    return {name: _subgroups_of(column, n_samples, weight) for name, column in columns.items()}
+
+
+def read_subgroups(by, n_samples: int) -> list[tuple]:
+    """Name and rows of each subgroup of all columns."""
+    return named_parts(split(by, n_samples))
+
+
+def named_parts(columns: dict[str, list[tuple]]) -> list[tuple]:
+    """Name and rows of each subgroup; of several columns each makes its own."""
     return [
         (f"{name} = {value}" if name else value, rows)
-        for name, column in columns_of(by).items()
-        for value, rows in subgroups_of(column, n_samples, weight)
+        for name, parts in columns.items()
+        for value, rows in parts
     ]
 
 
-def subgroups_of(column, n_samples, weight) -> list[tuple]:
-    """Name and rows of each subgroup of a column, in natural order."""
+def _subgroups_of(column, n_samples, weight) -> list[tuple]:
+    """Value and rows of each subgroup of a column, in natural order."""
     groups = plain_labels(column, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")

@@ -230,10 +230,8 @@ def measure(
         medicine = sample, inner, settings, refuted, n_curves
         validation = attempt.of_rows(VALIDATION, _validated, *medicine)
         curve = attempt.of_rows("calibration curve", _curve_display, name, sample, level)
-        decision = attempt.of_rows("decision curve", _decision_curve, sample, level)
-        if decision is not None:
-            rate = sample.frequencies[1:]
-            at_prevalence = decision_curve(sample, thresholds=rate, confidence_level=level)
+        curves = attempt.of_rows("decision curve", _decision_curves, sample, level)
+        decision, at_prevalence = curves or (None, None)
     return Measures(
         **vars(findings),
         cutoff=cutoff,
@@ -406,10 +404,13 @@ def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
     return CalibrationCurveDisplay.from_predictions(sample, **options)
 
 
-def _decision_curve(sample, level) -> DecisionCurve | None:
-    """The decision curve, if both outcomes happened."""
-    both = 0 < sample.frequencies[1] < 1
-    return decision_curve(sample, confidence_level=level) if both else None
+def _decision_curves(sample, level) -> tuple[DecisionCurve, DecisionCurve] | None:
+    """The decision curve, and that at the prevalence alone, if both outcomes happened."""
+    rate = sample.frequencies[1:]
+    if not 0 < rate[0] < 1:
+        return None
+    curves = partial(decision_curve, sample, confidence_level=level)
+    return curves(), curves(thresholds=rate)
 
 
 def _diagram(name, sample, settings, findings, beside) -> ReliabilityPanel:

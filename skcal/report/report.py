@@ -44,10 +44,11 @@ from skcal.report.compare import (
     decide_together,
     errors_of_features,
     measure_subgroups,
+    named_parts,
     of_pairs,
     precisions_of_labels,
     read_second,
-    read_subgroups,
+    split,
 )
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.rows import CENTRES, records_table
@@ -571,7 +572,8 @@ Sample or CalibrationTable
         rows, second = as_pairs(rows), second and as_pairs(second)
     sample, second = rows.counted, second and second.counted
     n_samples = len(sample)
-    parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
+    columns = split(by, len(rows.weight), rows.weight)
+    parts = named_parts(columns)
     settings = Settings(
         search=search,
         n_bins=n_bins,
@@ -596,10 +598,10 @@ Sample or CalibrationTable
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []
-    differing = differing_columns(by, rows, sample, confidence_level)
+    differing = differing_columns(columns, sample, confidence_level)
     if by is not None and not of_labels:  # labels are no draws of new ones
-        centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
-        left_out = leave_out(by, rows, sample, overall.error)
+        centres = heterogeneity(columns, sample, subgroups, confidence_level)
+        left_out = leave_out(columns, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
     alone = groups is None and by_label[0] is None and not sample.source.grouped
