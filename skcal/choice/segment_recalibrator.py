@@ -23,6 +23,7 @@ from skcal.choice.recalibrator import Recalibrator
 from skcal.hypothesis_tests.segment_features import Rule, make_segments, read_columns
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
+from skcal.recalibration.bayesian import FARTHEST_LOGIT
 from skcal.recalibration.likelihood import TwoClasses
 from skcal.recalibration.trial import SCORES
 
@@ -30,7 +31,6 @@ FORMAT = 1
 RULES = ("true", "missing", "category", "value", "range")
 _REMEDY = "Pass what SegmentRecalibrator.to_json() returned."
 _N_BINS, _LEAST = 4, 20  # quantile ranges of a number; samples of a segment
-_FARTHEST = 36.04  # log-odds of probabilities of 0 and 1
 
 
 class RecalibratedSegment(NamedTuple):
@@ -450,7 +450,7 @@ class _SegmentModel(NamedTuple):
         """Recalibrated log-odds, without segments."""
         q = np.asarray(decoded(self.recalibrator.predict_proba(X)))[:, 1]
         with np.errstate(divide="ignore"):
-            return np.clip(logit(q), -_FARTHEST, _FARTHEST)
+            return np.clip(logit(q), -FARTHEST_LOGIT, FARTHEST_LOGIT)
 
     def corrected(self, log_odds, columns) -> np.ndarray:
         """Log-odds with the offsets of the segments."""

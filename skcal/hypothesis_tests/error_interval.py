@@ -19,7 +19,7 @@ from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.hypothesis_tests.joint import calibration_test
 from skcal.metrics import area_under_risk_coverage
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.metrics.gap_sums import CHANGES, GapSums
+from skcal.metrics.gap_sums import CHANGES, CROSSINGS, GapSums
 from skcal.sample import Sample, read_sample
 
 #: The constraint of a p-value that is known already.
@@ -154,7 +154,6 @@ def calibration_error_interval(
     return ErrorLimits.of(sample).interval(pvalue, confidence_level, max_crossings)
 
 
-_CROSSINGS = 3
 _SHIFT = 0.35  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
 _OF_ADDED = 0.5  # of what shrinking the smaller error adds to the difference
 
@@ -266,7 +265,7 @@ def difference_of_errors(
     terms = terms[np.argsort(terms)] if first.groups.independent else terms
     variance = first.groups.larger_variance(float(terms @ terms), terms)
     variance = max(variance, _variance_by_dependence(*limits))
-    noise = np.mean([np.interp(_CROSSINGS, CHANGES, each.noise_means) for each in limits])
+    noise = np.mean([np.interp(CROSSINGS, CHANGES, each.noise_means) for each in limits])
     z = limits[0].quantile((1 - confidence_level) / 2)
     half = z * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
@@ -306,7 +305,7 @@ def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
     for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
         if a.groups.independent or b.groups.independent:  # no groups in this problem
             continue
-        signs = [part.largest_patterns([_CROSSINGS])[0] for part in (a, b)]
+        signs = [part.largest_patterns([CROSSINGS])[0] for part in (a, b)]
         in_order = np.full((3, n_samples), np.nan)
         in_order[:, b.rows] = signs[1], b.x, b.x + b.residuals
         sign, x, outcome = in_order[:, a.rows]
@@ -323,7 +322,7 @@ def _signed_terms(limits: ErrorLimits) -> tuple[np.ndarray, float]:
     """The mean signed residual, after what each sample adds to it, shape (n_samples,)."""
     terms, mean = np.zeros(len(limits.sample.weight)), 0.0
     for part, share in zip(limits.parts, limits.shares, strict=True):
-        signed = part.residuals * part.largest_patterns([_CROSSINGS])[0]
+        signed = part.residuals * part.largest_patterns([CROSSINGS])[0]
         total = float(part.weight @ signed)
         terms[part.rows] += share * part.weight * (signed - total)
         mean += share * total

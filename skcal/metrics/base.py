@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, as_floats, plain_array
 from skcal.notions import Problem
 from skcal.sample import Sample
+
+#: Constraint of how the numbers of classes become one.
+AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
 def estimate_problems(

@@ -10,13 +10,11 @@ from typing import Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.metrics.base import Average, OfScalars, estimate_problems
+from skcal._sklearn_compat import validate_params
+from skcal.metrics.base import AVERAGE, Average, OfScalars, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
-
-_AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
 @overload
@@ -36,7 +34,7 @@ def cutoff_calibration_error(
     **options: Unpack[OfScalars],
 ) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _range, others))
-@validate_params(_AVERAGE)
+@validate_params(AVERAGE)
 def cutoff_calibration_error(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
@@ -134,7 +132,7 @@ def kolmogorov_smirnov_calibration_error(
     **options: Unpack[OfScalars],
 ) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
-@validate_params(_AVERAGE)
+@validate_params(AVERAGE)
 def kolmogorov_smirnov_calibration_error(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,

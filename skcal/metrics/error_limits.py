@@ -17,6 +17,7 @@ from skcal._validation import InputError
 from skcal.metrics.gap_models import FEWEST_POOLED, GapModels, cells_of, held_out_gaps, pooled_error
 from skcal.metrics.gap_sums import (
     CHANGES,
+    CROSSINGS,
     GapSums,
     at_changes,
     excess_of_more_changes,
@@ -26,7 +27,7 @@ from skcal.metrics.gap_sums import (
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample, read_sample, scalar_notions
 
-_LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
+_LEVEL = 0.95  # of the limits between which an estimate is
 _SIGNIFICANT = 1.9  # standard errors of a bias, from which no estimate is smaller
 _SHARPEST = 2.0  # standard deviations, less which the signed sums of a lower limit are largest
 _STEPS, _ROUNDING, _LEAST = 30, 1e-12, 1e-100
@@ -350,7 +351,7 @@ class ErrorLimits:
         return over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
 
     def interval(
-        self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
+        self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = CROSSINGS
     ) -> CalibrationErrorInterval:
         """Return the error with its limits; the lower one is 0 unless the p-value is small."""
         tail = 1 - confidence_level
@@ -383,7 +384,7 @@ class ErrorLimits:
         bias, spread = self.bias  # of all, which may be significant where that of no part is
         return max(error, _significant_part(bias, spread**2))
 
-    def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
+    def high(self, tail: float, max_crossings: int = CROSSINGS) -> tuple[float, int]:
         """The upper limit, and how many crossings of the diagonal it allows."""
         z = self.quantile(tail)
         largest = max(total + z * spread for total, spread in self._largest(max_crossings))

@@ -291,6 +291,7 @@ class GapSums:
 
 #: Changes of sign whose T_k are compared.
 CHANGES = (0, 1, 2, 3, 4, 6, 9, 14, 22, 34)
+CROSSINGS = 3  # of the diagonal, that calibration_error allows
 # Mean and standard deviation of T_k of a Brownian motion on [0, 1]: 4,000 to 8,000 paths of 256,
 # 1,024 and 4,096 steps, of which each change of sign misses _OF_STEPS standard deviations of a step
 # (Siegmund 1985).

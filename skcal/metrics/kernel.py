@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
-from skcal.metrics.base import Average, Kernels, estimate_problems
+from skcal.metrics.base import AVERAGE, Average, Kernels, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample
 
@@ -74,7 +74,7 @@ def squared_kernel_calibration_error(
         "return_standard_error": ["boolean"],
         "random_state": ["random_state"],
         "class_kernel": ["array-like", None],
-        "average": [StrOptions({"sum", "macro"}), None],
+        **AVERAGE,
     },
     prefer_skip_nested_validation=True,
     used_with={

@@ -17,12 +17,12 @@ from sklearn.metrics import roc_auc_score
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError, check_proba, first_of
-from skcal.metrics.gap_sums import CHANGES, noise_of_sums
+from skcal.metrics.gap_sums import CHANGES, CROSSINGS, noise_of_sums
 
 _WIDEST, _NODES = 9, 200_001  # standard deviations and points of the linear predictor
 _OTHER_RISK = 1.25  # ratio of mean risk and prevalence above which there is a warning
 _SHARE = Interval(Real, 0, 1, closed="neither")
-_CHANCE, _CROSSINGS = 0.9, 3  # of passing the limit; of the diagonal, as calibration_error allows
+_CHANCE = 0.9  # of passing the limit
 _MORE = 0.2  # standard deviations: 1,800 simulated studies of four distributions, n = 300 to 4,000
 _WIDTH = Interval(Real, 0, None, closed="neither")
 _CRITERIA = {
@@ -349,7 +349,7 @@ def _of_error(variance, max_error, tail) -> int:
     """
     cells = np.full(1024, 1 / 1024)
     means, deviations = noise_of_sums(cells)
-    k = CHANGES.index(_CROSSINGS)
+    k = CHANGES.index(CROSSINGS)
     z = means[k] + norm.ppf(_CHANCE) * deviations[k] + _MORE + norm.isf(tail)
     a, b = z * sqrt(variance), log(1 / tail)  # a / √n + b / n = max_error
     return ceil(((a + sqrt(a**2 + 4 * b * max_error)) / (2 * max_error)) ** 2)

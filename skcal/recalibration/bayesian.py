@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 from skcal._show import worded
 from skcal._validation import effective_weights
 from skcal.recalibration.base import RecalibrationMap
-from skcal.recalibration.features import Cells
+from skcal.recalibration.features import Cells, now_and_then_wrong
 from skcal.recalibration.likelihood import modes, two_class_terms
 
 #: Prior weight of each model.
@@ -31,12 +31,13 @@ PRIOR = {
 }
 #: How many times the samples' own variance a prior variance of coefficients is → its share.
 _UNITS = {8.0: 0.3, 32.0: 0.6, np.inf: 0.1}
-_SMOOTHING, _SHARE_OF_SMOOTHED = 0.01, {"slope": 0.2, "Platt": 0.23}
+_SHARE_OF_SMOOTHED = {"slope": 0.2, "Platt": 0.23}
 _SLOPE, _INTERCEPT = 0.8, 1.2  # largest prior standard deviations
 _LENGTHS, _HEIGHTS = (0.4, 0.15, 0.05), (0.15, 0.4, 1.0)  # of splines: shares of samples, logits
 _NOISE = np.log(0.04), 1.2  # shares of wrong labels: mean and deviation of their logarithms
 _SHIFTS, _CUTS = (0.3, 1.0), (3, 12)  # standard deviations of shifts, expected ends of segments
-_MOST_SEGMENTS, _N_KNOTS, _FARTHEST = 128, 400, 36.04
+_MOST_SEGMENTS, _N_KNOTS = 128, 400
+FARTHEST_LOGIT = 36.04  # log-odds of probabilities of 0 and 1
 _CLEARLY = 15.0  # log-likelihood; in 500 sets of increasing truths 14.5 was the largest
 
 
@@ -122,7 +123,7 @@ class BayesianCalibration(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        z = np.clip(z[:, 0], -_FARTHEST, _FARTHEST)
+        z = np.clip(z[:, 0], -FARTHEST_LOGIT, FARTHEST_LOGIT)
         self.weights_, at, proba, lost = _average(Cells.of(z, codes, weight), self.monotone)
         if self.monotone:
             # No row counts more than once: a heavy one alone would look like a fall.
@@ -131,7 +132,10 @@ class BayesianCalibration(RecalibrationMap):
                 *_, lost = _average(Cells.of(z, codes, rows), True)
         self._lost = lost
         warn_if_contradicted(self)
-        self.logits_, self.mapped_logits_ = at, np.clip(logit(proba), -_FARTHEST, _FARTHEST)
+        self.logits_, self.mapped_logits_ = (
+            at,
+            np.clip(logit(proba), -FARTHEST_LOGIT, FARTHEST_LOGIT),
+        )
 
     def _map(self, z):
         beyond = z - np.clip(z, self.logits_[0], self.logits_[-1])
@@ -190,7 +194,7 @@ def _knots(cells) -> np.ndarray:
     """Logits at which the map is computed: quantiles of the samples, and a wide grid."""
     quantiles = np.interp(np.linspace(0, 1, _N_KNOTS), cells.rank, cells.z)
     grid = np.linspace(-12, 12, 97)
-    return np.unique(np.concatenate([quantiles, grid, [-_FARTHEST, _FARTHEST]]))
+    return np.unique(np.concatenate([quantiles, grid, [-FARTHEST_LOGIT, FARTHEST_LOGIT]]))
 
 
 def _increasing(proba, at, cells) -> np.ndarray:
@@ -213,17 +217,12 @@ def _models(cells, at) -> Iterator[_Model]:
     yield _Model("identity", likelihood + np.log(PRIOR["identity"]), expit(at))
     unsmoothed = {name: 1 - _SHARE_OF_SMOOTHED.get(name, 0.0) for name in _LINEAR}
     yield from _linear(cells, at, unsmoothed)
-    drawn_in = cells._replace(z=_smoothed(cells.z))
-    yield from _linear(drawn_in, _smoothed(at), _SHARE_OF_SMOOTHED)
+    drawn_in = cells._replace(z=now_and_then_wrong(cells.z))
+    yield from _linear(drawn_in, now_and_then_wrong(at), _SHARE_OF_SMOOTHED)
     yield _noise(cells, at)
     if len(cells.z) > 3:
         yield from _splines(cells, at)
         yield from _piecewise(cells, at)
-
-
-def _smoothed(z):
-    """Logits of p + a relative to 1 - p + a, as of probabilities that are wrong now and then."""
-    return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
 
 
 # Lines

@@ -319,7 +319,7 @@ def line_of(
     loss, slope, offset, bend = min(fits, key=lambda fit: fit[0])
     if not outlying:
         slopes = (_SLOPES[0] if spread > _WIDE else None, _SLOPES[1])
-        plain = [z] if from_logits else [z, _now_and_then_wrong(z)]
+        plain = [z] if from_logits else [z, now_and_then_wrong(z)]
         gain = min(_fitted_line(u, outcomes, slopes, most_offset)[0] for u in plain) - loss
         if gain * outcomes.sum() <= _CLEARLY + len(offset):
             return None, loss
@@ -346,9 +346,9 @@ def _compressed(t: np.ndarray, bend: float) -> Any:
     return inner + _RISE * np.sign(t) * np.log1p(np.abs(t - inner))
 
 
-def _now_and_then_wrong(z: np.ndarray) -> Any:
-    """Log-odds of probabilities that are wrong now and then."""
-    if z.shape[1] == 1:
+def now_and_then_wrong(z: np.ndarray) -> Any:
+    """Log-odds of probabilities that are wrong now and then; those of one event may be 1-D."""
+    if z.ndim == 1 or z.shape[1] == 1:
         return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
     return np.log(softmax(z, axis=1) + _SMOOTHING)
 
