@@ -10,7 +10,7 @@ from skcal.functions.beta_sums import beta_sums, log_peak
 
 # e^-100 is nothing beside e^0, also where weights of samples differ by a factor of 1e20.
 _LOWEST_EXPONENT = -100.0
-_FEW = 0.3  # share of exponents above that, up to which to pick them costs less than to take all
+_FEW = 0.3  # share of higher exponents, up to which picking them is faster than taking all
 _BLOCK_BYTES = 2**20  # one block of weights stays in the processor's cache
 _BLOCK_ROWS = 16  # but so many rows at least, or a product reads all training points for few
 _CLASS_SUMS = 16  # from so many classes on, summing each by itself is faster than a product

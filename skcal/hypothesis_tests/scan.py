@@ -29,7 +29,7 @@ from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
 _FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_NEGLIGIBLE, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, above which words say so
+_NEGLIGIBLE, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, from which words say so
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
 _ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
 _CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1

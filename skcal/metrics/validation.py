@@ -210,8 +210,8 @@ class ValidationMeasures:
             return [*notes, _NOTE]
         return [
             *notes,
-            f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. The "
-            "intervals say how much these samples show.",
+            f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. "
+            "The intervals say how much these samples show.",
             _NOTE,
         ]
 
