@@ -9,9 +9,9 @@ import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 from scipy.special import expit, logit
 
-_ROUNDING = 1e-9  # of a log-likelihood, for each sample
+_SAME_FIT = 1e-9  # of a log-likelihood, for each sample
 _LEAST_CHANCE = 1e-300  # of an outcome that happened
-_SHARED, _NEAR_1 = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
+_SHARED_ROOTS, _LARGEST_ROOT = 9, 1 - 1e-6  # values of √λ that are compared first, and the largest
 
 
 class Dependence:
@@ -80,10 +80,10 @@ class Dependence:
             high = np.take_along_axis(ends, column[:, None], axis=1)[:, 0]
             low = high - np.take_along_axis(chance, column[:, None], axis=1)[:, 0]
         likelihood = _Likelihood(low, high, codes)
-        grid = np.linspace(0, _NEAR_1, _SHARED)
+        grid = np.linspace(0, _LARGEST_ROOT, _SHARED_ROOTS)
         values = np.array([likelihood(share) for share in grid])
-        best = int(np.argmax(values - _ROUNDING * len(codes) * (grid > 0)))
-        if best in (0, _SHARED - 1):
+        best = int(np.argmax(values - _SAME_FIT * len(codes) * (grid > 0)))
+        if best in (0, _SHARED_ROOTS - 1):
             return float(np.rint(grid[best]))
         bracket = grid[best - 1], grid[best + 1]
         share = minimize_scalar(lambda s: -likelihood(s), bounds=bracket, method="bounded").x

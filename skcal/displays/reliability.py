@@ -39,7 +39,7 @@ from skcal.metrics import BinRule, CalibrationErrorInterval
 from skcal.sample import Sample, read_sample
 
 _FEW_BINS = BinRule(15, "quantile")  # by which the classes with the largest errors are found
-OPTIONS = {
+DIAGRAM_OPTIONS = {
     **DRAWN,
     "method": [StrOptions({"auto", JOINED, SMOOTH, "isotonic", "kernel-density"}), *METHODS],
     "n_bins": [BIN_COUNT, StrOptions({"auto", "cube_root"})],
@@ -47,7 +47,7 @@ OPTIONS = {
     "edges": ["array-like", None],
 }
 _LONGER = 3  # than the shortest, an axis that classes share
-_LIMITS = ("estimate", "low", "high")
+_NUMBERS = ("estimate", "low", "high")
 COLOURS_OF_LINES = [colour for colour in draw.COLOURS if colour != draw.ORANGE]
 
 
@@ -181,7 +181,7 @@ class ReliabilityDisplay(Display):
         return f"{sentence[0].upper()}{sentence[1:]}"
 
     @classmethod
-    @validate_params(OPTIONS, prefer_skip_nested_validation=False)
+    @validate_params(DIAGRAM_OPTIONS, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -511,7 +511,7 @@ def _heading(panel) -> str:
     """The classifier and the predicted event, and the calibration error with its limits."""
     lines = [panel.label.replace("\n", ": ")] if panel.label else []
     if panel.number is not None:
-        size, low, high = map(plain_number, (getattr(panel.number, name) for name in _LIMITS))
+        size, low, high = map(plain_number, (getattr(panel.number, name) for name in _NUMBERS))
         above = f"≥ {low}, " if panel.number.low > 0 else "> 0, " * panel.number.is_significant
         lines.append(f"error {size} ({above}≤ {high})")
     return "\n".join(lines)

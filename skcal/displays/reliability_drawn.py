@@ -12,9 +12,9 @@ from skcal.displays.axis import ProbabilityAxis
 from skcal.displays.reliability_panel import JOINED, SMOOTH, ReliabilityPanel
 from skcal.hypothesis_tests.scan import ScanRange
 
-_NARROW = 0.02  # of the axis: the least width of a shaded range
-_BEYOND = {"^": "above the axis", "v": "below the axis"}
-_KINDS = {SMOOTH: "smooth curve", "isotonic": "isotonic regression", JOINED: "bins joined"}
+_THINNEST_RANGE = 0.02  # of the axis: the least width of a shaded range
+_BEYOND_AXIS = {"^": "above the axis", "v": "below the axis"}
+_CURVE_NAMES = {SMOOTH: "smooth curve", "isotonic": "isotonic regression", JOINED: "bins joined"}
 
 
 class DrawnPanel:
@@ -86,7 +86,7 @@ class DrawnPanel:
     @property
     def kind(self) -> str:
         """The kind of its line."""
-        return _KINDS.get(self.panel.line, self.panel.line)
+        return _CURVE_NAMES.get(self.panel.line, self.panel.line)
 
     @property
     def name(self) -> str:
@@ -123,7 +123,7 @@ def _arrows(colour, beyond: set[str]) -> list[tuple[Any, str]]:
     """Each arrow that is drawn, as it is drawn."""
     return [
         (_mark(colour, marker=arrow, linestyle="none"), meaning)
-        for arrow, meaning in _BEYOND.items()
+        for arrow, meaning in _BEYOND_AXIS.items()
         if arrow in beyond
     ]
 
@@ -131,6 +131,6 @@ def _arrows(colour, beyond: set[str]) -> list[tuple[Any, str]]:
 def _shade(ax, part: ScanRange, axis: ProbabilityAxis):
     """Shade a range of predictions, a narrow one a little wider than it is."""
     middle = axis.place([part.low, part.high]).mean()
-    low, high = axis.at(np.clip([middle - _NARROW / 2, middle + _NARROW / 2], 0, 1))
+    low, high = axis.at(np.clip([middle - _THINNEST_RANGE / 2, middle + _THINNEST_RANGE / 2], 0, 1))
     ends = min(low, axis.inside(part.low)), max(high, axis.inside(part.high))
     return draw.shade(ax, *ends)

@@ -173,7 +173,7 @@ Distance = Literal["total-variation", "euclidean", "sqeuclidean", "cityblock"]
 Strategy = Literal["uniform", "quantile", "sweep", "unique", "median-variance"]
 
 
-class Columns(TypedDict, total=False):
+class SampleOptions(TypedDict, total=False):
     """The classes of the columns of predictions, and the weights of the samples."""
 
     sample_weight: ArrayLike | None
@@ -182,7 +182,7 @@ class Columns(TypedDict, total=False):
     from_logits: bool
 
 
-class OfScalars(Columns, total=False):
+class OfScalars(SampleOptions, total=False):
     """And the kind of calibration, of single probabilities."""
 
     notion: str
@@ -194,7 +194,7 @@ class Smooth(OfScalars, total=False):
     bandwidth: float | Literal["self-consistent"]
 
 
-class Density(Columns, total=False):
+class Density(SampleOptions, total=False):
     """And of the error of a density."""
 
     notion: str | Callable
@@ -203,7 +203,7 @@ class Density(Columns, total=False):
     root: bool
 
 
-class Kernels(Columns, total=False):
+class Kernels(SampleOptions, total=False):
     """And of pairs of samples."""
 
     notion: str | Callable
@@ -216,7 +216,7 @@ class Kernels(Columns, total=False):
     random_state: int | np.random.RandomState | None
 
 
-class Bins(Columns, total=False):
+class Bins(SampleOptions, total=False):
     """And of the error in bins."""
 
     notion: str | Callable

@@ -131,7 +131,7 @@ def kolmogorov_smirnov_calibration_error(
     average: Average = "sum",
     **options: Unpack[OfScalars],
 ) -> float: ...
-@prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
+@prepared_by(lambda problem, **others: _prepare(problem, _largest_gap, others))
 @validate_params(AVERAGE)
 def kolmogorov_smirnov_calibration_error(
     y_true: ArrayLike | Sample,
@@ -217,14 +217,14 @@ def largest_over_ranges(problem: Problem) -> float:
 
 def largest_over_thresholds(problem: Problem) -> float:
     """The largest absolute value of the cumulative means."""
-    return _of_observed(problem, _largest)
+    return _of_observed(problem, _largest_gap)
 
 
 def _range(paths):
     return np.maximum(paths.max(axis=-1), 0) - np.minimum(paths.min(axis=-1), 0)
 
 
-def _largest(paths):
+def _largest_gap(paths):
     return np.maximum(paths.max(axis=-1), -paths.min(axis=-1))
 
 

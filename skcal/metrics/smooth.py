@@ -19,7 +19,7 @@ from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample
 
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
-_NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
+_VANISHING = 37.0  # exp(-37) is below the rounding of 1
 _POINTS_PER_MODE = 8  # the grid is then 1/22 of the width
 _CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
 _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-11
@@ -199,7 +199,7 @@ class CosineSeries:
 
     def error_and_slope(self, width: float) -> tuple[float, float]:
         """Return the smooth error ∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i), and its slope by σ."""
-        n_modes = int(np.sqrt(2 * _NEGLIGIBLE) / (np.pi * width)) + 2
+        n_modes = int(np.sqrt(2 * _VANISHING) / (np.pi * width)) + 2
         k = np.arange(n_modes)
         decayed = self.up_to(n_modes) * np.exp(-((k * np.pi * width) ** 2) / 2)
         n_points = next_fast_len(_POINTS_PER_MODE * n_modes, real=True)

@@ -36,7 +36,7 @@ _PARAGRAPH = (
     "The C-statistic was {c_statistic}, the Brier score {brier_score} and the scaled Brier score "
     "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. "
 )
-_FEW = 100  # events, or samples without one: a rule of thumb for validations
+_FEW_EITHER = 100  # events, or samples without one: a rule of thumb for validations
 
 
 class Measure(NamedTuple):
@@ -206,11 +206,11 @@ class ValidationMeasures:
         few, what = min(
             (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
         )
-        if few >= _FEW:
+        if few >= _FEW_EITHER:
             return [*notes, _NOTE]
         return [
             *notes,
-            f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. "
+            f"{few:,} {what} are fewer than the {_FEW_EITHER} of a rule of thumb for validations. "
             "The intervals say how much these samples show.",
             _NOTE,
         ]
@@ -225,7 +225,7 @@ class ValidationMeasures:
 
     def _manuscript_table(self) -> Table:
         """The measures in three decimals."""
-        rows = [(self.titles[name], *_cells(measure)) for name, measure in self.measures.items()]
+        rows = [(self.titles[name], *_as_cells(measure)) for name, measure in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
         return Table(columns, rows, "lrr", self._title(), self._notes())
 
@@ -249,7 +249,7 @@ class ValidationMeasures:
         return html_result(self._title(), replace(self._table(), title=""))
 
 
-def _cells(measure: Measure) -> tuple[str, str]:
+def _as_cells(measure: Measure) -> tuple[str, str]:
     if not math.isfinite(measure.estimate):
         return "–", ""
     if math.isnan(measure.low):

@@ -19,9 +19,9 @@ from skcal.sample import Sample
 
 _FREEDOM_LOST = 2
 _SHRUNK = 1.0  # events of all centres, beside those of one, in its variance of an event
-_NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(31)
-_STEPS, _SMALL = 100, 1e-10
-_MOST = 1000  # of a limit that is printed
+_ABSCISSAS, _MASSES = np.polynomial.hermite.hermgauss(31)
+_MEAN_STEPS, _SMALL = 100, 1e-10
+_MOST_PRINTED = 1000  # of a limit that is printed
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Heterogeneity:
     def sentence(self) -> str:
         """Return what a new subgroup would have, in words."""
         of = f" ({self.column})" if self.column else ""
-        high = f"{self.high:.2f}" if self.high < _MOST else f"more than {_MOST:,}"
+        high = f"{self.high:.2f}" if self.high < _MOST_PRINTED else f"more than {_MOST_PRINTED:,}"
         name = self.measure if self.measure == "O/E" else f"the {self.measure}"
         return (
             f"In a new subgroup{of}, {name} is expected between {self.low:.2f} and {high} "
@@ -68,12 +68,12 @@ class Heterogeneity:
         if not float(shown):
             return f"Chance explains how the {self.n_subgroups} subgroups differ."
         return (
-            f"Beyond chance, {_SCALES[self.measure][0]} differs between the {self.n_subgroups} "
+            f"Beyond chance, {_SCALE_OF[self.measure][0]} differs between the {self.n_subgroups} "
             f"subgroups by a standard deviation of {shown}."
         )
 
 
-_SCALES: dict[str, tuple[str, Callable, Callable]] = {
+_SCALE_OF: dict[str, tuple[str, Callable, Callable]] = {
     "O/E": ("log O/E", np.log, lambda value: np.exp(np.minimum(value, 700))),
     "calibration slope": ("the slope", lambda value: value, lambda value: value),
     "C-statistic": ("logit C", logit, expit),
@@ -152,7 +152,7 @@ def heterogeneity_of_limits(
     Their estimates, on a scale on which they are about normal, have standard errors by their
     limits. τ² maximises the restricted likelihood; the rest is as of O/E.
     """
-    _, scale, _ = _SCALES[measure]
+    _, scale, _ = _SCALE_OF[measure]
     values, low, high = (scale(np.array(x, float)) for x in (values, low, high))
     spread = ((high - low) / (2 * stats.norm.isf((1 - confidence_level) / 2))) ** 2
     between = restricted_likelihood_variance(values, spread)
@@ -167,7 +167,7 @@ def _predicted(column, measure, mean, between, variance, squares, n, level) -> H
     """The prediction interval, from the variance of the mean and a sum of squares of n - 1."""
     error = np.sqrt(between + variance * max(squares / (n - 1), 1.0))
     half = stats.t(n - _FREEDOM_LOST).isf((1 - level) / 2) * error
-    back, deviation = _SCALES[measure][2], float(np.sqrt(between))
+    back, deviation = _SCALE_OF[measure][2], float(np.sqrt(between))
     estimate, low, high = back(np.array([mean, mean - half, mean + half])).tolist()
     return Heterogeneity(column, measure, n, deviation, estimate, low, high, level)
 
@@ -175,7 +175,7 @@ def _predicted(column, measure, mean, between, variance, squares, n, level) -> H
 def fitted_mean(between: float, events, offset) -> tuple[float, float, float]:
     """Return μ, the log-likelihood there and its negative second derivative, given τ²."""
     mean = float(np.log(events.sum() / offset.sum()))
-    for _ in range(_STEPS):  # the likelihood is log-concave, as all marginals of such ones
+    for _ in range(_MEAN_STEPS):  # the likelihood is log-concave, as all marginals of such ones
         value, score, information = marginal_likelihood(mean, between, events, offset)
         step = float(np.clip(score / information, -1, 1))
         mean += step
@@ -197,10 +197,10 @@ def marginal_likelihood(mean, between, events, offset) -> tuple[float, float, fl
     top = mean + between * events
     rate = wrightomega(np.log(between * offset) + top)  # of the mode, times τ²
     scale = np.sqrt(2 * between / (1 + rate))
-    theta = (top - rate)[:, None] + scale[:, None] * _NODES
+    theta = (top - rate)[:, None] + scale[:, None] * _ABSCISSAS
     rates = offset[:, None] * np.exp(theta)
     logs = events[:, None] * theta - rates - (theta - mean) ** 2 / (2 * between)
-    logs += np.log(_WEIGHTS) + _NODES**2 + np.log(scale / np.sqrt(2 * np.pi * between))[:, None]
+    logs += np.log(_MASSES) + _ABSCISSAS**2 + np.log(scale / np.sqrt(2 * np.pi * between))[:, None]
     values = np.logaddexp.reduce(logs, axis=1)
     chance = np.exp(logs - values[:, None])
     means = (chance * rates).sum(axis=1)
@@ -233,8 +233,8 @@ def _least(deviance: Callable[[float], float], top: float) -> float:
 
 
 _FEWEST_CENTRES = 5
-_ROW, _LINE = 0.25, 20  # inches of a row of a forest plot, and letters of a line of its name
-_MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
+_ROW, _NAME_WIDTH = 0.25, 20  # inches of a row of a forest plot, and letters of a line of its name
+_MARGIN, _TOO_LONG = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
 
 
 def heterogeneity(
@@ -334,8 +334,8 @@ def _names_of_rows(names: list[str]) -> tuple[str, list[str]]:
     columns = {name.partition(" = ")[0] for name in names}
     column = columns.pop() if len(columns) == 1 and all(" = " in name for name in names) else ""
     names = [name.removeprefix(f"{column} = ") for name in names]
-    cut = drawing.as_labels(names, 2 * _LINE)
-    return column, [broken(name, _LINE) for name in cut]
+    cut = drawing.as_labels(names, 2 * _NAME_WIDTH)
+    return column, [broken(name, _NAME_WIDTH) for name in cut]
 
 
 def draw_forest(axis, report, measure: str) -> None:
@@ -348,7 +348,7 @@ def draw_forest(axis, report, measure: str) -> None:
     for one in report.heterogeneity:
         if one.measure == measure:
             ends = one.estimate, one.low, one.high
-            name = drawing.as_label(f"a new {one.column or 'subgroup'}", _LINE)
+            name = drawing.as_label(f"a new {one.column or 'subgroup'}", _NAME_WIDTH)
             rows.append((name, ends, drawing.GREY, 5))
     rows = [row for row in rows if np.isfinite(row[1]).all()]
     if not rows:
@@ -379,7 +379,7 @@ def _limits_of_forest(rows, measure: str) -> tuple[float, float]:
     with np.errstate(divide="ignore"):
         places = np.log(ends) if measure == "O/E" else ends
     widths = places[:, 2] - places[:, 1]
-    whole = widths <= _WIDEST * np.median(widths)
+    whole = widths <= _TOO_LONG * np.median(widths)
     whole |= np.array([colour == drawing.GREY for _, _, colour, _ in rows])
     ideal = [] if measure == "C-statistic" else [0.0 if measure == "O/E" else 1.0]
     shown = np.concatenate([places[:, 0], places[whole, 1:].ravel(), ideal])

@@ -13,7 +13,7 @@ from skcal._groups import FEWEST_GROUPS
 from skcal.sample import Sample
 
 _KNOTS = (0.25, 0.5, 0.75)  # quantiles of the log-odds, between which one recalibration is a line
-_FARTHEST = 14.0  # log-odds of probabilities of 0 and 1
+_MOST_EXTREME = 14.0  # log-odds of probabilities of 0 and 1
 _C = 1e4  # of the ridge, which keeps subgroups finite whose outcomes are all the same
 
 
@@ -49,7 +49,7 @@ def differing_columns(
     """
     if not (columns and sample.notion.single and sample.holds_rows):
         return DifferingColumns([], [])
-    data = _Data(sample)
+    data = _ScoreData(sample)
     designs = {name: data.design(parts) for name, parts in columns.items() if len(parts) > 1}
     if not designs or data.n_groups < FEWEST_GROUPS or not data.has_both_outcomes:
         return DifferingColumns([], [])
@@ -67,7 +67,7 @@ def differing_columns(
     return DifferingColumns(chosen, [name for name in alone if name not in chosen])
 
 
-class _Data:
+class _ScoreData:
     """Outcomes, weights and the spline of the log-odds of a sample."""
 
     def __init__(self, sample: Sample):
@@ -76,7 +76,7 @@ class _Data:
         self.outcome = problem.outcomes[:, 0]
         self.weight = problem.weight / problem.weight.mean()
         self.has_both_outcomes = 0 < self.weight @ self.outcome < self.weight.sum()
-        x = np.clip(logit(problem.features[:, 0]), -_FARTHEST, _FARTHEST)
+        x = np.clip(logit(problem.features[:, 0]), -_MOST_EXTREME, _MOST_EXTREME)
         self._x = (x - x.mean()) / (x.std() or 1.0)
         knots = np.unique(np.quantile(self._x, _KNOTS))
         hinges = np.maximum(self._x[:, None] - knots, 0)
@@ -112,12 +112,12 @@ class _Data:
         for name, design in candidates.items():
             both = sparse.hstack([null, design], "csr")
             m = null.shape[1]
-            information = _product(both, self.weight * spread)
+            information = _gram_of(both, self.weight * spread)
             within = np.linalg.pinv(information[:m, :m], hermitian=True)
             # Scores of the candidate, less what the estimates of the null model take of them.
             effective = np.vstack([-within @ information[:m, m:], np.eye(design.shape[1])])
             score = effective.T @ (both.T @ residual)
-            variance = effective.T @ _product(both, self.weight**2 * spread) @ effective
+            variance = effective.T @ _gram_of(both, self.weight**2 * spread) @ effective
             variance *= self._design_effect(both, residual, effective)
             roots, axes = np.linalg.eigh(variance)
             known = roots > 1e-8 * max(roots.max(), 1e-300)
@@ -137,5 +137,5 @@ class _Data:
         return max(squares[0] / squares[1], 1.0) if squares[1] > 0 else 1.0
 
 
-def _product(columns, weight) -> np.ndarray:
+def _gram_of(columns, weight) -> np.ndarray:
     return (columns.T @ (sparse.diags_array(weight) @ columns)).toarray()

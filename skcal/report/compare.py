@@ -28,14 +28,14 @@ from skcal.hypothesis_tests.error_interval import (
     score_differences,
 )
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.segment_features import read_columns
+from skcal.hypothesis_tests.segment_features import named_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
-_PAIRS = 1e10
+_SKCE_PAIRS = 1e10
 _LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 
 
@@ -69,14 +69,14 @@ def of_pairs(sample: Sample, by, segments) -> tuple[dict[str, Any], dict[str, An
     if by is not None:
         named = {name or "subgroup": column for name, column in columns_of(by).items()}
         with errors_of_features("by"):
-            given = dict(read_columns(named, n))
+            given = dict(named_columns(named, n))
         if "label" in given:
             reason = "has a column 'label', as are called the subgroups of each label."
             raise InputError("by", reason, "Give it another name.")
         columns |= {name: column[rows] for name, column in given.items()}
     if segments is not None:
         with errors_of_features("segments"):
-            segments = {name: column[rows] for name, column in read_columns(segments, n)}
+            segments = {name: column[rows] for name, column in named_columns(segments, n)}
     return columns, segments
 
 
@@ -362,7 +362,7 @@ def compare_models(
         level = None if tests else settings.confidence_level
         about = *both, "auto", "projection", level
         tests.append(attempt(f"{notion} comparison, projection", comparison_of, *about))
-        affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
+        affordable = len(first.codes) ** 2 * len(first.classes) <= _SKCE_PAIRS or notion.scalar
         if affordable and first.groups.independent:
             about = *both, "auto", "skce", None
             tests.append(attempt(f"{notion} comparison, SKCE", comparison_of, *about))

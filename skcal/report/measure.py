@@ -216,7 +216,7 @@ def measure(
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
     asked = Attempts(name, settings.verbose)  # short reports, too, say which metric failed
-    own = [asked(called, _own, sample, called, metric, settings) for called, metric in given]
+    own = [asked(called, _own_metric, sample, called, metric, settings) for called, metric in given]
     searches: dict[str, CalibrationErrorSearchCV] = {}
     for notion in _searched_notions(whole) if settings.search else []:
         search = attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
@@ -338,7 +338,7 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     )
 
 
-def _own(sample, name, metric, settings) -> OwnMetric:
+def _own_metric(sample, name, metric, settings) -> OwnMetric:
     """A metric of the samples, of their notion if it takes one, with its interval."""
     options = {**settings.resampling}
     if "notion" in signature(metric).parameters:

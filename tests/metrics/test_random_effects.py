@@ -19,7 +19,7 @@ from skcal.report.centres import (
 )
 from skcal.report.compare import split
 from skcal.report.findings import Overview
-from skcal.report.rows import _ratio, subgroups_table
+from skcal.report.rows import _shown_ratio, subgroups_table
 from skcal.sample import read_sample
 
 
@@ -219,4 +219,4 @@ def test_six_groups_have_limits(n_groups):
     view.has_few_groups = Overview.has_few_groups.fget(view)
     part = SimpleNamespace(overview=view, ratio=Measure(0.8, 0.5, 1.2))
     few = {1: "0.80 (1 group, too few for a test)", 5: "0.80 (5 groups, too few for a test)"}
-    assert _ratio(part) == few.get(n_groups, "0.80 (0.50 to 1.20)")
+    assert _shown_ratio(part) == few.get(n_groups, "0.80 (0.50 to 1.20)")

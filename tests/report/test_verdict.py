@@ -328,7 +328,9 @@ def test_the_limit_that_the_user_sets_decides_the_words(rate, monkeypatch):
     sample = Sample((rng.random(5000) < expit(logit(p) - 0.5)).astype(int), p)
     usual = findings_of(sample)
     error = usual.error
-    monkeypatch.setattr(findings, "_gain", lambda *_: usual.gain)  # which it does not change
+    monkeypatch.setattr(
+        findings, "_gain_of_trial", lambda *_: usual.gain
+    )  # which it does not change
     monkeypatch.setattr(JointTestResult, "scan", lambda *_, **__: usual.scan)
     ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
     assert error.is_significant
