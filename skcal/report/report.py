@@ -29,14 +29,15 @@ from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
 from skcal.report.centres import (
+    DifferingColumns,
     Heterogeneity,
     LeftOut,
+    differing_columns,
     draw_forest,
     height_of_forest,
     heterogeneity,
     leave_out,
 )
-from skcal.report.columns import DifferingColumns, differing_columns
 from skcal.report.compare import (
     ModelComparison,
     as_pairs,

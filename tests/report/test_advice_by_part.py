@@ -13,7 +13,7 @@ from skcal.choice import SegmentRecalibrator
 from skcal.cli.commands import main
 from skcal.recalibration import PlattScaling
 from skcal.report import calibration_report
-from skcal.report.columns import differing_columns
+from skcal.report.centres import differing_columns
 from skcal.report.compare import split
 from skcal.report.words import advice_by_part
 from skcal.sample import read_sample
