@@ -30,7 +30,7 @@ from skcal.hypothesis_tests.error_interval import (
 from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.hypothesis_tests.segment_features import named_columns
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Attempts, plain_label
+from skcal.report.findings import Asked, Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample
 
@@ -99,12 +99,13 @@ def precisions_of_labels(sample: Sample, compare) -> Sample:
     return _of_events(sample, shares, problem.features[:, 0], *about)
 
 
-def _samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
-    """The samples whose pairs with all labels are given; None of those with one label."""
-    if by_label is None:
-        return None
-    samples, labels = np.divmod(pairs, by_label.proba.shape[1])
-    return None if np.ptp(labels) == 0 else sample_of(by_label, np.unique(samples))
+def _part_of(asked: Asked, rows: np.ndarray) -> Asked:
+    """Some of the samples; the pairs of one label are samples of one event."""
+    part, whole = sample_of(asked.sample, rows), None
+    if asked.whole.notion.of_labels:
+        samples, labels = np.divmod(rows, asked.whole.proba.shape[1])
+        whole = None if np.ptp(labels) == 0 else sample_of(asked.whole, np.unique(samples))
+    return Asked.of(part, whole)
 
 
 @contextmanager
@@ -182,21 +183,14 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
 
 
 def measure_subgroups(
-    parts: list[tuple],
-    sample: Sample,
-    by_label: Sample | None,
-    settings: Settings,
-    overall: Measures,
+    parts: list[tuple], asked: Asked, settings: Settings, overall: Measures
 ) -> tuple[list[Measures], list[str]]:
     """Measure each subgroup, given its name and rows; return the measures and the warnings."""
-    names = [name for name, _ in parts]
-    samples = [sample_of(sample, rows) for _, rows in parts]
-    wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
-    tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
-    tests, cautions, warnings = subgroup_tests(names, tested, settings)
+    names, each = [name for name, _ in parts], [_part_of(asked, rows) for _, rows in parts]
+    tests, cautions, warnings = subgroup_tests(names, [part.whole for part in each], settings)
     measures = [
-        measure(name, part, settings, test, part_of=overall, by_label=whole)
-        for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
+        measure(name, part, settings, test, part_of=overall)
+        for name, part, test in zip(names, each, tests, strict=True)
     ]
     few = []
     for one, of_test in zip(measures, cautions, strict=True):
@@ -341,24 +335,19 @@ def _require_same_shape(compare, y_proba) -> None:
 def compare_models(
     name: str,
     measures: Measures,
-    first: Sample,
-    second: Sample,
+    abouts: Sequence[Asked],
     settings: Settings,
-    by_label: Sequence[Sample | None] = (None, None),
 ) -> ModelComparison:
-    """Measure the second model as the first, whose ``measures`` are given, and test differences.
-
-    Of pairs of a sample and a label, errors are those of the samples ``by_label``.
-    """
-    others = measure(name, second, settings, tolerance=measures.tolerance, by_label=by_label[1])
-    attempt, pairs = Attempts("both models", settings.verbose), (first, second)
-    first, second = by_label[0] or first, by_label[1] or second
+    """Measure the second model as the first, whose ``measures`` are given, and test differences."""
+    others = measure(name, abouts[1], settings, tolerance=measures.tolerance)
+    attempt = Attempts("both models", settings.verbose)
     tests: list[ComparisonResult | None] = []
-    asked = [first, second]
+    wholes = [asked.whole for asked in abouts]
+    first = wholes[0]
     more = [notion for notion in measures.searches if notion in others.searches]
     for notion in dict.fromkeys([first.notion, *more]):
         notion = resolve_notion(notion, first.proba)
-        both = [part._replace(notion=notion) for part in (first, second)] if tests else asked
+        both = [whole._replace(notion=notion) for whole in wholes] if tests else wholes
         level = None if tests else settings.confidence_level
         about = *both, "auto", "projection", level
         tests.append(attempt(f"{notion} comparison, projection", comparison_of, *about))
@@ -371,7 +360,7 @@ def compare_models(
         others,
         None if of_notion is None else of_notion.error_difference,
         [_paired(test, settings, len(first.codes)) for test in tests if test is not None],
-        _score_tests(*pairs, others.scores, settings),
+        _score_tests(abouts[0].sample, abouts[1].sample, others.scores, settings),
         attempt.messages,
     )
 

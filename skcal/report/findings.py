@@ -9,7 +9,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -172,7 +172,7 @@ class Findings:
             reason = f"is {str(sample.notion)!r}, of which there is no calibration error."
             raise InputError("notion", reason, "Make a Sample of 'binary' or 'confidence'.")
         attempts = Attempts(name, holds_rows=sample.holds_rows)
-        return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
+        return find(attempts, Asked.of(sample), confidence_level, max_error, n_jobs=n_jobs)
 
     @property
     def answer(self) -> Answer:
@@ -248,9 +248,29 @@ class Attempts:
         return None
 
 
+class Asked(NamedTuple):
+    """The samples that a report is about.
+
+    Attributes
+    ----------
+    sample : Sample
+        Of several labels all pairs of a sample and a label, as samples of one event.
+    whole : Sample
+        The samples whose test and error are told; of one label or event the same.
+    """
+
+    sample: Sample
+    whole: Sample
+
+    @classmethod
+    def of(cls, sample: Sample, whole: Sample | None = None) -> Asked:
+        """Return both; without a ``whole`` they are the same."""
+        return cls(sample, sample if whole is None else whole)
+
+
 def find(
     attempt: Attempts,
-    sample: Sample,
+    asked: Asked,
     confidence_level: float,
     max_error: float | None = None,
     test: JointTestResult | None = None,
@@ -258,14 +278,12 @@ def find(
     tolerance: float | None = None,
     of_part: bool = False,
     n_jobs: int | None = None,
-    by_label: Sample | None = None,
 ) -> Findings:
     """Compute the numbers behind the answer; the test and the error may be known already.
 
-    Without a ``tolerance``, such as that of all samples, it is that of the sample. Of pairs of a
-    sample and a label, test and error are those of the samples ``by_label``.
+    Without a ``tolerance``, such as that of all samples, it is that of the sample.
     """
-    whole = sample if by_label is None else by_label
+    sample, whole = asked
     verdict = partial(calibration_test, n_resamples=None, n_jobs=n_jobs)
     test = test or attempt("test", verdict, whole)
     if tolerance is None:

@@ -33,7 +33,7 @@ from skcal.metrics.validation import (
     validation_of,
 )
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, find
+from skcal.report.findings import Asked, Attempts, Findings, find
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
@@ -179,30 +179,27 @@ def at_threshold(curve: DecisionCurve) -> list[float]:
 @one_blas_thread()  # many products are small
 def measure(
     name: str,
-    sample: Sample,
+    about: Asked,
     settings: Settings,
     test: JointTestResult | None = None,
     *,
     tolerance: float | None = None,
     part_of: Measures | None = None,
-    by_label: Sample | None = None,
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
     Errors of a part of all samples are tuned only if the settings ask for more searches, and the
     distances of its curve have no intervals. Its axis is that of all. Sizes of errors are beside
     ``tolerance``, by default that of the samples, so that those of a part are those of its own
-    report. Of pairs of a sample and a label, errors and verdict are those of the samples
-    ``by_label``.
+    report.
     """
-    whole = sample if by_label is None else by_label
+    sample, whole = about
     level = settings.confidence_level
     attempt = Attempts(name, settings.verbose, sample.holds_rows)
     of_part = part_of is not None
     beside = part_of.diagram if part_of is not None else None
-    options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
-    options |= {"by_label": by_label, "tolerance": tolerance}
-    findings = find(attempt, sample, level, settings.max_error, test, **options)
+    options: Any = {"of_part": of_part, "n_jobs": settings.n_jobs, "tolerance": tolerance}
+    findings = find(attempt, about, level, settings.max_error, test, **options)
     refuted = findings.is_significant
     inner = sample if findings.test is None else findings.test.inside(sample)
     diagram = None
