@@ -491,9 +491,9 @@ class LargestOfWidths:
     chunk = KernelStatistic.chunk
 
     def __init__(self, problem: Problem, kernels: list[Kernel], biased: bool):
-        weight = problem.weight / problem.weight.mean()
-        problem = problem._replace(weight=weight)
-        X, n = problem.features.astype(np.float64, copy=False), len(weight)
+        problem = problem.of_mean_1
+        weight, X = problem.weight, problem.features.astype(np.float64, copy=False)
+        n = len(weight)
         self.kernels, self.biased = kernels, biased
         if X.shape[1] > 1 and n > _MANY_SAMPLES:
             statistics: list = [FeatureStatistic(X, weight, kernel, biased) for kernel in kernels]

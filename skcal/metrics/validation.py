@@ -392,10 +392,9 @@ def validation_of(
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(sample.groups, "validation_measures", remedy)
     cox = recalibration_of(inner or sample, confidence_level)
-    changes = _weights_of_mean_1(sample)
-    weight, data = changes["weight"], outcome_of(sample._replace(**changes))
-    x, outcome, together = data.prediction, data.happened, data.problem.groups
-    about = outcome, weight, together, confidence_level
+    data = _of_mean_weight_1(sample)
+    x, outcome = data.prediction, data.happened
+    about = outcome, data.weight, data.problem.groups, confidence_level
     few = LogisticLine(data, slope=1).events < FEWEST_EVENTS
     unknown = Measure(np.nan, np.nan, np.nan)
     rate, mean, ratio = _rate_and_ratio(data, confidence_level)
@@ -420,18 +419,18 @@ def validation_of(
 
 def observed_expected_ratio(sample: Sample, confidence_level: float) -> Measure:
     """O/E with its limits, of any number of events: 0 and an upper limit of none."""
-    data = outcome_of(sample._replace(**_weights_of_mean_1(sample)))
-    return _rate_and_ratio(data, confidence_level)[2]
+    return _rate_and_ratio(_of_mean_weight_1(sample), confidence_level)[2]
 
 
-def _weights_of_mean_1(sample: Sample) -> dict[str, Any]:
+def _of_mean_weight_1(sample: Sample) -> Outcome:
+    """The outcome of a sample, which is a group of its own where weights differ."""
     weight = sample.weight / sample.weight.mean()
-    return {"weight": weight, "groups": sample.groups.or_singles(weight)}
+    return outcome_of(sample._replace(weight=weight, groups=sample.groups.or_singles(weight)))
 
 
 def _rate_and_ratio(data: Outcome, level: float) -> tuple[Measure, float, Measure]:
     """The share of events, the mean prediction, and their ratio."""
-    outcome, weight = data.happened, data.problem.weight
+    outcome, weight = data.happened, data.weight
     limits = frequency_limits(data.problem, (1 - level) / 2)
     rate = Measure(float(np.average(outcome, weights=weight)), *limits)
     mean = float(np.average(data.prediction, weights=weight))

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from skcal._groups import FEWEST_GROUPS
 from skcal._show import broken
 from skcal.displays import draw as drawing
-from skcal.report.compare import sample_of
+from skcal.report.compare import Subgroup
 from skcal.report.findings import Gain, gain_of, recalibrated
 from skcal.report.measure import Measures
 from skcal.sample import Sample
@@ -240,27 +240,26 @@ _MARGIN, _TOO_LONG = 0.05, 3.0  # beside what a plot shows; of the median, an in
 
 
 def heterogeneity(
-    columns: dict[str, list[tuple]], sample: Sample, subgroups: list[Measures], level: float
+    columns: dict[str, list[Subgroup]], subgroups: list[Measures], level: float
 ) -> list[Heterogeneity]:
     """How O/E, slope and C differ between the subgroups of each column that makes at least five.
 
-    A column is given by the names and the rows of its subgroups. Those of too few groups are left
-    out: they have no standard error.
+    Those of too few groups are left out: they have no standard error.
     """
-    if not sample.notion.of_positive_class:
+    if not (subgroups and subgroups[0].notion.of_positive_class):
         return []
     found, measured = [], iter(subgroups)
-    for name, subgroup_rows in columns.items():
-        parts = [(part, next(measured)) for _, part in subgroup_rows]
+    for name, of_column in columns.items():
+        parts = [(part, next(measured)) for part in of_column]
         parts = [(part, one) for part, one in parts if not one.overview.has_few_groups]
         if len(parts) < _FEWEST_CENTRES:
             continue
-        of_column = [one.validation for _, one in parts]
-        events = [_events(sample_of(sample, part)) for part, _ in parts]
+        validations = [one.validation for _, one in parts]
+        events = [_events(part.about.sample) for part, _ in parts]
         observed, expected, variance = np.transpose(events)
         found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
         for measure_name, field in (("calibration slope", "slope"), ("C-statistic", "c_statistic")):
-            values = [getattr(part, field) for part in of_column if part is not None]
+            values = [getattr(part, field) for part in validations if part is not None]
             known = [value for value in values if np.isfinite(value).all()]
             if len(known) >= _FEWEST_CENTRES:
                 estimate, low, high = np.transpose(known)
@@ -290,7 +289,7 @@ class LeftOut:
     after: tuple[float, float]
 
 
-def leave_out(columns: dict[str, list[tuple]], sample: Sample, error) -> list[LeftOut]:
+def leave_out(columns: dict[str, list[Subgroup]], sample: Sample, error) -> list[LeftOut]:
     """Recalibrate each subgroup of a column by the others, if there are at least five.
 
     That is of use where the error of all is significant.
@@ -302,13 +301,15 @@ def leave_out(columns: dict[str, list[tuple]], sample: Sample, error) -> list[Le
         if len(parts) < _FEWEST_CENTRES:
             continue
         blocks = np.empty(len(sample.codes), dtype=np.intp)
-        for k, (_, part) in enumerate(parts):
-            blocks[part] = k
+        for k, part in enumerate(parts):
+            blocks[part.rows] = k
         proba = recalibrated(sample, blocks)
         after = sample._replace(proba=proba, logits=None)
         ranges = []
         for one in (sample, after):
-            ratios = [events[0] / events[1] for events in (_events(one.take(p)) for _, p in parts)]
+            ratios = [
+                events[0] / events[1] for events in (_events(one.take(p.rows)) for p in parts)
+            ]
             ranges.append((min(ratios), max(ratios)))
         found.append(LeftOut(name, len(parts), gain_of(proba, sample, error), *ranges))
     return found
@@ -423,11 +424,9 @@ class DifferingColumns:
 
 
 def differing_columns(
-    columns: dict[str, list[tuple]], sample: Sample, level: float
+    columns: dict[str, list[Subgroup]], sample: Sample, level: float
 ) -> DifferingColumns:
     """Find them by score tests, adjusted for all columns; ``level`` is that of the confidence.
-
-    A column is given by the names and the rows of its subgroups.
 
     Notes
     -----
@@ -477,11 +476,11 @@ class _ScoreData:
         ones = np.ones(n), (codes, np.arange(n))
         self._of_groups = sparse.csr_array(ones, shape=(self.n_groups, n))
 
-    def design(self, parts: list[tuple]) -> sparse.csr_array:
-        """Level and slope of each subgroup, given its name and rows."""
+    def design(self, parts: list[Subgroup]) -> sparse.csr_array:
+        """Level and slope of each subgroup."""
         code, rows = np.empty(len(self._x), np.intp), np.arange(len(self._x))
-        for k, (_, part) in enumerate(parts):
-            code[part] = k
+        for k, part in enumerate(parts):
+            code[part.rows] = k
         shape = len(self._x), len(parts)
         columns = [sparse.csr_array((v, (rows, code)), shape) for v in (self._x**0, self._x)]
         return sparse.hstack(columns, "csr")

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
@@ -99,15 +99,6 @@ def precisions_of_labels(sample: Sample, compare) -> Sample:
     return _of_events(sample, shares, problem.features[:, 0], *about)
 
 
-def _part_of(asked: Asked, rows: np.ndarray) -> Asked:
-    """Some of the samples; the pairs of one label are samples of one event."""
-    part, whole = sample_of(asked.sample, rows), None
-    if asked.whole.notion.of_labels:
-        samples, labels = np.divmod(rows, asked.whole.proba.shape[1])
-        whole = None if np.ptp(labels) == 0 else sample_of(asked.whole, np.unique(samples))
-    return Asked.of(part, whole)
-
-
 @contextmanager
 def errors_of_features(argument: str):
     """Let errors about features name the argument of a report that holds them."""
@@ -128,31 +119,61 @@ def columns_of(by) -> dict[str, Any]:
     return {"": by} if names is None else {str(name): by[name] for name in names}
 
 
-def split(by, n_samples: int, weight: np.ndarray | None = None) -> dict[str, list[tuple]]:
-    """Value and rows of each subgroup of each column; the name of a single one is empty.
+@dataclass(frozen=True, eq=False)
+class Subgroup:
+    """The samples with one value of a column.
 
-    Given weights, rows are numbered among the samples of positive weight.
+    Attributes
+    ----------
+    name : str
+    rows : ndarray of int
+        Their numbers among the samples of positive weight.
+    of : Asked
+        All samples.
+    """
+
+    name: str
+    rows: np.ndarray
+    of: Asked
+
+    @cached_property
+    def about(self) -> Asked:
+        """Only its samples; the pairs of one label are samples of one event."""
+        (pairs, samples), whole = self.of, None
+        if samples.notion.of_labels:
+            numbers, labels = np.divmod(self.rows, samples.proba.shape[1])
+            whole = None if np.ptp(labels) == 0 else sample_of(samples, np.unique(numbers))
+        return Asked.of(sample_of(pairs, self.rows), whole)
+
+
+def split(by, rows: Sample, about: Asked) -> dict[str, list[Subgroup]]:
+    """The subgroups of each column, whose values stand beside ``rows``; a single one has no name.
+
+    ``about`` holds the samples of positive weight.
     """
     columns = {} if by is None else columns_of(by)
-    return {name: _subgroups_of(column, n_samples, weight) for name, column in columns.items()}
+    return {
+        name: [
+            Subgroup(*part, about) for part in _subgroups_of(column, name, len(rows), rows.weight)
+        ]
+        for name, column in columns.items()
+    }
 
 
-def read_subgroups(by, n_samples: int) -> list[tuple]:
-    """Name and rows of each subgroup of all columns."""
-    return named_parts(split(by, n_samples))
-
-
-def named_parts(columns: dict[str, list[tuple]]) -> list[tuple]:
+def read_subgroups(by, n_samples: int) -> list[tuple[str, np.ndarray]]:
     """Name and rows of each subgroup; of several columns each makes its own."""
     return [
-        (f"{name} = {value}" if name else value, rows)
-        for name, parts in columns.items()
-        for value, rows in parts
+        part
+        for name, column in columns_of(by).items()
+        for part in _subgroups_of(column, name, n_samples)
     ]
 
 
-def _subgroups_of(column, n_samples, weight) -> list[tuple]:
-    """Value and rows of each subgroup of a column, in natural order."""
+def _subgroups_of(column, of: str, n_samples: int, weight=None) -> list[tuple[str, np.ndarray]]:
+    """Name and rows of each subgroup of a column, in natural order of its values.
+
+    Given weights, rows are numbered among the samples of positive weight.
+    """
     groups = plain_labels(column, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")
@@ -164,7 +185,7 @@ def _subgroups_of(column, n_samples, weight) -> list[tuple]:
     names = [str(plain_label(value)) for value in values.tolist()]
     parts = [(name, np.flatnonzero(codes == k)) for k, name in enumerate(names)]
     parts.sort(key=lambda part: _natural_order(part[0]))
-    return parts
+    return [(f"{of} = {value}" if of else value, rows) for value, rows in parts]
 
 
 def _natural_order(name: str) -> list:
@@ -183,14 +204,14 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
 
 
 def measure_subgroups(
-    parts: list[tuple], asked: Asked, settings: Settings, overall: Measures
+    parts: list[Subgroup], settings: Settings, overall: Measures
 ) -> tuple[list[Measures], list[str]]:
-    """Measure each subgroup, given its name and rows; return the measures and the warnings."""
-    names, each = [name for name, _ in parts], [_part_of(asked, rows) for _, rows in parts]
-    tests, cautions, warnings = subgroup_tests(names, [part.whole for part in each], settings)
+    """Measure each subgroup; return the measures and the warnings."""
+    names, tested = [part.name for part in parts], [part.about.whole for part in parts]
+    tests, cautions, warnings = subgroup_tests(names, tested, settings)
     measures = [
-        measure(name, part, settings, test, part_of=overall)
-        for name, part, test in zip(names, each, tests, strict=True)
+        measure(part.name, part.about, settings, test, part_of=overall)
+        for part, test in zip(parts, tests, strict=True)
     ]
     few = []
     for one, of_test in zip(measures, cautions, strict=True):
@@ -207,12 +228,12 @@ def measure_subgroups(
 
 
 def decide_together(
-    parts: list[tuple], sample: Sample, max_error: float | None, level: float
+    parts: list[Subgroup], sample: Sample, max_error: float | None, level: float
 ) -> tuple[list[EquivalenceTestResult], list[str]]:
     """Whether the errors of all samples and each part are below a limit, and the warnings."""
     if max_error is None:
         return [], []
-    samples = [sample, *(sample_of(sample, rows) for _, rows in parts)]
+    samples = [sample, *(part.about.sample for part in parts)]
     attempt, asked = Attempts("all subgroups"), [(one, "calibration") for one in samples]
     options: dict[str, Any] = {"limit": max_error, "confidence_level": level}
     decided = attempt("joint decision", partial(equivalence_tests, **options), asked)

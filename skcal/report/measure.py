@@ -204,7 +204,9 @@ def measure(
     inner = sample if findings.test is None else findings.test.inside(sample)
     diagram = None
     if findings.test is not None:
-        diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings, beside)
+        drawn: Any = {"number": findings.error, "ranges": findings.ranges, "beside": beside}
+        panel = partial(ReliabilityPanel.of, confidence_level=level, **drawn)
+        diagram = attempt("reliability diagram", panel, sample, name)
     of_classes = attempt if sample.knows_classes else attempt.of_rows
     scores = [  # the Brier score of predictions as they are
         of_classes(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
@@ -226,7 +228,9 @@ def measure(
         ratio = attempt("O/E", observed_expected_ratio, sample, level)
         medicine = sample, inner, settings, refuted, n_curves
         validation = attempt.of_rows(VALIDATION, _validated, *medicine)
-        curve = attempt.of_rows("calibration curve", _curve_display, name, sample, level)
+        look: Any = {"name": name, "confidence_level": level, "plot": False}
+        smooth = partial(CalibrationCurveDisplay.from_predictions, **look)
+        curve = attempt.of_rows("calibration curve", smooth, sample)
         curves = attempt.of_rows("decision curve", _decision_curves, sample, level)
         decision, at_prevalence = curves or (None, None)
     return Measures(
@@ -395,12 +399,6 @@ def _validated(sample, inner, settings, refuted, n_curves) -> ValidationMeasures
     return replace(measures, **distances)
 
 
-def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
-    """The smooth curve with its limits and a histogram."""
-    options: dict[str, Any] = {"name": name, "confidence_level": level, "plot": False}
-    return CalibrationCurveDisplay.from_predictions(sample, **options)
-
-
 def _decision_curves(sample, level) -> tuple[DecisionCurve, DecisionCurve] | None:
     """The decision curve, and that at the prevalence alone, if both outcomes happened."""
     rate = sample.frequencies[1:]
@@ -408,10 +406,3 @@ def _decision_curves(sample, level) -> tuple[DecisionCurve, DecisionCurve] | Non
         return None
     curves = partial(decision_curve, sample, confidence_level=level)
     return curves(), curves(thresholds=rate)
-
-
-def _diagram(name, sample, settings, findings, beside) -> ReliabilityPanel:
-    """The panel of a reliability display, with the error and the ranges of the verdict."""
-    told: dict[str, Any] = {"number": findings.error, "ranges": findings.ranges, "beside": beside}
-    level = settings.confidence_level
-    return ReliabilityPanel.of(sample, name, confidence_level=level, **told)

@@ -44,7 +44,6 @@ from skcal.report.compare import (
     decide_together,
     errors_of_features,
     measure_subgroups,
-    named_parts,
     of_pairs,
     precisions_of_labels,
     read_second,
@@ -572,8 +571,8 @@ Sample or CalibrationTable
     rows = abouts[0].sample
     abouts = [Asked.of(part.sample.counted, part.whole if in_pairs else None) for part in abouts]
     about, sample = abouts[0], abouts[0].sample
-    columns = split(by, len(rows.weight), rows.weight)
-    parts = named_parts(columns)
+    columns = split(by, rows, about)
+    parts = [part for column in columns.values() for part in column]
     settings = Settings(
         search=search,
         n_bins=n_bins,
@@ -594,13 +593,13 @@ Sample or CalibrationTable
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = asked
     overall = measure(name, about, settings)
-    subgroups, warnings = measure_subgroups(parts, about, settings, overall)
+    subgroups, warnings = measure_subgroups(parts, settings, overall)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []
     differing = differing_columns(columns, sample, confidence_level)
     if by is not None and not of_labels:  # labels are no draws of new ones
-        centres = heterogeneity(columns, sample, subgroups, confidence_level)
+        centres = heterogeneity(columns, subgroups, confidence_level)
         left_out = leave_out(columns, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
