@@ -208,7 +208,7 @@ def check_labels(
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
-    present, inverse = _distinct(y, name)
+    present, inverse = _distinct_labels(y, name)
     if labels is None and columns is not None and proba.ndim == 2:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None:
@@ -433,11 +433,11 @@ def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str
 
 def sorted_labels(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Check labels; return the distinct ones, and which of them each label is."""
-    present, inverse = _distinct(plain_labels(values, name), name)
+    present, inverse = _distinct_labels(plain_labels(values, name), name)
     return present, inverse.reshape(-1)
 
 
-def _distinct(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -554,7 +554,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     if y_true is None:
         reason = "is None: requires y to be passed, but the target y is None."
         raise InputError(name, reason)
-    y = _column(y_true, name, warn=True)
+    y = _as_column(y_true, name, warn=True)
     if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
         y = y.astype(object)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
@@ -572,7 +572,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     return y
 
 
-def _column(values, name: str, warn: bool = False) -> np.ndarray:
+def _as_column(values, name: str, warn: bool = False) -> np.ndarray:
     if type(values) in (list, tuple, range):
         with suppress(Exception):  # which comes again below
             array = np.asarray(values)

@@ -309,7 +309,7 @@ def _help(tree):
     for node in ast.walk(tree):
         targets = [target.id for target in getattr(node, "targets", ()) if hasattr(target, "id")]
         is_help = isinstance(node, ast.keyword) and node.arg in _HELP
-        if is_help or not {"_FILES", "_TABLE"}.isdisjoint(targets):
+        if is_help or not {"_FILES", "_OPTIONS_TABLE", "_COMMANDS_TABLE"}.isdisjoint(targets):
             found |= set(ast.walk(node))
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):

@@ -102,7 +102,7 @@ def main(arguments=None) -> int:
 def _main(options) -> int:
     options.print = _print_nothing if options.quiet else print_result
     try:
-        return _run(_COMMANDS[options.command], options)
+        return _run(_FUNCTIONS[options.command], options)
     except KeyboardInterrupt:
         print_message("interrupted")
         return 128 + 2  # as a shell says of SIGINT
@@ -520,7 +520,7 @@ def _recalibrate(options):
     return status
 
 
-_COMMANDS = {
+_FUNCTIONS = {
     "demo": _demonstrate,
     "evaluate": _evaluate_file,
     "report": _report,

@@ -143,7 +143,7 @@ _MORE: dict[str, dict[str, Any]] = {
     "monitor.correct": {"help": argparse.SUPPRESS},
 }
 #: Name, kind (with ! if it is required) or words to choose from, METAVAR, =default, and help.
-_TABLE = """
+_OPTIONS_TABLE = """
 # of every command
 json flag: print JSON instead of tables
 quiet flag: print nothing but errors; read the exit status
@@ -321,7 +321,7 @@ _ENTRY = re.compile(
 def _read_table() -> dict[str, dict[str, Any]]:
     """What argparse knows of each option and, as "command.option", what it knows in a command."""
     options: dict[str, dict[str, Any]] = {}
-    for entry in _ENTRY.finditer(_TABLE):
+    for entry in _ENTRY.finditer(_OPTIONS_TABLE):
         kind, default = entry["kind"], entry["default"]
         how: dict[str, Any] = {"help": " ".join(entry["help"].split())}
         how |= _KINDS[kind] if kind in _KINDS else {"type": _TYPES.get(kind, str)}

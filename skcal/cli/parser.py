@@ -60,7 +60,7 @@ _OF_REPORTS = (
 )
 #: Commands with their files (dest=METAVAR, with ? if it may be absent, + if there may be several),
 #: and what help says of them; a description is in the help of the command itself.
-_TABLE = f"""
+_COMMANDS_TABLE = f"""
 demo
   help: evaluate two classifiers of handwritten digits, as a demonstration
   example: --details
@@ -134,7 +134,9 @@ sample-size file=FILE?
 """
 _COMMANDS = {
     name: {"files": files, **dict(re.findall(r"^  (\w+): (.*(?:\n    .*)*)", lines, re.MULTILINE))}
-    for name, files, lines in re.findall(r"^(\S+)(.*)\n((?:  .*\n)*)", _TABLE, re.MULTILINE)
+    for name, files, lines in re.findall(
+        r"^(\S+)(.*)\n((?:  .*\n)*)", _COMMANDS_TABLE, re.MULTILINE
+    )
 }
 
 

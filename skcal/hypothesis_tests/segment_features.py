@@ -147,7 +147,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     """
     rules: list[Rule] = []
     feature, codes, n_left_out = [], [], 0
-    for k, (name, column) in enumerate(read_columns(features, n_samples)):
+    for k, (name, column) in enumerate(named_columns(features, n_samples)):
         of_column, of_samples = _of_column(name, column, n_bins)
         size = np.bincount(of_samples[of_samples >= 0], minlength=len(of_column))
         large = np.flatnonzero(size >= min_samples)
@@ -162,7 +162,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
         reason = f"make no segment of at least {min_samples} samples."
         remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
         raise InputError("features", reason, remedy)
-    single = _one_hot(codes, len(names))
+    single = _membership(codes, len(names))
     each = np.arange(len(names))
     if order == 1:
         return _without_repetitions(Segments(names, single, each, each, n_left_out, rules))
@@ -176,7 +176,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     return _without_repetitions(Segments(names, single, first, second, n_left_out, rules))
 
 
-def _one_hot(codes, width):
+def _membership(codes, width):
     """Members (n_samples, width) of the columns that codes of several features tell; -1: none."""
     n_samples = len(codes[0])
     columns = np.concatenate(codes)
@@ -221,7 +221,7 @@ def _as_one_name(names: list[str]) -> str:
     return f"{names[0]}, also {names[1]} and {len(names) - 2} more"
 
 
-def read_columns(features, n_samples):
+def named_columns(features, n_samples):
     """Return name and values of each column."""
     names = list(features) if isinstance(features, dict) else column_names(features)
     if names is None:
@@ -236,7 +236,7 @@ def read_columns(features, n_samples):
         columns = list(zip(names, array.T, strict=True))
     else:
         _refuse_equal(names)
-        columns = [(str(name), _values(features, name)) for name in names]
+        columns = [(str(name), _column_values(features, name)) for name in names]
     if not columns:
         raise InputError("features", "has no columns.", "Pass at least one.")
     for name, column in columns:
@@ -256,7 +256,7 @@ def _refuse_equal(names):
         known.add(name)
 
 
-def _values(features, name):
+def _column_values(features, name):
     """A column of a data frame, an arrow table or a dict."""
     try:
         return np.asarray(decoded(features[name]))
@@ -296,7 +296,7 @@ def _of_column(name, column, n_bins):
             Rule(name, "category", label, None, f"{name} = {label}") for label in labels.tolist()
         ]
     else:
-        rules, codes = _ranges(name, values[~missing], n_bins)
+        rules, codes = _quantiles_of(name, values[~missing], n_bins)
     group = np.full(len(column), len(rules))
     group[~missing] = codes
     if missing.any():
@@ -319,7 +319,7 @@ def _as_numbers(column):
         return None
 
 
-def _ranges(name, values, n_bins):
+def _quantiles_of(name, values, n_bins):
     """Quantile ranges (low, high] by their ends, or single values where there are few."""
     distinct = np.unique(values)
     if len(distinct) <= n_bins:

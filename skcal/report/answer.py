@@ -24,7 +24,7 @@ LIMIT = 0.05  # the tolerance, which is less where an outcome is rare
 NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
-NAMES = 5  # of classes and subgroups that are wrong
+N_NAMED = 5  # of classes and subgroups that are wrong
 AGAIN = "then run this report again on fresh data."
 
 
@@ -215,7 +215,7 @@ def _wrong_classes(found) -> str:
     pvalues, classes = found.test.class_pvalues, found.overview.classes
     wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
     wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
-    verb, names = "is" if len(wrong) == 1 else "are", listed([classes[k] for k in wrong], NAMES)
+    verb, names = "is" if len(wrong) == 1 else "are", listed([classes[k] for k in wrong], N_NAMED)
     return (
         f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )
@@ -279,7 +279,7 @@ def how_sure(found) -> str:
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
         this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
-        size = _beside_rate(found)
+        size = _size_beside_rate(found)
         return f"{this} is significant ({p}): {error.sentence(found.tolerance)}.{size}"
     estimate, high = plain_number(error.estimate), beside_limit(error.high, found.tolerance)
     return (
@@ -288,7 +288,7 @@ def how_sure(found) -> str:
     )
 
 
-def _beside_rate(found) -> str:
+def _size_beside_rate(found) -> str:
     """To what the size in the title is relative, where the tolerance is less than usual."""
     if found.max_error is not None or found.tolerance >= LIMIT:
         return ""

@@ -22,7 +22,7 @@ from skcal._show import (
 from skcal.hypothesis_tests import adjust_pvalues
 from skcal.report.answer import (
     AGAIN,
-    NAMES,
+    N_NAMED,
     NO_EVIDENCE,
     SERIOUS,
     Answer,
@@ -52,12 +52,12 @@ _ONE_DOMINATES = 2.0  # the effective size below which Σ w² / (Σ w)² and so 
 _LIKE = 2.58  # standard deviations of neighbouring rows, beyond which a report says so
 _FEWEST_NEIGHBOURS, _CLASSES_OF_NEIGHBOURS = 30, 10  # rows, and most frequent classes
 _FEW_OF_A_CLASS = 10
-_TOGETHER = (
+_AS_ONE = (
     " After one recalibration of all samples there would be no significant difference between "
     "subgroups: recalibrate all together."
 )
-_NAMES = 3
-_OF_ALL = "all samples: "
+_NAMES_LISTED = 3
+_ALL_SAMPLES = "all samples: "
 _OF_ROWS = {
     "recalibration": "what recalibration would leave",
     VALIDATION: "slope, C-statistic, ICI",
@@ -89,7 +89,7 @@ def how_made(report) -> str:
 
 def answer_of_subgroups(report) -> str:
     """How many subgroups are miscalibrated, of two models those of the first."""
-    text = _of_subgroups(report)
+    text = _how_many_subgroups(report)
     if not text or report.comparison is None:
         return text
     second = models_of(report)[1]
@@ -97,7 +97,7 @@ def answer_of_subgroups(report) -> str:
     return f"{text} Those of {second.name} were not compared{hidden}."
 
 
-def _of_subgroups(report) -> str:
+def _how_many_subgroups(report) -> str:
     """How many subgroups are miscalibrated, and how large the errors of the others may be."""
     tested = [part for part in report.subgroups if part.error is not None]
     if not tested:
@@ -112,13 +112,13 @@ def _of_subgroups(report) -> str:
         f"{part.name} ({side})" if several else part.name
         for part, side in zip(wrong, sides, strict=True)
     ]
-    names = listed(named, NAMES)
+    names = listed(named, N_NAMED)
     text = f"{of}: {len(wrong):,} of {len(report.subgroups):,} significantly miscalibrated"
     alike = not report.differing.columns and len(tested) == len(report.subgroups) > 1
     text += (
         f": {names}."
-        + _largest(wrong, report.overall.tolerance)
-        + _TOGETHER * (alike and report.overall.is_significant and not segments_that_differ(report))
+        + _largest_error(wrong, report.overall.tolerance)
+        + _AS_ONE * (alike and report.overall.is_significant and not segments_that_differ(report))
     )
     if not others:
         return text
@@ -131,7 +131,7 @@ def _of_subgroups(report) -> str:
     segments = [one.name for one in segments_that_differ(report) if one.is_worse]
     found = [part.name for part in others if part.name in segments]
     as_segments = (
-        f" As {'a segment' if len(found) == 1 else 'segments'}, {listed(found, NAMES)} "
+        f" As {'a segment' if len(found) == 1 else 'segments'}, {listed(found, N_NAMED)} "
         f"{'is' if len(found) == 1 else 'are'} significantly wrong by more than elsewhere."
     )
     more = as_segments * bool(found) + _off_alone(others, found)
@@ -149,7 +149,7 @@ def _off_alone(parts, found: list[str]) -> str:
     off = [part.name for part in known if not part.ratio.low <= 1 <= part.ratio.high]
     if not off:
         return ""
-    named = listed(off, NAMES)
+    named = listed(off, N_NAMED)
     level = known[0].error.confidence_level
     return (
         f" Without the correction for all rows, the O/E interval excludes 1 in {named}; "
@@ -180,7 +180,7 @@ def _alone(report, names: list[str]) -> str:
             and part.error is not None
             and (part.error.high < limit if side == "below" else part.error.low > limit)
         ]
-        said += [f"{side} {limit:g} in {listed(alone, NAMES)}"] if alone else []
+        said += [f"{side} {limit:g} in {listed(alone, N_NAMED)}"] if alone else []
     if not said:
         return ""
     return (
@@ -203,7 +203,7 @@ def sentence_of_left_out(left, error) -> str:
     )
 
 
-def _largest(wrong, tolerance: float) -> str:
+def _largest_error(wrong, tolerance: float) -> str:
     """The subgroup with the largest error, to which side it is, and when it would be small."""
     if not wrong:
         return ""
@@ -250,7 +250,7 @@ def _within(title: str) -> str:
 def _of_all(answer: Answer) -> str:
     """The title about all samples beside that of a part that is wrong."""
     none = answer.title.lower() == NO_EVIDENCE.lower()
-    return _OF_ALL + ("error not significant" if none else _within(answer.title))
+    return _ALL_SAMPLES + ("error not significant" if none else _within(answer.title))
 
 
 def _beside(answer: Answer, title: str, large: bool) -> Answer:
@@ -277,7 +277,7 @@ def with_worst_segment(answer: Answer, report) -> Answer:
     different, overall = segments_that_differ(report), report.overall
     if not different:
         return answer
-    worst, has_part = different[0], _OF_ALL in answer.title
+    worst, has_part = different[0], _ALL_SAMPLES in answer.title
     if has_part and worst.name in [part.name for part in report.subgroups]:
         return answer  # whose title has a subgroup of the same column
     happened = "happened" if overall.notion.of_positive_class else "right"
@@ -347,7 +347,7 @@ def advice_by_part(report) -> str:
         return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
     first, *more = report.differing.columns
     if not more:
-        explained = listed(report.differing.explained, NAMES)
+        explained = listed(report.differing.explained, N_NAMED)
         beside = f"Beside them, the differences by {explained} are not significant. "
         which = f"The differences by {first} are the largest. {beside}"
         text += which * bool(report.differing.explained)
@@ -360,7 +360,7 @@ def advice_by_part(report) -> str:
     fit = worded("Fit a SegmentRecalibrator to these columns", "")
     if fit and report.settings["notion_asked"] != "multi-label":
         return f"{text}{fit} on a held-out set, {AGAIN}"
-    others = f"subgroups of {listed(more, NAMES)} may need the same after that."
+    others = f"subgroups of {listed(more, N_NAMED)} may need the same after that."
     each = _each_of(first, _to_recalibrate(first, report))
     return f"{text}{each} on a held-out set, {AGAIN[:-1]}: {others}"
 
@@ -599,7 +599,7 @@ def by_kind(parts, full: bool = True) -> list[str]:
             kinds.setdefault(re.sub(r"[\d.,]*\d", "#", text), []).append((measures.name, text))
     texts = []
     for (name, text), *others in kinds.values():
-        names = listed([other for other, _ in others], _NAMES)
+        names = listed([other for other, _ in others], _NAMES_LISTED)
         holds = "holds" if all(text == other for _, other in others) else "holds, in other numbers,"
         texts.append(f"{name}: {text}" + f" The same {holds} for {names}." * bool(others))
     return texts
@@ -720,7 +720,7 @@ def _rare_classes(overview):
 
 
 def _classes_that(labels, verb):
-    names = listed(labels, _NAMES)
+    names = listed(labels, _NAMES_LISTED)
     return f"Class {names} {verb}s" if len(labels) == 1 else f"Classes {names} {verb}"
 
 
