@@ -232,12 +232,12 @@ def _warn_of(predictions: Predictions, options) -> None:
     """Warn of what a report says as a caveat."""
     told = [] if options.command == "evaluate" else list(predictions.notes)  # which it prints
     told += [str(predictions.left_out)] * (predictions.left_out is not None)
+    for text in told:
+        warn(text, stacklevel=2)
     kept = options.command == "recalibrate" and options.logits
     given = predictions.labels, predictions.proba
     if read_sample(*given, labels=predictions.classes, from_logits=kept or None).is_reversed:
-        told.append(_REVERSED.format(_shown_name(options.file)))
-    for text in told:
-        warn(text, stacklevel=2)
+        warn(_REVERSED.format(_shown_name(options.file)), stacklevel=2)
 
 
 def _only_notion(options):

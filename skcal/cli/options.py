@@ -94,7 +94,7 @@ class Once(argparse.Action):
 
 
 #: How argparse reads a value, by the word for its kind in the table.
-_KINDS: dict[str, dict[str, Any]] = {
+_ACTIONS: dict[str, dict[str, Any]] = {
     "flag": {"action": "store_true"},
     "texts": {"action": "append"},
     "list": {"action": "append", "default": []},
@@ -107,7 +107,7 @@ _KINDS: dict[str, dict[str, Any]] = {
     },
     "scale": {"action": "store_const", "const": PERCENT, "dest": "scale"},
 }
-_TYPES: dict[str, Callable] = {
+_VALUE_TYPES: dict[str, Callable] = {
     "text": str,
     "names": _names,
     "separator": _checked(
@@ -324,7 +324,7 @@ def _read_table() -> dict[str, dict[str, Any]]:
     for entry in _ENTRY.finditer(_OPTIONS_TABLE):
         kind, default = entry["kind"], entry["default"]
         how: dict[str, Any] = {"help": " ".join(entry["help"].split())}
-        how |= _KINDS[kind] if kind in _KINDS else {"type": _TYPES.get(kind, str)}
+        how |= _ACTIONS[kind] if kind in _ACTIONS else {"type": _VALUE_TYPES.get(kind, str)}
         if kind[0] == "{":
             how["choices"] = kind[1:-1].split("|")
         if entry["metavar"]:
