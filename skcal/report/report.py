@@ -42,7 +42,6 @@ from skcal.report.compare import (
     as_pairs,
     compare_models,
     decide_together,
-    errors_of_features,
     measure_subgroups,
     of_pairs,
     precisions_of_labels,
@@ -675,8 +674,12 @@ def _in_target(sample, target, settings) -> ShiftedCalibrationError:
 
 def _segments(sample, features, settings) -> SegmentTestResult:
     options = {"confidence_level": settings.confidence_level, **settings.resampling}
-    with errors_of_features("segments"):
+    try:
         return segment_test(sample, features=features, relative=True, **options)
+    except InputError as error:
+        if error.argument == "features":
+            error.argument = "segments"
+        raise
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:
