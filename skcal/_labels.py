@@ -1,4 +1,4 @@
-"""Labels and soft labels of any kind become columns of the predictions, once."""
+"""Labels, soft labels and named columns of any kind become arrays, once."""
 
 from __future__ import annotations
 

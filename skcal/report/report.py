@@ -563,12 +563,16 @@ Sample or CalibrationTable
     if compare is not None:
         own = None if second_y_true is None else (second_y_true, rows.given_classes)
         models.append(read_second(y_true, y_proba, compare, strategy, options, own))
-    abouts = [Asked.of(model) for model in models]
     if in_pairs:
         by, segments = of_pairs(rows, by, segments)
-        abouts = [Asked(as_pairs(model), model.counted) for model in models]
-    rows = abouts[0].sample
-    abouts = [Asked.of(part.sample.counted, part.whole if in_pairs else None) for part in abouts]
+        pairs = [as_pairs(model) for model in models]
+        abouts = [
+            Asked(*(part.counted for part in both)) for both in zip(pairs, models, strict=True)
+        ]
+        rows = pairs[0]
+    else:
+        abouts = [Asked.of(model.counted) for model in models]
+        rows = models[0]
     about, sample = abouts[0], abouts[0].sample
     columns = split(by, rows, about)
     parts = [part for column in columns.values() for part in column]
