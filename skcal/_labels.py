@@ -1,4 +1,4 @@
-"""Labels and soft labels of any kind become columns of the predictions, once."""
+"""Labels, soft labels and named columns of any kind become arrays, once."""
 
 from __future__ import annotations
 
@@ -703,6 +703,63 @@ def class_names(y_proba):
     numbers = range(len(names))
     # as pandas and polars name columns of arrays
     return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
+
+
+def named_columns(features, n_samples, argument: str = "features"):
+    """Return name and values of each column of an argument."""
+    names = list(features) if isinstance(features, dict) else column_names(features)
+    if names is None:
+        array, name = np.asarray(features), None
+        if array.ndim == 1:
+            array = array[:, None]
+            name = getattr(features, "name", None)  # of a pandas Series
+        if array.ndim != 2:
+            reason = f"has {array.ndim} dimensions."
+            raise InputError(argument, reason, "Pass (n_samples, n_features).")
+        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
+        columns = list(zip(names, array.T, strict=True))
+    else:
+        _refuse_equal(names, argument)
+        columns = [(str(name), _column_values(features, name, argument)) for name in names]
+    if not columns:
+        raise InputError(argument, "has no columns.", "Pass at least one.")
+    for name, column in columns:
+        _refuse_nested(name, column, argument)
+        if column.shape != (n_samples,):
+            reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
+            raise InputError(argument, reason, "Pass one value a sample.")
+    return columns
+
+
+def _refuse_equal(names, argument):
+    """Raise where two columns have the same name."""
+    known = set()
+    for name in map(str, names):
+        if name in known:
+            raise InputError(argument, f"has two columns {name!r}.", "Name each once.")
+        known.add(name)
+
+
+def _column_values(features, name, argument):
+    """A column of a data frame, an arrow table or a dict."""
+    try:
+        return np.asarray(decoded(features[name]))
+    except TypeError as error:
+        reason = f"is a {type(features).__name__}, whose columns cannot be read."
+        raise InputError(argument, reason, "Pass a data frame, or collect() it.") from error
+
+
+def _refuse_nested(name, column, argument):
+    """Raise where an entry holds several values."""
+    kinds = (list, tuple, dict, set, np.ndarray)
+    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
+    if any(nested):
+        raise InputError(
+            argument,
+            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
+            "Pass a column for each of their parts.",
+            row=nested.index(True),
+        )
 
 
 class GivenColumns(NamedTuple):

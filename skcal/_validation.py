@@ -723,7 +723,7 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     return X
 
 
-def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
+def read_columns(estimator, X, reset=True) -> np.ndarray:
     """Predictions X of a fit, or of a later call (``reset=False``), as columns (n, 1) or (n, C).
 
     They are logits if the estimator has ``from_logits=True``.
