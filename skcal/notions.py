@@ -355,7 +355,10 @@ def _scalar_problem(
     logits: Any,
     rows: slice | np.ndarray = _ALL_ROWS,
 ) -> Problem:
-    residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
+    residuals = None
+    if hit is not None:
+        residuals = hit.astype(predicted.dtype)[:, None]
+        residuals -= predicted[:, None]
     logits = None if logits is None else logits[:, None]
     return _problem(predicted[:, None], residuals, weight, logits, rows)
 
