@@ -241,7 +241,9 @@ class Problem(NamedTuple):
         """Outcomes of the shape of the features: 0/1, or other numbers in place of labels."""
         total = self.features + self.residuals
         whole = np.rint(total)
-        return np.where(np.abs(whole - total) <= _OUTCOME_ROUNDING, whole, total)
+        apart = total - whole
+        near = np.abs(apart, out=apart) <= _OUTCOME_ROUNDING
+        return whole if near.all() else np.where(near, whole, total)
 
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``.
