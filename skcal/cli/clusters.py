@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.frames import Frame
-from skcal.cli.names import is_known, is_of_weights, kind_of_samples
+from skcal.cli.names import is_known, is_of_weights, kind_of_samples, words_of
 from skcal.cli.problems import FileError
 
-OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
 _NEAR_1 = 0.1  # by which the mean of weights of a plain name may differ from 1
 _UNEQUAL = 0.5  # of their mean, above which the standard deviation of bodies' weights is rare
 _FIRST = 100  # rows by which a column is known
@@ -264,7 +262,8 @@ def may_name(frame: Frame, name: str) -> bool:
     """Whether a column holds texts or whole numbers, by its first rows."""
     kind = frame.kind(name)
     if kind == "text":
-        return not all(map(OF_FOLDS.match, map(str, frame.cells(name, _FIRST))))
+        folds = tuple(words_of("fold"))
+        return not all(str(cell).lower().startswith(folds) for cell in frame.cells(name, _FIRST))
     try:
         numbers = frame.numbers(name, Dialect(missing=True), _FIRST) if kind == "number" else None
     except FileError:  # of numbers such as 1,5
