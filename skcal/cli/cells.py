@@ -131,9 +131,10 @@ def is_missing(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """Return ``2`` for ``2.0``, and any other text as it is."""
-    head, point, decimals = text.partition("," if re.fullmatch(r"[+-]?\d+,00?", text) else ".")
-    return head if point and head.lstrip("+-").isdecimal() and not decimals.strip("0") else text
+    """Return ``2`` for ``2.0`` and ``+2``, and any other text as it is."""
+    head, _, decimals = text.partition("," if re.fullmatch(r"[+-]?\d+,00?", text) else ".")
+    is_whole = head.lstrip("+-").isdecimal() and not decimals.strip("0")
+    return head.removeprefix("+") if is_whole else text
 
 
 def is_whole(text: str) -> bool:

@@ -230,6 +230,8 @@ def _of_one_column(table, labels, options, known, event):
             return happened.astype(int), None
     present = np.unique(labels)
     named = _class_of(name, present.tolist()) if labels.dtype.kind == "U" else None
+    if named is None and event in (None, "true") and present.tolist() == ["false", "true"]:
+        named = "true"  # of JSON
     if pos_label is not None or named:
         if len(present) < 2:
             raise ValueError(
