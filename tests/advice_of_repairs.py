@@ -255,8 +255,8 @@ CASES = {
         "recalibrate thirds.csv a.csv --out new.csv ; evaluate new.csv --notion confidence",
         "recalibrate thirds.csv thirds.csv --out b.csv ; evaluate b.csv --notion confidence",
     ),
-    "{}: {}, such as {} (columns: {}). Name a column of probabilities for each class so, or leave "
-    "the option out.": (
+    "{}: no columns {}, such as {} (columns: {}). Name a column of probabilities for each class "
+    "so, or leave the option out.": (
         {},
         "evaluate pair.csv --prefix q_",
         {"a.csv": table("q_0,q_1,label", *PAIR.T, Y)},

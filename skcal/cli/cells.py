@@ -7,10 +7,12 @@ import json
 import math
 import re
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from skcal.cli.names import looks_like
 from skcal.cli.problems import PERCENT, FileError
 
 LEAVE_OUT = "Pass --drop-missing to leave out such samples."
@@ -23,8 +25,6 @@ _LONGEST = 40  # characters of a cell that a message shows
 _SPARSE = re.compile(r"\((\d+),\s*\[([^\]]*)\],\s*\[([^\]]*)\]\)")  # of Spark: size, places, values
 _CALL = re.compile(r"[A-Za-z_.]+\((.*?)(,\s*(dtype|device|grad_fn|requires_grad)=.*)?\)", re.DOTALL)
 _SCALAR = re.compile(r"(?:np|numpy)\.\w+\(([^()]*)\)")  # as numpy 2 writes numbers in lists
-_OF_NUMBER = re.compile(r"prob|score|conf", re.IGNORECASE)  # keys of what one entry of a list holds
-_OF_NAME = re.compile(r"label|name|class|token|categor|predict|answer|option", re.IGNORECASE)
 _LONGEST_VECTOR = 2**20  # characters
 _BOUND = re.compile(
     r"\s*([<>]=?|[\u2264\u2265~\u2248]|(about|above|approx\.?|at least|at most|below|ca\.?|"
@@ -131,9 +131,10 @@ def is_missing(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """Return ``2`` for ``2.0``, and any other text as it is."""
-    head, point, decimals = text.partition("," if re.fullmatch(r"[+-]?\d+,00?", text) else ".")
-    return head if point and head.lstrip("+-").isdecimal() and not decimals.strip("0") else text
+    """Return ``2`` for ``2.0`` and ``+2``, and any other text as it is."""
+    head, _, decimals = text.partition("," if re.fullmatch(r"[+-]?\d+,00?", text) else ".")
+    is_whole = head.lstrip("+-").isdecimal() and not decimals.strip("0")
+    return head.removeprefix("+") if is_whole else text
 
 
 def is_whole(text: str) -> bool:
@@ -343,10 +344,10 @@ def _named(part: Any, place: int) -> tuple[Any, Any]:
     """The name and number of an entry: of {"label": "cat", "score": .9} "cat" and .9."""
     if isinstance(part, dict):
         numbers = [key for key, value in part.items() if Dialect().is_number(str(value))]
-        numbers = [key for key in numbers if _OF_NUMBER.search(str(key))] or numbers
+        numbers = [key for key in numbers if looks_like("key of a number", str(key))] or numbers
         names = [key for key, value in part.items() if isinstance(value, str | int | float)]
         names = [key for key in names if key not in numbers]
-        names = [key for key in names if _OF_NAME.search(str(key))] or names
+        names = [key for key in names if looks_like("key of a class", str(key))] or names
         if len(numbers) == len(names) == 1:
             return part[names[0]], part[numbers[0]]
     return str(place), part
@@ -372,7 +373,7 @@ def vectors_of(cells: Sequence, place: Any, name: str) -> tuple[list[str], np.nd
 
     A cell that holds no vector has NaN alone.
     """
-    rows, names = [], dict[str, None]()
+    rows = list[dict[str, float]]()
     for row, cell in enumerate(cells):
         entries = vector_of(cell)
         if entries is None and not (isinstance(cell, str | None) and is_missing(cell or "")):
@@ -381,13 +382,8 @@ def vectors_of(cells: Sequence, place: Any, name: str) -> tuple[list[str], np.nd
                 "numbers, as others are. Give a list of numbers, or drop the row."
             )
         rows.append(entries or {})
-        names.update(dict.fromkeys(entries or ()))
-    numbers = np.full((len(rows), len(names)), np.nan)
-    order = sorted(names)  # not as in the first row
+    order = sorted({*chain.from_iterable(rows)})  # not as in the first row
     if all(part.isdecimal() for part in order):
         order.sort(key=int)
-    column = {part: k for k, part in enumerate(order)}
-    for row, entries in enumerate(rows):
-        for part, value in entries.items():
-            numbers[row, column[part]] = value
-    return order, numbers
+    numbers = np.array([[entries.get(part, np.nan) for part in order] for entries in rows])
+    return order, numbers.reshape(len(rows), len(order))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -10,10 +9,9 @@ import numpy as np
 
 from skcal.cli.cells import Dialect, is_missing
 from skcal.cli.frames import Frame
-from skcal.cli.names import is_known, is_of_weights, kind_of_samples
+from skcal.cli.names import is_known, is_of_weights, kind_of_samples, words_of
 from skcal.cli.problems import FileError
 
-OF_FOLDS = re.compile(r"(fold|repeat|rep|boot|resample|split|cv|train|test)", re.IGNORECASE)
 _NEAR_1 = 0.1  # by which the mean of weights of a plain name may differ from 1
 _UNEQUAL = 0.5  # of their mean, above which the standard deviation of bodies' weights is rare
 _FIRST = 100  # rows by which a column is known
@@ -22,6 +20,7 @@ _FEWEST_OTHERS = 30  # the same of another name, below which the outcome may be 
 _OFTEN = 0.05  # of the rows, from which on their values repeat
 _CERTAIN = np.log(1e-6)  # the probability by chance of what contents alone show
 _LIKELY = np.log(0.05)  # the same of a column that is named as one of rows
+_MOSTLY = 0.9  # of the numbers of a column of amounts, which are rounded
 _BINS = 0.4  # power of the number of samples
 _MOST_CELLS = 2 * 10**7  # columns times rows that are looked at, those named as of samples first
 
@@ -222,7 +221,7 @@ def clusters(frame: Frame, rest, rows, scores, happened) -> list[Cluster]:
         if chance < (_LIKELY if kind == 1 else _CERTAIN):
             why = ", and the rows of a value have one outcome, as repeated samples have"
             found.append(Cluster(name, len(values), why, is_one=True))
-        elif kind == 2:
+        elif kind == 2 and not _are_amounts(frame, name):
             found.append(Cluster(name, len(values), ", as names of what has several samples do"))
     return found
 
@@ -246,7 +245,15 @@ def _likeliest(found: Sequence[Cluster]) -> Cluster:
 def may_name_owners(frame: Frame, name: str) -> bool:
     """Whether a column is named as one of what has several samples, and may hold names."""
     is_named = kind_of_samples(name) == 2 and may_name(frame, name)
-    return is_named and frame.n_distinct(name) >= _FEWEST
+    return is_named and frame.n_distinct(name) >= _FEWEST and not _are_amounts(frame, name)
+
+
+def _are_amounts(frame: Frame, name: str) -> bool:
+    """Whether nearly all of the first numbers are multiples of 10, as sums of money and no ids."""
+    if frame.kind(name) != "number":
+        return False
+    numbers = frame.numbers(name, Dialect(missing=True), _FIRST)
+    return bool(np.mean(numbers[~np.isnan(numbers)] % 10 == 0) > _MOSTLY)
 
 
 def hints(frame: Frame, names) -> str:
@@ -264,7 +271,8 @@ def may_name(frame: Frame, name: str) -> bool:
     """Whether a column holds texts or whole numbers, by its first rows."""
     kind = frame.kind(name)
     if kind == "text":
-        return not all(map(OF_FOLDS.match, map(str, frame.cells(name, _FIRST))))
+        folds = tuple(words_of("fold"))
+        return not all(str(cell).lower().startswith(folds) for cell in frame.cells(name, _FIRST))
     try:
         numbers = frame.numbers(name, Dialect(missing=True), _FIRST) if kind == "number" else None
     except FileError:  # of numbers such as 1,5

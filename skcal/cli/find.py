@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections.abc import Sequence
+from contextlib import suppress
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -15,6 +15,7 @@ from skcal._validation import likely_codes
 from skcal.cli.cells import LEAVE_OUT, Dialect, names_in, vector_of, vectors_of, whole
 from skcal.cli.clusters import hints
 from skcal.cli.frames import LONGEST_NAME, all_names
+from skcal.cli.names import looks_like
 from skcal.cli.problems import PERCENT, FileError, check_size
 from skcal.cli.table import FileTable
 from skcal.metrics.base import ROUNDING
@@ -22,10 +23,7 @@ from skcal.metrics.base import ROUNDING
 _FIRST = 1000  # rows by which columns are judged
 _MOST_CHOICES = 6
 _MOST_LISTED = 50  # entries of a list whose order a command shows
-OF_PERCENT = re.compile(r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])", re.IGNORECASE)
-_OF_LOG_ODDS = re.compile(
-    r"score|logit|margin|raw|decision|linear|log.?odds|(^|[\W_])(xb|lp|eta)([\W_]|$)", re.IGNORECASE
-)
+_BARE = ("", "")  # words before and behind a class in names that are classes
 _ABSENT = 3  # columns from which on an entry may be absent: an option that a question lacks
 
 
@@ -70,6 +68,7 @@ class Seeker:
         self._are_named = False  # the entries of a vector
         self._named_by: list[str] = []  # the column of their names
         self._parsed: dict[str, np.ndarray] = {}
+        self._starts: dict[str, np.ndarray | None] = {}
 
     def find(self) -> Found:
         """The predictions of a file with outcomes."""
@@ -92,15 +91,15 @@ class Seeker:
         """The same predictions as of another part of the table."""
         if classes is None:
             return self._scored(table.names[0])
-        return self._of(dict(zip(classes, table.names, strict=True)), classes)
+        return self._of(dict(zip(classes, table.names, strict=True)))
 
     def of_classes(self) -> Found:
         """The columns of these classes, all of which must be there."""
         if self.options.score is not None:
             return self._scored(self.options.score)
-        for (start, end), columns in self.patterns(self.rest, self.labels).items():
-            if len(columns) == len(self.labels) and (start, end) == ("", ""):
-                return self._of(columns, self.labels)
+        columns = self.patterns(self.rest, self.labels).get(_BARE, {})
+        if len(columns) == len(self.labels):
+            return self._of(columns)
         found = self._family(self.labels)
         if found is not None and found.classes == self.labels:
             return found
@@ -134,13 +133,14 @@ class Seeker:
             start, _, end = self.options.prefix.partition("*")
             patterns = {(start, end): patterns.get((start, end), {})}
         whole_ones = {key: found for key, found in patterns.items() if len(found) == len(labels)}
-        likely, rows = dict[tuple[str, str], dict[str, str]](), self.outcomes
-        for key, found in whole_ones.items():
-            if len(labels) > 1 or key == ("", ""):
-                columns = self._complete(key, found, names)
-                if columns is not None:
-                    likely[key] = columns
-        likely = self._of_fractions(likely)
+        tried = {
+            key: self._complete(key, found, names)
+            for key, found in whole_ones.items()
+            if len(labels) > 1 or key == _BARE
+        }
+        likely = {key: columns for key, columns in tried.items() if columns is not None}
+        # Columns of 0 and 1 beside others are what happened or was predicted.
+        likely = {key: part for key, part in likely.items() if not self._are_marks(part)} or likely
         if len(likely) > 1:
             shown = [f"{start}*{end}" if end else start for start, end in likely]
             raise FileError(
@@ -149,17 +149,16 @@ class Seeker:
                 "--prefix.",
                 choices=[{"prefix": text} for text in shown],
             )
-        for key, columns in likely.items():
-            return self._of(columns, list(columns), key)
-        bare = patterns.get(("", ""), {})
-        partial = max(patterns.items(), key=lambda item: len(item[1]), default=(("", ""), {}))
+        for columns in likely.values():
+            return self._of(columns)
+        bare = patterns.get(_BARE, {})
+        partial = max(patterns.items(), key=lambda item: len(item[1]), default=(_BARE, {}))
         if bare and (len(bare) > 1 or len(names) > 1) and not self.options.logits:
-            return self._incomplete(("", ""), bare, names, labels, rows)
+            return self._incomplete(_BARE, bare, names, labels)
         if len(partial[1]) > 1 and len(labels) > 2:
-            return self._incomplete(*partial, names, labels, rows)
+            return self._incomplete(*partial, names, labels)
         if whole_ones and self.options.logits:
-            key = ("", "") if ("", "") in whole_ones else next(iter(whole_ones))
-            return self._of(whole_ones[key], list(whole_ones[key]), key)
+            return self._of(whole_ones.get(_BARE) or next(iter(whole_ones.values())))
         return None
 
     @staticmethod
@@ -183,27 +182,26 @@ class Seeker:
         for k, j, at in sorted(places):
             label, name = labels[k], plain[j]
             if at < 0:
-                found.setdefault(("", ""), {}).setdefault(label, name)
+                found.setdefault(_BARE, {}).setdefault(label, name)
             else:
                 found.setdefault((name[:at], name[at + len(label) :]), {})[label] = name
         return found
 
+    @staticmethod
+    def _others(key: tuple[str, str], found, names) -> dict[str, str]:
+        """Other columns with the same words before and behind, by what stands between."""
+        (start, end), known = key, {*found.values()}
+        likely = [name for name in names if name.startswith(start) and name.endswith(end)]
+        between = {name[len(start) : len(name) - len(end)]: name for name in likely}
+        return {part: name for part, name in between.items() if part and name not in known}
+
     def _complete(self, key, found, names) -> dict[str, str] | None:
         """The columns of a pattern, with those of classes without a label, if rows sum to 1."""
-        start, end = key
-        known = {*found.values()}
-        others = [name for name in names if name not in known]
-        wider = found | {
-            name[len(start) : len(name) - len(end)]: name
-            for name in others
-            if name.startswith(start) and name.endswith(end) and len(name) > len(start + end)
-        }
-        if self.options.labels:
-            wider = found
+        wider = found if self.options.labels else found | self._others(key, found, names)
         if self.options.logits:
             if len(wider) == len(found) or all(part.isdecimal() for part in wider):
                 return self._in_order(wider)
-            if key == ("", ""):
+            if key == _BARE:
                 other = next(part for part in wider if part not in found)
                 raise FileError(
                     f"{self.path}: no label has the name of column {other!r}. If it is no class, "
@@ -242,41 +240,34 @@ class Seeker:
             near = [np.abs(sums - total) <= ROUNDING * total for total in (1, PERCENT)]
         return max(part.mean() for part in near) * (np.nanmin(values) > -ROUNDING)
 
-    def _of_fractions(self, families):
-        """Without families of 0 and 1 beside others, which are what happened or was predicted."""
-        fractions = {
-            key: columns
-            for key, columns in families.items()
-            if not all(np.isin(self.numbers(name), (0, 1)).all() for name in columns.values())
-        }
-        return fractions or families
+    def _are_marks(self, columns: dict[str, str]) -> bool:
+        """Whether columns hold 0 and 1 alone."""
+        return all(np.isin(self.numbers(name), (0, 1)).all() for name in columns.values())
 
-    def _incomplete(self, key, found, names, labels, outcomes) -> Found:
+    def _incomplete(self, key, found, names, labels) -> Found:
         """Columns of some of the classes, or of all with rows that do not sum to 1."""
         lacking = [label for label in labels if label not in found]
         if self._are_rows(list(found.values())):
             columns = found
         else:
             columns = self._complete(key, found, names) or found
-            if columns is found and key == ("", "") and not lacking:
+            if columns is found and key == _BARE and not lacking:
                 columns = self._in_order({whole(name): name for name in names})
         if lacking and not self._are_rows(list(columns.values())):
-            counts = [
-                f"{label!r}"
-                + ("" if outcomes is None else f" ({np.sum(outcomes == label):,} samples)")
-                for label in lacking
-            ]
+            counts = list(map(repr, lacking))
+            if self.outcomes is not None:
+                counts = [f"{x!r} ({np.sum(self.outcomes == x):,} samples)" for x in lacking]
             raise FileError(
                 f"{self.path}: {listed(counts)} {'is' if len(lacking) == 1 else 'are'} among the "
                 f"labels, but no column holds probabilities of that name, and the rows of "
                 f"{listed(list(columns.values()))} do not sum to 1. Give a column of "
                 "probabilities for each class, or one by --score."
             )
-        return self._of(self._in_order(columns), list(self._in_order(columns)), key)
+        return self._of(self._in_order(columns))
 
-    def _of(self, columns: dict[str, str], classes, key=("", "")) -> Found:
-        """The table of these columns."""
-        names = [columns[name] for name in classes]
+    def _of(self, columns: dict[str, str]) -> Found:
+        """The table of the columns of these classes."""
+        classes, names = list(columns), list(columns.values())
         check_size(self.path, 8 * len(names) * len(self.frame), self.options.max_bytes)
         numbers = np.column_stack([self.numbers(name) for name in names])
         numbers, notes = self._filled(numbers)
@@ -288,12 +279,10 @@ class Seeker:
             what = f"is {text!r}." if text else "is empty."
             place = f"{self.frame.place_of(row)}, column {names[column]!r} {what}"
             raise FileError(f"{place} {LEAVE_OUT}", drop_missing=True)
-        if names != list(map(whole, classes)) and names != list(classes):
-            notes.append(
-                f"The columns {listed(names)} are the probabilities of {listed(list(classes))}."
-            )
+        if names not in (list(map(whole, classes)), classes):
+            notes.append(f"The columns {listed(names)} are the probabilities of {listed(classes)}.")
         notes += self._unread(names, "Columns that are no classes")
-        return Found(FileTable(self.path, numbers, names, frame=self.frame), list(classes), notes)
+        return Found(FileTable(self.path, numbers, names, frame=self.frame), classes, notes)
 
     def _unread(self, names, which="Other columns") -> list[str]:
         """A note of the columns beside these, the first names alone, long ones shortened."""
@@ -332,19 +321,16 @@ class Seeker:
         names = [name for name in names if self.is_in_unit(name)] or names
         if self.options.prefix is not None or len(names) != len(labels):
             return None
-        columns = dict(zip(labels, names, strict=True))
-        return self._of(columns, labels) if self._are_rows(names) else None
+        return self._of(dict(zip(labels, names, strict=True))) if self._are_rows(names) else None
 
     def _no_family(self) -> FileError:
-        names = all_names(self.frame.header)
-        what = (
-            f"no columns are named by {self.options.prefix!r} and the labels"
-            if self.options.prefix is not None
-            else f"no columns have the names {listed(self.options.labels)}"
-        )
+        what = f"are named by {self.options.prefix!r} and the labels"
+        if self.options.prefix is None:
+            what = f"have the names {listed(self.options.labels)}"
         return FileError(
-            f"{self.path}: {what}, such as {self.labels[0]!r} (columns: {names}). Name a column of "
-            "probabilities for each class so, or leave the option out."
+            f"{self.path}: no columns {what}, such as {self.labels[0]!r} (columns: "
+            f"{all_names(self.frame.header)}). Name a column of probabilities for each class so, "
+            "or leave the option out."
         )
 
     # Vectors in cells
@@ -358,13 +344,8 @@ class Seeker:
             name: vectors_of(self.frame.cells(name, _FIRST), self.frame.place_of, name)[1]
             for name in names
         }
-        names = [
-            name
-            for k, name in enumerate(names)
-            if not any(
-                np.array_equal(first[name], first[x], equal_nan=True) for x in names[k + 1 :]
-            )
-        ]
+        last = {repr(part.tolist()): name for name, part in first.items()}
+        names = sorted(last.values(), key=names.index)
         names = [name for name in names if (first[name] % 1 > 0).any()] or names
         if self.options.logits:
             return names
@@ -437,55 +418,49 @@ class Seeker:
             return parts
         as_texts = len(parts) >= len(known) and not all(label.isdecimal() for label in known)
         shown = sorted(known, key=lambda label: (0 if as_texts else len(label), label))
-        choices = [{"labels": order} for order in (shown, shown[::-1])] if len(parts) == 2 else []
+        orders = [shown, shown[::-1]] if len(parts) == len(shown) == 2 else []
         raise FileError(
             f"{self.path}: column {name!r} has {len(parts)} entries in each cell, and nothing says "
             f"which label each is of. Pass the labels in their order, such as --labels "
             f"{','.join(shown)}{' if they are sorted' * (len(parts) > 2)}.",
-            choices=choices if len(shown) == 2 else [],
+            choices=[{"labels": order} for order in orders],
         )
 
     def _written(self, parts: list[str]) -> list[str] | None:
         """The classes of entries that have the same words before and behind, such as LABEL_0."""
-        for (start, end), found in self.patterns(parts, self.labels).items():
-            rest = [part for part in parts if part not in found.values()]
-            others = [part[len(start) : len(part) - len(end)] for part in rest]
-            alike = all(part.startswith(start) and part.endswith(end) for part in rest)
-            label_of = {part: label for label, part in found.items()}
-            label_of |= dict(zip(rest, others, strict=True))
-            if len(found) == len(self.labels) and alike and len({*label_of.values()}) == len(parts):
+        for key, found in self.patterns(parts, self.labels).items():
+            part_of = self._others(key, found, parts) | found
+            if len(found) == len(self.labels) and {*part_of.values()} == {*parts}:
+                label_of = {part: label for label, part in part_of.items()}
                 return [label_of[part] for part in parts]
         return None
 
     def _cells_of(self, name: str):
         """The cells of a column of vectors, whose entries lists in another column may name."""
-        cells, known = self.frame.cells(name), set(self.labels)
+        cells, known, likely = self.frame.cells(name), {*self.labels}, list[tuple]()
         self._are_named = str(cells[0]).lstrip("[ ")[:1] == "{"
-        sizes = [len(vector_of(cell) or ()) for cell in cells[:1]]
-        if not any(sizes) or not next(iter(vector_of(cells[0]) or ())).isdecimal():
+        first = vector_of(cells[0]) or {}
+        if not first or not next(iter(first)).isdecimal():
             return cells
-        likely: list = []
         for other in self.rest:
-            first = [names_in(cell) for cell in self.frame.cells(other, 1)]
-            if other == name or [len(names or ()) for names in first] != sizes:
+            start = names_in(self.frame.cells(other, 1)[0])
+            if other == name or start is None or len(start) != len(first):
                 continue
             names = [names_in(cell) or () for cell in self.frame.cells(other)]
             vectors = [tuple((vector_of(cell) or {}).values()) for cell in cells]
             if list(map(len, vectors)) == list(map(len, names)):
-                pairs = zip(names, vectors, strict=True)
-                named = [dict(zip(*pair, strict=True)) for pair in pairs]
-                parts = {*chain(*names)}
+                pairs, parts = zip(names, vectors, strict=True), {*chain(*names)}
+                has_all = known <= parts
+                is_known = has_all or self._written(sorted(parts)) is not None
                 if all(map(str.isdecimal, parts)):  # which may also be what was predicted
-                    is_known = known <= parts and _name_entries(other, names, vectors)
-                else:
-                    is_known = known <= parts or self._written(sorted(parts)) is not None
+                    is_known = has_all and _name_entries(other, names, vectors)
                 if is_known:
-                    likely.append((not known <= parts, other, named))
+                    likely.append((not has_all, other, pairs))
         if not likely:
             return cells
-        _, other, named = min(likely, key=lambda part: part[0])
+        _, other, pairs = min(likely, key=lambda part: part[0])
         self._named_by = [other]
-        return named
+        return [dict(zip(*pair, strict=True)) for pair in pairs]
 
     # A single column
 
@@ -526,32 +501,27 @@ class Seeker:
 
     def _first_numbers(self, name: str) -> np.ndarray | None:
         """The first numbers of a column that are not missing; None if one is no number."""
-        values = None
+        if name not in self._starts:
+            self._starts[name] = self._start_of(name)
+        return self._starts[name]
+
+    def _start_of(self, name: str) -> np.ndarray | None:
+        lenient = self.dialect._replace(missing=True, percent=True, bounds=True)
         for decimal in (self.dialect.decimal, ",", "."):
-            more: dict[str, Any] = {
-                "missing": True,
-                "percent": True,
-                "bounds": True,
-                "decimal": decimal,
-            }
-            try:
-                values = self.frame.numbers(name, self.dialect._replace(**more), _FIRST)
-            except FileError:
-                continue
-            break
-        if values is None:
-            return None
-        values = values[~np.isnan(values)]
-        codes = likely_codes(values, max(PERCENT, self.options.scale))
-        codes |= likely_codes(values, self.options.scale)
-        return values[~np.isin(values, list(codes))] / self.options.scale
+            with suppress(FileError):
+                values = self.frame.numbers(name, lenient._replace(decimal=decimal), _FIRST)
+                values = values[~np.isnan(values)]
+                codes = likely_codes(values, max(PERCENT, self.options.scale))
+                codes |= likely_codes(values, self.options.scale)
+                return values[~np.isin(values, list(codes))] / self.options.scale
+        return None
 
     def _several(self) -> FileError:
         """What to do where several columns may be predictions."""
         likely, rest = self.candidates(), self.rest
         vectors = [name for name in rest if self.frame.kind(name) == "vector"]
         in_unit = [name for name in likely if name and self.is_in_unit(name)]
-        of_percent = [name for name in likely if OF_PERCENT.search(name)]
+        of_percent = [name for name in likely if looks_like("percent", name)]
         likely = [*(in_unit or of_percent or (likely if not vectors else [])), *vectors]
         names = [*likely, *(name for name in rest if name not in likely)]
         such = f", such as {self.labels[0]!r}" if self.labels else ""
@@ -592,13 +562,12 @@ class Seeker:
 
     def _named_otherwise(self, columns: Sequence[str]) -> str | None:
         """A sentence where columns have the names of some labels and of classes that are none."""
-        for (start, end), found in self.patterns(columns, self.labels).items():
-            others = [name for name in columns if name not in found.values()]
-            named = [name[len(start) : len(name) - len(end)] for name in others]
-            alike = all(name.startswith(start) and name.endswith(end) for name in others)
+        for key, found in self.patterns(columns, self.labels).items():
+            named = self._others(key, found, columns)
             lacking = [repr(label) for label in self.labels if label not in found]
-            words = not any(map(str.isdecimal, [*found, *named]))
-            if others and alike and words and all(named) and lacking and (start or end):
+            are_all = len(named) + len({*found.values()}) == len(columns)
+            are_words = not any(map(str.isdecimal, [*found, *named]))
+            if named and are_all and are_words and lacking and key != _BARE:
                 return (
                     f"the columns {listed(columns)} are named by the classes "
                     f"{listed([*found, *named])}, and none by {listed(lacking)}, for which there "
@@ -610,7 +579,7 @@ class Seeker:
         """Columns that are named as log-odds are, of numbers below and above 0."""
         found = []
         for name in self.rest:
-            if self.frame.kind(name) == "number" and _OF_LOG_ODDS.search(name):
+            if self.frame.kind(name) == "number" and looks_like("log-odds", name):
                 values = self._first_numbers(name)
                 if values is not None and len(values) and values.min() < 0 < values.max():
                     found.append(name)
@@ -619,17 +588,14 @@ class Seeker:
     def is_in_unit(self, name: str) -> bool:
         """Whether the first numbers of a column are in [0, 1]."""
         values = self._first_numbers(name)
-        return bool(
-            values is not None
-            and len(values)
-            and values.min() >= -ROUNDING
-            and values.max() <= 1 + ROUNDING
-        )
+        if values is None or not len(values):
+            return False
+        return bool(values.min() >= -ROUNDING and values.max() <= 1 + ROUNDING)
 
 
 def _name_entries(column: str, names, vectors) -> bool:
     """Whether lists of integers name the entries of lists, and do not mark a class by 1."""
-    is_named = re.search(r"label|class|categor", column, re.IGNORECASE) is not None
+    is_named = looks_like("list of classes", column)
     are_marks = {*chain(*names)} == {"0", "1"} and len({*map(tuple, names)}) > 1
     are_sorted = all(tuple(sorted(row, reverse=True)) == row for row in vectors)
     return is_named and (are_sorted or not are_marks)

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._show import cut_apart, listed
-from skcal.cli.cells import Dialect, is_likely_number, is_missing, parse_column, vector_of
-from skcal.cli.problems import FileError
+from skcal.cli.cells import (
+    Dialect,
+    bare,
+    is_likely_number,
+    is_missing,
+    parse_column,
+    vector_of,
+    whole,
+)
+from skcal.cli.problems import FileError, check_size
 
 LONGEST_NAME = 80  # characters of a column's name in a message
 _FIRST = 1000  # rows by which a column is known
+FEW = 30  # different texts of a column that may hold labels
+_OF_LIBRARY = re.compile(r"tensor\(|np\.|numpy\.")  # how one writes single numbers
 
 
 class Texts(NamedTuple):
@@ -38,6 +49,29 @@ class Texts(NamedTuple):
             numbers = np.array([known.setdefault(v, len(known)) for v in values], np.int32)
             codes.append(numbers[np.asarray(places)])
         return cls(list(known), np.concatenate(codes))
+
+    def stripped(self) -> Texts:
+        """Return the texts without blanks around them."""
+        return Texts([text.strip() for text in self.values], self.codes)
+
+    def as_labels(self) -> Texts:
+        """Return the texts without blanks; whole numbers without decimals, ``2`` for ``2.0``."""
+        values = [
+            bare(text) if _OF_LIBRARY.match(text) else text for text in self.stripped().values
+        ]
+        plain = [whole(text) for text in values]
+        if all(is_missing(text) or text.lstrip("+-").isdecimal() for text in plain):
+            values = plain
+        return Texts(values, self.codes)
+
+    def distinct(self) -> list[str]:
+        """Return the different texts that are not missing."""
+        return [text for text in dict.fromkeys(self.values) if not is_missing(text)]
+
+    def array(self, path=None, max_bytes: float = np.inf) -> np.ndarray:
+        """Return the text of each row, which takes the place of the longest."""
+        check_size(path, 4 * len(self.codes) * max(map(len, self.values), default=0), max_bytes)
+        return np.array(self.values, dtype=str)[np.asarray(self.codes, int)]
 
 
 class Frame:
@@ -89,6 +123,7 @@ class Frame:
             self._places.setdefault(name, k)
         self._kinds: dict[str, str] = {}
         self._codes: dict[str, np.ndarray] = {}
+        self._labels: dict[str, Texts] = {}
         self._are_texts: list[bool] = []
         self._dtypes: list[Any] = []
 
@@ -130,10 +165,10 @@ class Frame:
         """Return what messages call a row, with the file."""
         return f"{self.path}: {self.words_for_row(row)}"
 
-    def series(self, name: str, most: int | None = None):
-        """A column, or its first rows."""
+    def series(self, name: str, most: int | None = None, as_read: bool = False):
+        """A column as texts, or ``as_read``, numbers where all cells are, or its first rows."""
         place = self._places[name]
-        if self._read is None or self._are_texts[place]:
+        if as_read or self._read is None or self._are_texts[place]:
             return self._columns.iloc[:most, place]
         return _joined(self._read([place], most)).iloc[:, 0]
 
@@ -152,7 +187,7 @@ class Frame:
     def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
         """The numbers of a column, or of its first rows; FileError names a cell that is none."""
         if self.is_numeric(name):
-            series = self._columns.iloc[:most, self._places[name]]
+            series = self.series(name, most, as_read=True)
             return dialect.without_codes(series.to_numpy(dtype=np.float64, na_value=np.nan))
         cells = self.cells(name, most)
         if not all(isinstance(cell, str) for cell in cells[:_FIRST]):
@@ -175,10 +210,23 @@ class Frame:
         """The number of different cells among the first ones."""
         return self.series(name, _FIRST).nunique()
 
+    def labels(self, name: str, most: int | None = None) -> Texts:
+        """The labels of a column, or of its first rows, as they are read."""
+        if most is not None:
+            return self.texts(name, most).as_labels()
+        if name not in self._labels:
+            self._labels[name] = self.texts(name).as_labels()
+        return self._labels[name]
+
+    def few_labels(self, name: str, most: int | None = None) -> list[str]:
+        """The different labels of a column, or of its first rows; none if they are many."""
+        are_many = self.kind(name) not in ("number", "text") or self.n_distinct(name) > FEW
+        return [] if are_many else self.labels(name, most).distinct()
+
     def codes(self, name: str) -> np.ndarray:
         """Which of the different cells of a column each row holds; -1 where one is missing."""
         if name not in self._codes:
-            codes = self._columns.iloc[:, self._places[name]].factorize()[0]
+            codes = self.series(name, as_read=True).factorize()[0]
             self._codes[name] = codes.astype(np.int32)
         return self._codes[name]
 
@@ -242,30 +290,13 @@ class SomeRows(RowsOf):
     def __len__(self):
         return len(self._rows)
 
-    def series(self, name: str, most: int | None = None):
+    def series(self, name: str, most: int | None = None, as_read: bool = False):
         """A column, or its first rows."""
-        return self._whole.series(name).iloc[self._rows[:most]]
+        return self._whole.series(name, as_read=as_read).iloc[self._rows[:most]]
 
     def is_numeric(self, name: str) -> bool:
         """Whether all cells are numbers."""
         return self._whole.is_numeric(name)
-
-    def numbers(self, name: str, dialect: Dialect, most: int | None = None) -> np.ndarray:
-        """The numbers of a column, or of its first rows; FileError names a cell that is none."""
-        if self.is_numeric(name):
-            return self._whole.numbers(name, dialect)[self._rows[:most]]
-        return super().numbers(name, dialect, most)
-
-    def codes(self, name: str) -> np.ndarray:
-        """Which of the different cells of a column each row holds; -1 where one is missing."""
-        return self.series(name).factorize()[0]
-
-    def texts(self, name: str, most: int | None = None) -> Texts:
-        """The texts of a column, or of its first rows; "" where one is missing."""
-        values, codes = self._whole.texts(name)
-        known: dict[int, int] = {}
-        codes = [known.setdefault(k, len(known)) for k in np.asarray(codes)[self._rows[:most]]]
-        return Texts([values[k] for k in known], np.array(codes, int))
 
 
 def _joined(parts):

@@ -132,13 +132,13 @@ def _are_ids(second: Sequence[str]) -> bool:
     return all(cell.startswith('{"ImportId":') for cell in second if cell) and any(second)
 
 
-def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
-    """The number of the first rows of a data frame that are samples, and the other rows.
+def samples_of(columns) -> tuple[int, list[tuple[int, str, str]]]:
+    """The number of the first rows of a data frame that are samples; rows, texts, what they are.
 
     The last rows are no samples if they are empty, if they hold words in one of several cells and
     nothing else, or if a cell says Total, Mean and the like, which no other row of its column says.
     """
-    others, n, n_plain, is_plain = list[tuple[int, str]](), len(columns), len(columns), True
+    others, n, n_plain = list[tuple[int, str, str]](), len(columns), len(columns)
     for row in columns.iloc[-_AT_END:].astype(str).to_numpy()[::-1].tolist():
         cells = [cell.strip() for cell in row]
         told = [cell for cell in cells if cell]
@@ -153,18 +153,14 @@ def samples_of(columns) -> tuple[int, list[tuple[int, str]]]:
             break
         n -= 1
         if is_total:
-            others.append((n, cells[known[0]]))
+            others.append((n, cells[known[0]], "holds totals"))
         elif is_remark:
-            others.append((n, told[0]))
-        is_plain &= not is_total
-        n_plain = n if is_plain else n_plain
-    if not any(map(_is_of_total, others)):
-        return n_plain, [(row, text) for row, text in others[::-1] if row >= n_plain]
-    return n, others[::-1]
-
-
-def _is_of_total(other: tuple[int, str]) -> bool:
-    return is_known("total", other[1])
+            others.append((n, told[0], "is a remark"))
+        if not any(what == "holds totals" for *_, what in others):
+            n_plain = n
+    if not any(is_known("total", text) for _, text, _ in others):  # but words such as min alone
+        n = n_plain
+    return n, [other for other in others[::-1] if other[0] >= n]
 
 
 def note_of_header(lines: Sequence[int]) -> str:
@@ -185,11 +181,10 @@ def notes_of(aside: set[str], line: int | None = None) -> list[str]:
 
 def note_of_totals(others, line_of) -> list[str]:
     """Sentences on rows that are not read, whose lines ``line_of(row)`` gives."""
-    notes = []
-    for row, text in others:
-        what = "is a remark" if _WORDS.search(text) else "holds totals"
-        notes.append(f"Line {line_of(row)}, {cut_apart([text])[0]!r}, {what} and is not read.")
-    return notes
+    return [
+        f"Line {line_of(row)}, {cut_apart([text])[0]!r}, {what} and is not read."
+        for row, text, what in others
+    ]
 
 
 def _stands_once(column, text: str) -> bool:

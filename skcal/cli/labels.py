@@ -6,6 +6,7 @@ Samples without a value are left out: the message says how many.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, NamedTuple
@@ -19,17 +20,13 @@ from skcal._show import listed
 from skcal._validation import is_code, likely_codes
 from skcal.cli.cells import LEAVE_OUT, is_likely_number, is_missing, is_whole, quoted, whole
 from skcal.cli.columns import Columns
-from skcal.cli.find import OF_PERCENT
-from skcal.cli.names import is_known, words_of
+from skcal.cli.names import RIGHT_WRONG, is_known, looks_like, words_of
 from skcal.cli.problems import PERCENT, FileError
 from skcal.cli.table import FileTable
 from skcal.exceptions import InputError
 from skcal.metrics.base import ROUNDING
 
 _BINARY = ("0", "1")
-_TRUE = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]
-_FALSE = ["0", "false", "f", "no", "n", "wrong", "incorrect", "fail", "failed", "i", "inaccurate"]
-_PAIRS = list(zip(_FALSE, _TRUE, strict=True))
 WRONG_RIGHT = np.array([0, 1])
 _FEWEST = 20  # numbers from which on their scale is judged
 _WIDE = 0.5  # range of probabilities, in which log-odds would not stay
@@ -40,10 +37,12 @@ _FAR = 30  # a log-odds
 _FEW_OTHERS = 4  # words beside those for right and wrong that a command names
 _FEW = 0.1  # of the samples, by labels that an offered command leaves out
 _THE_SAME = "If they are logarithms of probabilities, --log-probabilities gives the same."
+_RANGE = "Give probabilities. For percentages pass --percent, for logits --logits."
 _REMEDIES = {
     "logits": "If these are logits, pass --logits. Log-likelihoods of answers are logits, too.",
     "probabilities": "Leave --logits out.",
-    "range": "Give probabilities. For percentages pass --percent, for logits --logits.",
+    "range": _RANGE,
+    "integers": f"Are columns swapped, or are these predicted classes? {_RANGE}",
     "rounding": f"--normalize is for rounded rows alone, sums within {ROUNDING} of 1. Give a "
     "column of probabilities for each class.",
     "rounded": "If that is rounding, pass --normalize.",
@@ -64,45 +63,39 @@ def errors_in_words_of(table: FileTable, options):
     try:
         yield
     except InputError as error:
-        if error.argument == "y_proba":
-            error.argument = "proba"
-        remedy, more = _REMEDIES.get(error.kind), dict[str, Any]()
-        numbers = table.numbers
-        if error.kind == "integers":
-            remedy = f"Are columns swapped, or are these predicted classes? {_REMEDIES['range']}"
-        codes = _codes(numbers, options)
-        of_row = error.argument == "proba" and error.row is not None
-        if error.kind == "sum" and abs(numbers[error.row].sum() - 1) <= ROUNDING:
-            remedy, more = "If it was rounded, pass --normalize.", {"normalize": True}
-        elif of_row and np.isnan(numbers[error.row]).any():
-            remedy, more = LEAVE_OUT, {"drop_missing": True}
-        elif of_row and codes:
-            code, reason, where = codes
-            error = InputError("proba", reason, **where)
-            remedy = f"If {code} marks missing values, pass --missing {code}."
-            more = {"missing": [code]}
-        elif of_row and _are_percentages(numbers):
-            remedy, more = "If these are percentages, pass --percent.", {"scale": PERCENT}
-        elif of_row and error.kind == "range" and _are_rounded(numbers):
-            n = np.count_nonzero((numbers < 0) | (numbers > 1))
-            remedy = f"{_REMEDIES['rounded']} {n:,} of {numbers.size:,} numbers are then set to 0 "
-            remedy, more = f"{remedy}or 1.", {"normalize": True}
-        elif error.kind == "log-probabilities":
-            remedy, more = _logs(numbers)
-        elif error.kind in ("logits", "rounded"):
-            more = {{"rounded": "normalize"}.get(error.kind, error.kind): True}
-            if error.kind == "logits" and (numbers <= 0).all():
-                remedy = f"No number is above 0. {remedy} {_THE_SAME}"
+        argument = "proba" if error.argument == "y_proba" else error.argument
+        of_row = argument == "proba" and error.row is not None
+        error, remedy, more = _with_remedy(error, of_row, table.numbers, options)
         row = None if error.row is None else table.words_for_row(error.row)
-        k = 0 if error.argument == "proba" and len(table.names) == 1 else error.column
+        k = 0 if argument == "proba" and len(table.names) == 1 else error.column
         column = None if k is None else table.words_for_column(k)
-        message = error.message(remedy, row, column)
+        message = error.message(remedy, row, column, argument)
         raise FileError(f"{table.path}: {message}", **more) from error
 
 
-def _are_rounded(numbers: np.ndarray) -> bool:
-    """Whether no number is farther outside [0, 1] than ``--normalize`` sets right."""
-    return bool(np.nanmin(numbers) >= -MOST_ROUNDED and np.nanmax(numbers) <= 1 + MOST_ROUNDED)
+def _with_remedy(error, of_row: bool, numbers, options) -> tuple[InputError, str | None, dict]:
+    """The error, or a plainer one, what the owner of a file can do, and options that do it."""
+    kind, remedy = error.kind, _REMEDIES.get(error.kind)
+    if kind == "sum" and abs(numbers[error.row].sum() - 1) <= ROUNDING:
+        return error, "If it was rounded, pass --normalize.", {"normalize": True}
+    if of_row and np.isnan(numbers[error.row]).any():
+        return error, LEAVE_OUT, {"drop_missing": True}
+    if of_row and (found := _likely_code(numbers, options)) is not None:
+        code, error = found
+        remedy = f"If {code} marks missing values, pass --missing {code}."
+        return error, remedy, {"missing": [code]}
+    if of_row and _are_percentages(numbers):
+        return error, "If these are percentages, pass --percent.", {"scale": PERCENT}
+    if of_row and kind == "range" and np.nanmax(np.abs(numbers - 0.5)) <= 0.5 + MOST_ROUNDED:
+        n = np.count_nonzero((numbers < 0) | (numbers > 1))
+        how = f"{n:,} of {numbers.size:,} numbers are then set to 0 or 1."
+        return error, f"{_REMEDIES['rounded']} {how}", {"normalize": True}
+    if kind == "log-probabilities":
+        return error, *_logs(numbers)
+    if kind == "logits" and (numbers <= 0).all():
+        remedy = f"No number is above 0. {remedy} {_THE_SAME}"
+    option = {"logits": "logits", "rounded": "normalize"}.get(kind)
+    return error, remedy, {option: True} if option else {}
 
 
 def refuse_wrong_scale(table: FileTable, labels, options) -> None:
@@ -123,7 +116,7 @@ def refuse_wrong_scale(table: FileTable, labels, options) -> None:
     else:
         rates, mean = counts / counts.sum(), rest.mean()
         fits = (np.abs(np.log(rates / max(mean, 1e-300))) < np.log(_NEAR)).any()
-        is_named = OF_PERCENT.search("".join(table.names))  # of which both readings are shown
+        is_named = looks_like("percent", "".join(table.names))  # of which both readings are shown
         are_others = not is_named and fits and rates.min() > _OFTEN * mean / options.scale
     if not are_others:
         return
@@ -160,8 +153,8 @@ def _logs(numbers: np.ndarray) -> tuple[str, dict[str, Any]]:
     return remedy, {"choices": [{"log_probabilities": True}, {"logits": True}]}
 
 
-def _codes(numbers: np.ndarray, options) -> tuple[str, str, dict[str, int]] | None:
-    """A number that seems to mark missing values, what is wrong with it, and its first place."""
+def _likely_code(numbers: np.ndarray, options) -> tuple[str, InputError] | None:
+    """A number that seems to mark missing values, and what is wrong with it at its first place."""
     if numbers.dtype.kind not in "fiu" or options.logits or options.log_probabilities:
         return None
     written, most = np.round(numbers * options.scale, 9), options.scale
@@ -174,7 +167,7 @@ def _codes(numbers: np.ndarray, options) -> tuple[str, str, dict[str, int]] | No
     what = "probability in [0, 1]" if most == 1 else f"number in [0, {most:g}]"
     reason = f"is {code:g}, not a {what}, as are {codes[code]:,} of {numbers.size:,} numbers."
     where = zip(("row", "column"), map(int, np.argwhere(written == code)[0]), strict=False)
-    return f"{code:g}", reason, dict(where)
+    return f"{code:g}", InputError("proba", reason, **dict(where))
 
 
 def _are_percentages(numbers: np.ndarray) -> bool:
@@ -198,8 +191,7 @@ def encode(table, proba, labels, classes, options, known, event) -> tuple[np.nda
             table = table._replace(numbers=expit(table.numbers))
         labels, classes = _of_one_column(table, labels, options, known, event)
     if classes is not None and labels.dtype.kind == classes.dtype.kind == "U":
-        what = f", which is not one of the classes {listed(classes.tolist())}."
-        _refuse_others(table, labels, classes.tolist(), what, _REMEDIES["classes"])
+        _refuse_others_than_classes(table, labels, classes.tolist())
     codes, classes = check_labels(labels, proba, classes, name="label", proba_name="proba")
     return classes[codes], classes
 
@@ -207,8 +199,7 @@ def encode(table, proba, labels, classes, options, known, event) -> tuple[np.nda
 def of_classes(table: FileTable, labels: np.ndarray, classes: np.ndarray) -> np.ndarray:
     """The classes that the labels of further rows name, or FileError for the first other one."""
     names = np.array(list(map(str, classes.tolist())))
-    what = f", which is not one of the classes {listed(names.tolist())}."
-    _refuse_others(table, labels, names.tolist(), what, _REMEDIES["classes"])
+    _refuse_others_than_classes(table, labels, names.tolist())
     order = np.argsort(names)
     return classes[order[np.searchsorted(names[order], labels)]]
 
@@ -232,12 +223,16 @@ def _of_one_column(table, labels, options, known, event):
     if known is not None and set(labels.tolist()) <= set(known.tolist()):
         pos_label = pos_label or (name if name == str(known[0]) else None)
         return labels, known[::-1] if pos_label == str(known[0]) else known
-    if labels.dtype.kind == "U" and labels.ndim == 1 and pos_label is None and name != "0":
+    are_texts = labels.dtype.kind == "U" and labels.ndim == 1
+    if are_texts and pos_label is None and name != "0":
         happened = labels == "1"  # without a sort
         if (happened | (labels == "0")).all():
             return happened.astype(int), None
     present = np.unique(labels)
-    if pos_label is not None or (labels.dtype.kind == "U" and _class_of(name, present.tolist())):
+    named = _class_of(name, present.tolist()) if labels.dtype.kind == "U" else None
+    if named is None and event in (None, "true") and present.tolist() == ["false", "true"]:
+        named = "true"  # of JSON
+    if pos_label is not None or named:
         if len(present) < 2:
             raise ValueError(
                 f"--pos-label {pos_label!r} needs two labels, found {listed(present.tolist())}. "
@@ -245,8 +240,8 @@ def _of_one_column(table, labels, options, known, event):
             )
         if len(present) > 2:
             raise _several_classes(table, labels, present.tolist())
-        return labels, positive_last(present, pos_label or _class_of(name, present.tolist()))
-    if labels.dtype.kind != "U" or labels.ndim != 1:
+        return labels, positive_last(present, pos_label or named)
+    if not are_texts:
         return labels, None
     _refuse_unclear(table, labels, event, options)
     return labels.astype(int), None
@@ -266,27 +261,24 @@ def _class_of(name: str, labels: list[str]) -> str | None:
 
 def _refuse_unclear(table, labels, event, options) -> None:
     """Raise unless the labels of a single column are 0 and 1."""
-    names = [text for text in dict.fromkeys(labels.tolist()) if not is_missing(text)]
+    counts = Counter(labels.tolist())
+    names = [text for text in counts if not is_missing(text)]
     remedy = (
         "With a single column of probabilities labels must be 0 or 1; for other labels name the "
         "positive one by --pos-label."
     )
-    if len({text.lower() for text in names}) < len(names):
-        raise _two_spellings(table, names)
-    others = {*np.unique(labels).tolist()} - {*names}
-    if len(names) == len(others) == 1 and "" not in others:
-        [other], [name] = others, names
-        row = int(np.argmax(labels == other))
+    _refuse_two_spellings(table, names)
+    if len(names) == 1 and len(counts) == 2 and "" not in counts:
+        [name], [other] = names, counts.keys() - {*names}
         raise FileError(
-            f"{table.path}: label {table.words_for_row(row)} is {other!r}. If it is a class, pass "
-            f"--pos-label {name!r}: {(labels == name).sum():,} events of {len(labels):,}. If it "
-            f"marks missing labels, all others are {name!r}, and calibration needs labels of both "
-            "classes.",
+            f"{_place_of(table, labels == other)} is {other!r}. If it is a class, pass --pos-label "
+            f"{name!r}: {counts[name]:,} events of {len(labels):,}. If it marks missing labels, "
+            f"all others are {name!r}, and calibration needs labels of both classes.",
             pos_label=name,
         )
     if len(names) == 2 and set(names) != set(_BINARY):
-        n, mean = sum(int((labels == text).sum()) for text in names), np.nanmean(table.numbers)
-        counts = [f"--pos-label {x}: {(labels == x).sum():,} events of {n:,}" for x in names]
+        n, mean = sum(counts[text] for text in names), np.nanmean(table.numbers)
+        shown = "; ".join(f"--pos-label {x}: {counts[x]:,} events of {n:,}" for x in names)
         likely = [text for text in names if is_known("positive", text)]
         is_clear = len(likely) == 1 and any(is_known("negative", text) for text in names)
         more: dict[str, Any] = {"choices": [{"pos_label": text} for text in names]}
@@ -295,10 +287,8 @@ def _refuse_unclear(table, labels, event, options) -> None:
             more = {"pos_label": event}
         elif is_clear and not options.logits:  # scores may grow with either label
             more = {"pos_label": likely[0]}
-        missing = np.array([is_missing(text) for text in labels.tolist()])
-        row = int(np.argmax((labels != "0") & (labels != "1") & ~missing))
-        place = f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}."
-        shown = "; ".join(counts)
+        first = next(text for text in names if text not in _BINARY)
+        place = f"{_place_of(table, labels == first)} is {first!r}."
         raise FileError(f"{place} {remedy} {shown}; the mean prediction is {mean:.3g}.", **more)
     words = [text for text in names if not text.lstrip("+-").isdecimal()]
     known = words if len(words) == 2 else _BINARY
@@ -306,6 +296,11 @@ def _refuse_unclear(table, labels, event, options) -> None:
     if len(names) > 2 and not ({*known} <= {*names} and all(_is_mark(x, known) for x in others)):
         raise _several_classes(table, labels, names)
     _refuse_others(table, labels, known, ".", remedy)
+
+
+def _place_of(table: FileTable, rows: np.ndarray) -> str:
+    """What messages call the label of the first of the rows."""
+    return f"{table.path}: label {table.words_for_row(int(np.argmax(rows)))}"
 
 
 def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileError:
@@ -322,9 +317,9 @@ def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileErro
         )
     rare = sorted(names, key=lambda x: -counts[x])[2:]
     if sum(counts[x] for x in rare) <= _FEW * n:
-        dropped = " ".join(f"--drop-label {quoted(x)}" for x in rare)
         verb = "mark" if len(rare) > 1 else "marks"
-        shown += f". If {listed(list(map(repr, rare)))} {verb} no outcome, pass {dropped}"
+        which = listed(list(map(repr, rare)))
+        shown += f". If {which} {verb} no outcome, pass {_dropping(rare)}"
     return FileError(
         f"{table.path}: the labels are {shown}. The one column {column} cannot hold the "
         f"probabilities of {len(names):,} classes. Give a column of probabilities for each class. "
@@ -335,14 +330,20 @@ def _several_classes(table: FileTable, labels, names: Sequence[str]) -> FileErro
     )
 
 
-def _two_spellings(table: FileTable, names: Sequence[str]) -> FileError:
-    """Labels that differ in nothing but capitals."""
-    first = next(text for text in names if [x.lower() for x in names].count(text.lower()) > 1)
-    pair = [text for text in names if text.lower() == first.lower()][:2]
-    return FileError(
-        f"{table.path}: the labels {pair[0]!r} and {pair[1]!r} may be one label, written in two "
-        "ways. Write each label in one way."
-    )
+def _dropping(labels: Sequence[str]) -> str:
+    """The options that leave out labels."""
+    return " ".join(f"--drop-label {quoted(label)}" for label in labels)
+
+
+def _refuse_two_spellings(table: FileTable, names: Sequence[str]) -> None:
+    """Raise where labels differ in nothing but capitals."""
+    plain = [name.lower() for name in names]
+    if twice := [name for name in plain if plain.count(name) > 1]:
+        first, second, *_ = (name for name in names if name.lower() == twice[0])
+        raise FileError(
+            f"{table.path}: the labels {first!r} and {second!r} may be one label, written in two "
+            "ways. Write each label in one way."
+        )
 
 
 def read_right(table: FileTable, labels: np.ndarray, right: str | None) -> np.ndarray:
@@ -352,56 +353,53 @@ def read_right(table: FileTable, labels: np.ndarray, right: str | None) -> np.nd
     """
     labels = labels.astype(str)
     words, codes = np.unique(labels, return_inverse=True)
-    plain = [whole(word).lower() for word in words.tolist()]
+    plain = {word: whole(word).lower() for word in words.tolist()}
+    answers = [word for word in plain if not is_missing(word)]
     if right is not None:
-        if whole(right).lower() not in plain:
-            raise ValueError(
-                f"--pos-label {right!r} is not one of the words {listed(words.tolist())}."
-            )
-        _refuse_others(
-            table, labels, [word for word in words.tolist() if not is_missing(word)], "", ""
-        )
-        return np.array([text == whole(right).lower() for text in plain]).astype(int)[codes]
-    held = [pair for pair in _PAIRS if not {*pair}.isdisjoint(plain)]
-    both = [pair for pair in held if {*pair} <= {*plain}]
-    pairs = both or held[:1]
-    meant = {text: k for pair in pairs for k, text in enumerate(pair)}
-    known = [word for word, text in zip(words.tolist(), plain, strict=True) if text in meant]
-    others = [word for word in words.tolist() if word not in known and not is_missing(word)]
+        if whole(right).lower() not in plain.values():
+            raise ValueError(f"--pos-label {right!r} is not one of the words {listed([*plain])}.")
+        _refuse_others(table, labels, answers, "", "")
+        return np.array([text == whole(right).lower() for text in plain.values()], int)[codes]
+    pairs = [pair for pair in RIGHT_WRONG if not {*pair}.isdisjoint(plain.values())]
+    both = [pair for pair in pairs if {*pair} <= {*plain.values()}]
+    meant = {text: 1 - k for pair in both or pairs[:1] for k, text in enumerate(pair)}
+    known = [word for word, text in plain.items() if text in meant]
+    others = [word for word in answers if word not in known]
     remedy = (
         "Write 1 or 0, true or false, yes or no, right or wrong, correct or incorrect, pass or "
         "fail, C or I."
     )
     if known and others and len(others) <= _FEW_OTHERS:
-        row = int(np.argmax(np.isin(labels, others)))
-        shown = [word for word in known if meant[whole(word).lower()]] or ["C"]
-        n, n_right = len(labels), int(np.isin(labels, shown).sum())
-        n_others = int(np.isin(labels, others).sum())
-        drop = " ".join(f"--drop-label {quoted(word)}" for word in others)
+        shown = [word for word in known if meant[plain[word]]] or ["C"]
+        is_other = np.isin(labels, others)
+        n, n_right, n_others = len(labels), np.isin(labels, shown).sum(), is_other.sum()
+        first = str(labels[np.argmax(is_other)])
         raise FileError(
-            f"{table.path}: label {table.words_for_row(row)} is {str(labels[row])!r}, neither "
-            f"right nor wrong. {remedy} {n_others:,} of {n:,} labels are {listed(others)}. If "
-            f"these answers are wrong, pass --pos-label {shown[0]!r}: then "
-            f"{n_right / n:.3g} are right. To leave them out, pass {drop}: then "
-            f"{n_right / (n - n_others):.3g} are.",
+            f"{_place_of(table, is_other)} is {first!r}, neither right nor wrong. {remedy} "
+            f"{n_others:,} of {n:,} labels are {listed(others)}. If these answers are wrong, pass "
+            f"--pos-label {shown[0]!r}: then {n_right / n:.3g} are right. To leave them out, pass "
+            f"{_dropping(others)}: then {n_right / (n - n_others):.3g} are.",
             choices=[{"pos_label": shown[0]}, {"drop_label": others}],
         )
     _refuse_others(table, labels, known, ", neither right nor wrong.", remedy)
-    return np.array([meant[text] for text in plain])[codes]
+    return np.array([meant[text] for text in plain.values()])[codes]
 
 
-def _refuse_others(
-    table: FileTable, labels, known: Sequence[str], what: str, remedy: str, **more: Any
-) -> None:
+def _refuse_others_than_classes(table: FileTable, labels, names: Sequence[str]) -> None:
+    """Raise where labels are no names of columns."""
+    what = f", which is not one of the classes {listed(names)}."
+    _refuse_others(table, labels, names, what, _REMEDIES["classes"])
+
+
+def _refuse_others(table: FileTable, labels, known: Sequence[str], what: str, remedy: str) -> None:
     """Raise where texts are not among the known labels, with what would leave out the others."""
     wrong = ~np.isin(labels, list(known))
     if not wrong.any():
         return
-    row = int(np.argmax(wrong))
-    label = str(labels[row])
+    label, more = str(labels[np.argmax(wrong)]), dict[str, Any]()
     others = [text for text in dict.fromkeys(labels[wrong].tolist()) if not is_missing(text)]
     if {text.lower() for text in known} & {text.lower() for text in others}:
-        raise _two_spellings(table, [*known, *others])
+        _refuse_two_spellings(table, [*known, *others])
     if is_missing(label):
         remedy, more = LEAVE_OUT, {"drop_missing": True}
     elif _are_one_above([*known], {*labels.tolist()}):
@@ -409,15 +407,13 @@ def _refuse_others(
         remedy += "classes, write the labels as the names of the columns."
     elif len(set(labels[~wrong].tolist())) > 1 and len(others) <= 5:
         how_many = f"{wrong.sum():,} of {len(wrong):,}"
-        drop = " ".join(f"--drop-label {quoted(text)}" for text in others)
         if not all(_is_mark(text, known) for text in others):
             remedy += f" If samples of other labels, {how_many}, are of no class, leave them out "
-            remedy += f"by {drop}."
+            remedy += f"by {_dropping(others)}."
         else:
-            remedy += f" To leave out such samples, {how_many}, pass {drop}."
+            remedy += f" To leave out such samples, {how_many}, pass {_dropping(others)}."
             more = {"drop_label": others} if wrong.mean() < _FEW else more
-    place = f"{table.path}: label {table.words_for_row(row)}"
-    raise FileError(f"{place} is {label!r}{what} {remedy}", **more)
+    raise FileError(f"{_place_of(table, wrong)} is {label!r}{what} {remedy}", **more)
 
 
 def _is_mark(text: str, known: Sequence[str]) -> bool:
@@ -464,15 +460,20 @@ class Lost(NamedTuple):
 
     Attributes
     ----------
-    samples : tuple of int
-        How many are left out, and of how many.
+    sizes, lost : dict of str to int
+        The numbers of all samples, named "", and of each subgroup, and how many are left out.
     reasons : dict of str to int
-    subgroups : dict of str to tuple of int
+        How many are left out for each.
     """
 
-    samples: tuple[int, int]
+    sizes: Counter[str]
+    lost: Counter[str]
     reasons: Mapping[str, int]
-    subgroups: Mapping[str, tuple[int, int]]
+
+    @property
+    def samples(self) -> tuple[int, int]:
+        """How many are left out, and of how many."""
+        return self.lost[""], self.sizes[""]
 
     def __str__(self):
         n, size = self.samples
@@ -480,21 +481,16 @@ class Lost(NamedTuple):
             return "No sample is left out."
         whys = ", ".join(f"{count:,} {reason}" for reason, count in self.reasons.items() if count)
         text = f"{n:,} of {size:,} samples ({100 * n / size:.2g} %) are left out: {whys}."
-        parts = [f"{name} {n:,} of {size:,}" for name, (n, size) in self.subgroups.items()]
+        sizes = [(name, size) for name, size in self.sizes.items() if name]
+        parts = [f"{name} {self.lost[name]:,} of {size:,}" for name, size in sizes]
         return f"{text} By subgroup: {listed(parts)}." if parts else text
 
     def plus(self, other: Lost) -> Lost:
         """Return the sums."""
-
-        def add(one, two):
-            return (one[0] + two[0], one[1] + two[1])
-
-        names = dict.fromkeys([*self.subgroups, *other.subgroups])
-        none = (0, 0)
-        parts = {k: add(self.subgroups.get(k, none), other.subgroups.get(k, none)) for k in names}
-        keys = dict.fromkeys([*self.reasons, *other.reasons])
-        reasons = {k: self.reasons.get(k, 0) + other.reasons.get(k, 0) for k in keys}
-        return Lost(add(self.samples, other.samples), reasons, parts)
+        sums = [Counter(part) for part in self]
+        for part, more in zip(sums, other, strict=True):
+            part.update(more)
+        return Lost(*sums)
 
 
 NAMES_END = "\x1f"  # between the parts of a sample's name
@@ -526,13 +522,14 @@ class LeftOut(NamedTuple):
     @property
     def total(self) -> Lost:
         """The numbers of samples."""
-        parts: dict[str, tuple[int, int]] = {}
+        sizes = Counter({"": len(self.out)})
+        lost = Counter({"": int(np.count_nonzero(self.out))})
         for column, values in self.subgroups.items():
-            names, codes = np.unique(values, return_inverse=True)
-            lost = np.bincount(codes[self.out], minlength=len(names)).tolist()
-            for name, n, size in zip(names.tolist(), lost, np.bincount(codes), strict=True):
-                parts[f"{column} = {'missing' if name == '' else name}"] = n, size
-        return Lost((int(np.count_nonzero(self.out)), len(self.out)), self.reasons, parts)
+            for counts, part in ((sizes, values), (lost, values[self.out])):
+                names, numbers = np.unique(part, return_counts=True)
+                shown = [f"{column} = {'missing' if x == '' else x}" for x in names.tolist()]
+                counts.update(dict(zip(shown, numbers.tolist(), strict=True)))
+        return Lost(sizes, lost, self.reasons)
 
     def beside(self, other: LeftOut, name: str, other_name: str) -> LeftOut:
         """What is left out of this file where the other one lacks samples, too."""
@@ -556,19 +553,13 @@ def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOu
     if not (drops_missing(options) or options.drop_label or options.skip_unlabelled):
         return None
     table, outcomes = columns.table, columns.outcomes
-    n, reasons = len(table.numbers), dict[str, int]()
-    out = np.zeros(n, dtype=bool)
-
-    def leave_out(rows, reason):
-        reasons[reason] = int((rows & ~out).sum())
-        out[rows] = True
-
+    n, found = len(table.numbers), list[tuple[str, np.ndarray]]()
     if drops_missing(options) and table.numbers.dtype.kind == "f":
         parts, what = [table.numbers], "a prediction"
         if isinstance(outcomes, FileTable):
             parts, what = [*parts, outcomes.numbers], "all predictions and shares"
         lost = [np.isnan(part).reshape(n, -1).any(axis=1) for part in parts]
-        leave_out(np.any(lost, axis=0), f"without {what}")
+        found.append((f"without {what}", np.any(lost, axis=0)))
     if not isinstance(outcomes, FileTable):
         texts = outcomes.astype(str)
         known = list(dict.fromkeys(texts.tolist()))
@@ -576,14 +567,18 @@ def samples_left_out(columns: Columns, options, of_part: bool = False) -> LeftOu
             classes = [] if columns.classes is None else columns.classes.tolist()
             named = {*table.names, *map(str, classes)}
             absent = [text for text in known if is_missing(text) and text not in named]
-            leave_out(np.isin(texts, absent), "without a label")
+            found.append(("without a label", np.isin(texts, absent)))
         for label in dict.fromkeys(options.drop_label):
             if label not in known and not of_part:
                 raise FileError(
                     f"{table.path}: no sample has the label {label!r} of --drop-label (labels: "
                     f"{listed(known)}). Leave the option out."
                 )
-            leave_out(texts == label, f"labelled {label!r}")
+            found.append((f"labelled {label!r}", texts == label))
+    out, reasons = np.zeros(n, dtype=bool), dict[str, int]()
+    for reason, rows in found:
+        reasons[reason] = int((rows & ~out).sum())
+        out |= rows
     if out.all() and not of_part:
         raise FileError(
             f"{table.path}: each sample would be left out. Check the columns of predictions and "

@@ -22,6 +22,7 @@ model: model classifier algorithm engine version variant
 whole model: .config mtry system
 training: train training learn learning in_sample apparent
 test: test testing validation validate valid val holdout dev oot oos out_of_sample out_of_time
+fold: fold repeat rep boot resample split cv train test
 count: freq frequency frequencies count counts n nobs n_obs num_obs n_rows n_samples n_cases
   num_cases cases trials fw fwt fweight fweights frequency_weight freq_weight
 plain weight: w wt wgt weight weights
@@ -33,6 +34,18 @@ negative: no false negative neg n f no_event control incorrect none nein non
 number of rows: id inst row index no nr doc_id
 of probability: p prob probs proba probability pred score of class y
 """
+_RIGHT = ["1", "true", "t", "yes", "y", "right", "correct", "pass", "passed", "c", "accurate"]
+_WRONG = ["0", "false", "f", "no", "n", "wrong", "incorrect", "fail", "failed", "i", "inaccurate"]
+#: Words for right and wrong answers, in pairs.
+RIGHT_WRONG = list(zip(_RIGHT, _WRONG, strict=True))
+_PATTERNS = {
+    "percent": r"%|(?<![a-z])(pct|percent|percentage|prozent)(?![a-z])",
+    "log-odds": r"score|logit|margin|raw|decision|linear|log.?odds|(^|[\W_])(xb|lp|eta)([\W_]|$)",
+    "predicted": r"pred|guess|classif|assigned|scored|decision|_hat",
+    "list of classes": r"label|class|categor",
+    "key of a class": r"label|name|class|token|categor|predict|answer|option",
+    "key of a number": r"prob|score|conf",
+}
 #: Of sample weights, whose names no body's weight has.
 _WEIGHTS = re.compile(
     r"(p|f|a|i|fnl|final|sampl(e|ing)|survey|design|analy(sis|tic)|person|household|hh|per|"
@@ -55,6 +68,11 @@ _FOLDED = {
 def is_known(kind: str, name: str) -> bool:
     """Whether a name, or a word, is one of a kind in the table."""
     return folded(name) in _FOLDED[kind]
+
+
+def looks_like(kind: str, name: str) -> bool:
+    """Whether a part of a name says that it is one of a kind."""
+    return re.search(_PATTERNS[kind], name, re.IGNORECASE) is not None
 
 
 def words_of(kind: str) -> frozenset[str]:
@@ -103,3 +121,8 @@ def kind_of_samples(name: str) -> int:
 def names_models(name: str) -> bool:
     """Whether a name is one of what tells models apart, such as model_id or modelVersion."""
     return last_word(name)[0] in _FOLDED["model"] or is_known("whole model", name)
+
+
+def names_parts(name: str) -> bool:
+    """Whether a name is one of the column of SAS that is 1 in rows of training."""
+    return name.strip("_").lower() in ("partind", "partition") or name.lower() == "_part_"

@@ -173,11 +173,12 @@ class JoinedFrame(Frame):
         k, row = self._place(row)
         return self._parts[k].place_of(row)
 
-    def series(self, name: str, most: int | None = None):
+    def series(self, name: str, most: int | None = None, as_read: bool = False):
         """A column, or its first rows."""
         import pandas
 
-        found = [part.series(name, n_rows) for part, n_rows in self._first(most)]
+        as_read = as_read and self.is_numeric(name)
+        found = [part.series(name, n_rows, as_read) for part, n_rows in self._first(most)]
         if len({series.dtype for series in found}) > 1:
             found = [series.astype(object) for series in found]
         return pandas.concat(found, ignore_index=True)
@@ -191,10 +192,6 @@ class JoinedFrame(Frame):
         return np.concatenate(
             [part.numbers(name, dialect, n_rows) for part, n_rows in self._first(most)]
         )
-
-    def codes(self, name: str) -> np.ndarray:
-        """Which of the different cells of a column each row holds; -1 where one is missing."""
-        return self.series(name).factorize()[0]
 
     def texts(self, name: str, most: int | None = None) -> Texts:
         """The texts of a column, or of its first rows; "" where one is missing."""

@@ -14,9 +14,9 @@ import numpy as np
 
 from skcal._show import listed
 from skcal._validation import check_predictions
+from skcal.cli.archives import doubt_order, labelled_arrays, unlabelled_arrays
 from skcal.cli.cells import Dialect, is_missing, whole
 from skcal.cli.clusters import (
-    OF_FOLDS,
     may_name,
     refuse_or_tell,
     refuse_or_tell_copies,
@@ -26,14 +26,12 @@ from skcal.cli.clusters import (
 from skcal.cli.columns import (
     Columns,
     as_labels,
-    check_names,
     columns_of_only,
-    labelled_arrays,
     labelled_table,
+    require_labels,
     same_columns,
     tell_training,
     text_column,
-    unlabelled_arrays,
     unlabelled_table,
 )
 from skcal.cli.files import kind_of
@@ -54,7 +52,7 @@ from skcal.cli.labels import (
     refuse_wrong_scale,
     samples_left_out,
 )
-from skcal.cli.names import folded, is_known, is_of_weights, kind_of_samples
+from skcal.cli.names import is_known, is_of_weights, kind_of_samples
 from skcal.cli.problems import PERCENT, FileError, check_size, errors_that_name
 from skcal.cli.table import FileTable
 from skcal.metrics import normalize_proba
@@ -250,11 +248,11 @@ def read_predictions(
     FileError
         Says which line and column are wrong and what to do.
     """
-    path, pos_label = Path(options.second if second else options.file), options.pos_label
-    if second and options.second_score is not None:
-        options = Namespace(**{**vars(options), "score": options.second_score})
-    if second and options.second_only:
-        options = Namespace(**{**vars(options), "only": options.second_only})
+    path = Path(options.second if second else options.file)
+    if second:
+        options = Namespace(**vars(options))
+        options.score = options.score if options.second_score is None else options.second_score
+        options.only = options.second_only or options.only
     columns = _other_columns(options)
     others = {name: option for name, option in columns.items() if option == "--id" or not second}
     files = () if second else options.files
@@ -275,52 +273,57 @@ def read_predictions(
                 "column by --score.",
                 predicted=None,
             )
-        check_names(read)
-        table, labels, classes, beside = read[:4]
-        refuse_wrong_scale(table, labels, options)
-        table, of_answers = _on_scale(table, options), options.correct is not None
-        with errors_in_words_of(table, options):
-            proba = _check_numbers(
-                table.predictions, options, options.logits, options.command == "recalibrate"
-            )
-            if isinstance(labels, FileTable):
-                assert classes is not None
-                pos_label = check_shares(proba, table.names, labels, classes, options)
-                predictions = Predictions(proba, labels.numbers, classes, names=table.names)
-                predictions = predictions.ordered_as(positive_last(classes, pos_label))
-            else:
-                names: Sequence[str] = table.names
-                if read.predicted is not None:
-                    proba, labels, classes, of_answers = _of_predicted(table, read, proba)
-                    names = names if proba.ndim == 1 else ()
-                elif of_answers:
-                    labels, classes = read_right(table, labels, pos_label), WRONG_RIGHT
-                    pos_label = None
-                pair = encode(table, proba, labels, classes, options, known, read.event)
-                if not (of_answers or (options.logits and options.command == "recalibrate")):
-                    notes = _remark_on_hits(proba, *pair, options.label)
-                    read = read._replace(notes=(*read.notes, *notes))
-                doubts = _rows_that_belong_together(read, proba, pair, options)
-                read = read._replace(notes=(*read.notes, *doubts))
-                predictions = Predictions(proba, *pair, names=names, doubts=doubts)
-                if pos_label is not None or proba.ndim == 2:
-                    predictions = predictions.ordered_as(positive_last(pair[1], pos_label))
-    weight = beside.get(options.weight)
-    if weight is not None:
-        weight = _read_weights(weight, options.weight, options, of_part)
+        require_labels(read)
+        if archive:
+            doubt_order(read)
+        refuse_wrong_scale(read.table, read.outcomes, options)
+        read = read._replace(table=_on_scale(read.table, options))
+        with errors_in_words_of(read.table, options):
+            predictions = _checked(read, options, known)
+    proba, beside = predictions.proba, read.others
+    weight = _read_weights(beside, options, of_part)
+    notes = *_notes_of(options, proba), *read.notes, *predictions.notes
     predictions = predictions._replace(
         settled=read if of_part else None,
         others=beside,
         left_out=left_out,
         weight=weight,
-        groups=_read_groups(table, beside.get(options.groups), options.groups),
+        groups=_read_groups(read.table, beside.get(options.groups), options.groups),
         resolution=options.resolution,
-        notes=(*_notes_of(options, proba), *read.notes, *_other_event(predictions, options)),
-        of_answers=of_answers,
+        notes=(*notes, *_other_event(predictions, options)),
         subgroups=_likely_subgroups(read.table, predictions.classes, options),
     )
     # Of two files the rows are brought into one order first.
     return predictions if options.command == "compare" else repeated(predictions, options)
+
+
+def _checked(read: Columns, options, known) -> Predictions:
+    """Predictions and labels that suit each other, with notes on rows that do not look as usual."""
+    table, labels, classes = read.table, read.outcomes, read.classes
+    keep_logits = options.logits and options.command == "recalibrate"
+    proba = _check_numbers(table.predictions, options, options.logits, keep_logits)
+    pos_label, names, of_answers = options.pos_label, table.names, options.correct is not None
+    if isinstance(labels, FileTable):
+        assert classes is not None
+        pos_label = check_shares(proba, names, labels, classes, options)
+        predictions = Predictions(proba, labels.numbers, classes, names=names)
+        return predictions.ordered_as(positive_last(classes, pos_label))
+    if read.predicted is not None:
+        proba, labels, classes, of_answers = _of_predicted(table, read, proba)
+        names = names if proba.ndim == 1 else []
+    elif of_answers:
+        labels, classes = read_right(table, labels, pos_label), WRONG_RIGHT
+        pos_label = None
+    labels, classes = encode(table, proba, labels, classes, options, known, read.event)
+    notes = []
+    if not (of_answers or keep_logits):
+        notes = _remark_on_hits(proba, labels, classes, options.label)
+    doubts = _rows_that_belong_together(read, proba, (labels, classes), options)
+    predictions = Predictions(proba, labels, classes, names=names, of_answers=of_answers)
+    predictions = predictions._replace(notes=(*notes, *doubts), doubts=doubts)
+    if pos_label is not None or proba.ndim == 2:
+        predictions = predictions.ordered_as(positive_last(classes, pos_label))
+    return predictions
 
 
 def read_more(
@@ -335,33 +338,25 @@ def read_more(
         With ``settled``.
     options : argparse.Namespace
     """
-    assert first.settled is not None
+    others, dialect = _other_columns(options), dialect_of(options)
     with errors_that_name(frame.path, np.inf, ()):
-        read = same_columns(
-            frame, first.settled, _other_columns(options), options, dialect_of(options)
-        )
+        read = same_columns(frame, first.settled, others, options, dialect)
         left_out = samples_left_out(read, options, of_part=True)
         if left_out is not None:
             if left_out.out.all():
                 return None, left_out
             read = read.take(~left_out.out)
-        check_names(read)
-        table, labels = _on_scale(read.table, options), read.outcomes
+        require_labels(read)
+        table, classes, labels = _on_scale(read.table, options), read.classes, read.outcomes
+        assert not isinstance(labels, FileTable)  # of which all rows are held
         with errors_in_words_of(table, options):
             proba = _check_numbers(table.predictions, options, options.logits, keep_logits=False)
-            if isinstance(labels, FileTable):
-                check_shares(proba, table.names, labels, read.classes, options)
-                labels, classes = labels.numbers, read.classes
-            elif first.of_answers:
+            if first.of_answers:
                 labels = read_right(table, labels, options.pos_label)
-                classes = first.classes
             else:
                 labels = of_classes(table, labels, first.classes)
-                classes = first.classes if read.classes is None else read.classes
-    weight = read.others.get(options.weight)
-    if weight is not None:
-        weight = _read_weights(weight, options.weight, options, of_part=True)
-    assert classes is not None
+    weight = _read_weights(read.others, options, of_part=True)
+    classes = first.classes if first.of_answers or classes is None else classes
     part = Predictions(proba, labels, classes, read.others, weight=weight)
     return part.ordered_as(first.classes), left_out
 
@@ -420,7 +415,7 @@ def _likely_subgroups(table: FileTable, classes, options) -> str | None:
     if frame is None or not (hasattr(options, "by") or options.command == "monitor"):
         return None
     for name in unused_columns(table, options):
-        of_rows = kind_of_samples(name) or is_of_weights(name) or OF_FOLDS.fullmatch(folded(name))
+        of_rows = kind_of_samples(name) or is_of_weights(name) or is_known("fold", name)
         if of_rows or not may_name(frame, name):
             continue
         if 2 <= frame.n_distinct(name) <= _MOST_SUBGROUPS:
@@ -472,14 +467,12 @@ def _as_labels(table: FileTable, read) -> np.ndarray:
         for part in (read.outcomes, read.predicted)
     )
     written = as_labels(names, known)
-    if written:
-        return np.array([written.get(name, name) for name in read.predicted.tolist()])
-    if not set(names) & set(known):
+    if not written and {*names}.isdisjoint(known):
         raise FileError(
             f"{table.path}: the column of --predicted holds {listed(names)}, and the column of "
             f"--label {listed(known)}. Write the same names in both."
         )
-    return read.predicted
+    return np.array([written.get(name, name) for name in read.predicted.tolist()])
 
 
 def _other_columns(options) -> dict[str, str]:
@@ -492,20 +485,26 @@ def _other_columns(options) -> dict[str, str]:
     return named | {column: option for column, option in of_samples.items() if column is not None}
 
 
-def _read_weights(values, name, options, of_part: bool = False) -> np.ndarray:
-    """Weights (n_samples,) of at least 0, not all of them 0 unless they are of a part."""
+def _read_weights(others, options, of_part: bool = False) -> np.ndarray | None:
+    """The weights of ``--weight``, if it is given."""
+    name = options.weight
+    return _amounts(others[name], name, options, of_part) if name in others else None
+
+
+def _amounts(values, name, options, of_part: bool = False) -> np.ndarray:
+    """Numbers (n_samples,) of at least 0, not all of them 0 unless they are of a part."""
     dialect = dialect_of(options) if values.dtype.kind == "U" else Dialect()
     dialect = dialect._replace(codes=())
     texts, codes = np.unique(values.astype(str), return_inverse=True)
-    numbers = [dialect.parse(text) if dialect.is_number(text) else -1.0 for text in texts.tolist()]
-    weights = np.array(numbers)
-    wrong = texts[~((weights >= 0) & (weights < np.inf))]
-    if len(wrong) or not (weights.any() or of_part):
-        shown = repr(str(wrong[0])) if len(wrong) else "0 alone"
+    numbers = {x: dialect.parse(x) if dialect.is_number(x) else -1.0 for x in texts.tolist()}
+    wrong = [repr(text) for text, number in numbers.items() if not 0 <= number < np.inf]
+    if not (any(numbers.values()) or of_part):
+        wrong.append("0 alone")
+    if wrong:
         raise FileError(
-            f"{options.file}: column {name!r} holds {shown}. Give weights of at least 0."
+            f"{options.file}: column {name!r} holds {wrong[0]}. Give weights of at least 0."
         )
-    return weights[codes]
+    return np.array(list(numbers.values()))[codes]
 
 
 def repeated(predictions: Predictions, options) -> Predictions:
@@ -514,7 +513,7 @@ def repeated(predictions: Predictions, options) -> Predictions:
     if name is None:
         return predictions
     values = predictions.others[name]
-    numbers = _read_weights(values, name, options)
+    numbers = _amounts(values, name, options)
     wrong = np.flatnonzero(numbers % 1)
     if len(wrong):
         raise FileError(
@@ -599,11 +598,12 @@ def read_unlabelled(
 def is_of_second(table: FileTable, classes: np.ndarray, options) -> np.ndarray:
     """Whether the column of ``--predicted`` names the second of two classes in each row."""
     names = np.array([whole(name) for name in text_column(table, options.predicted, np.inf)])
-    written = as_labels(np.unique(names).tolist(), list(map(str, classes.tolist())))
+    distinct = np.unique(names).tolist()
+    written = as_labels(distinct, list(map(str, classes.tolist())))
     if not written:
         raise FileError(
-            f"{table.path}: the column of --predicted holds {listed(np.unique(names).tolist())}, "
-            f"and the labels are {listed(classes.tolist())}. Write the same names in both."
+            f"{table.path}: the column of --predicted holds {listed(distinct)}, and the labels are "
+            f"{listed(classes.tolist())}. Write the same names in both."
         )
     names = names if table.rows is None else names[table.rows]
     return np.array([written[name] for name in names.tolist()]) == str(classes[1])

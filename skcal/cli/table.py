@@ -211,6 +211,11 @@ def _replace(record: Any, name: str, value: Any) -> bool:
 # Archives of numpy
 
 
+def decoded(values):
+    """Text where there are bytes, which JSON and messages do not hold."""
+    return np.char.decode(values, "utf-8") if values.dtype.kind == "S" else values
+
+
 def read_arrays(
     path: Path, max_bytes: float, needed: Sequence[str], others: Collection[str] | None = None
 ) -> dict[str, np.ndarray]:

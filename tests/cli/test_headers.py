@@ -36,6 +36,7 @@ TABLES = {
     "a rule": ([HEADER, ["--", "---", "--"], *ROWS], ""),
     "a total": ([HEADER, *ROWS, TOTAL], f"Line {N + 2}, 'Total', holds totals and is not read."),
     "a total of words": ([HEADER, *WORDS, ["TOTAL:", "", 3.2]], "holds totals"),
+    "a total of two words": ([HEADER, *ROWS, ["Grand total", *TOTAL[1:]]], "holds totals"),
     "a mean in range": ([HEADER, *ROWS, ["Mean", 1, 0.4]], f"Line {N + 2}, 'Mean'"),
     "several": (
         [HEADER, *ROWS, [""] * 3, ["Mean", 0.4, 0.4], ["SD", 0.5, 0.2], ["", "", ""]],

@@ -318,3 +318,35 @@ def test_signs_around_the_name_of_a_class_are_parts_of_it():
         found, wanted = numbers_of("evaluate a.csv --json"), rights()
         assert found[0] == N
         assert sorted(found[1:3]) == sorted(wanted[1:3])
+
+
+def test_labels_with_a_sign_are_the_classes_of_columns_without():
+    """As programs for labels of 1 and -1 write them."""
+    write("a.csv", ("-1", (1 - P).round(4)), ("1", P), ("label", np.array(["-1", "+1"])[Y]))
+    write("right.csv", ("no", (1 - P).round(4)), ("yes", P), ("label", WORDS))
+    found, wanted = (numbers_of(f"evaluate {name} --json") for name in ("a.csv", "right.csv"))
+    assert found == wanted
+
+
+def test_amounts_are_no_names_of_what_has_several_samples():
+    """Sums of money are rounded and repeat; names of customers are and do not."""
+    amounts = 100 * RNG.integers(10, 100, N)
+    write("a.csv", ("LOAN", amounts), ("p", P), ("label", Y))
+    write("b.csv", ("LOAN", RNG.integers(10, 100, N)), ("p", P), ("label", Y))
+    told, [command] = offers("evaluate a.csv")
+    assert "--groups" not in told
+    assert "--groups" not in run(command)[2]
+    told, commands = offers("evaluate b.csv")
+    assert "pass --groups 'LOAN'" in told
+    assert len(commands) == 2
+
+
+def test_the_truth_values_of_json_are_no_event_and_the_event():
+    values = [False, True]
+    rows = [{"p": p, "label": values[y]} for p, y in zip(P.tolist(), Y.tolist(), strict=True)]
+    Path("a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert numbers_of("evaluate a.jsonl --json") == rights()
+    other = [{"false": round(1 - row["p"], 4), "label": row["label"]} for row in rows]
+    Path("b.jsonl").write_text("".join(json.dumps(row) + "\n" for row in other))
+    of_no = numbers_of("evaluate b.jsonl --pos-label false --json")
+    assert numbers_of("evaluate b.jsonl --json") == of_no
