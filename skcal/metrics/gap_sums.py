@@ -237,11 +237,7 @@ class GapSums:
 
     def in_cells(self, most: int) -> np.ndarray:
         """The cell of each distinct prediction, of at most so many cells of equal mass."""
-        if len(self.starts) <= most:
-            return np.arange(len(self.starts))
-        mass = self.at_points(self.weight)
-        middle = np.cumsum(mass) - mass / 2 - 0.5
-        return np.cumsum(np.diff(steps_from_middle(most * middle, most), prepend=-np.inf) > 0) - 1
+        return _of_equal_mass(self.at_points(self.weight), most)
 
     @property
     def folds(self) -> np.ndarray:
@@ -284,8 +280,13 @@ class GapSums:
 
     @cached_property
     def coarse(self) -> np.ndarray:
-        """The cell of each distinct prediction, in which independent steps are taken."""
-        return self.in_cells(_CELLS if self.groups.independent else _CELLS_OF_GROUPS)
+        """The cell of each distinct prediction, in which independent steps are taken.
+
+        Cells of a table are whole in them, so that tables and samples take the same steps.
+        """
+        point = np.cumsum(np.diff(cells(self.x[self.starts]), prepend=-1) > 0) - 1
+        most = _CELLS if self.groups.independent else _CELLS_OF_GROUPS
+        return _of_equal_mass(np.bincount(point, self.at_points(self.weight)), most)[point]
 
     @cached_property
     def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -317,6 +318,14 @@ class GapSums:
         cells = self.in_cells(_MOST_POINTS)
         patterns = largest_patterns(np.bincount(cells, self.steps), changes)
         return [self.of_rows(signs[cells]) for signs in patterns]
+
+
+def _of_equal_mass(mass: np.ndarray, most: int) -> np.ndarray:
+    """The cell of each point of a mass, of at most so many cells of equal mass."""
+    if len(mass) <= most:
+        return np.arange(len(mass))
+    middle = np.cumsum(mass) - mass / 2 - 0.5
+    return np.cumsum(np.diff(steps_from_middle(most * middle, most), prepend=-np.inf) > 0) - 1
 
 
 #: Changes of sign whose T_k are compared.
