@@ -116,6 +116,16 @@ TABLES = {
         of_frame,
         BINARY,
     ),
+    "Count probabilities: divide percentages by 100, and leave out rows without one.": (
+        lambda: of_frame(lambda table: table.assign(cell=-3070)),
+        of_frame,
+        BINARY,
+    ),
+    "Count outcomes 0 and 1, and leave out rows without one.": (
+        lambda: of_frame(lambda table: table.assign(outcome=np.nan)),
+        of_frame,
+        BINARY,
+    ),
     "Name the columns as to_frame() does.": (
         lambda: of_frame(lambda table: table.rename(columns={"n": "samples"})),
         lambda: of_frame(

@@ -433,6 +433,22 @@ def test_sums_that_no_predictions_have_are_refused_by_name_and_row(name, change)
         CalibrationTable.from_frame(changed(name, change))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("outcome", np.nan, "leave out rows without one"),
+        ("outcome", "yes", "Count outcomes 0 and 1"),
+        ("wp", np.nan, "leave out rows without one"),
+        ("cell", -3070, "divide percentages by 100"),
+        ("bin", 15, "edges= as they were"),
+    ],
+)
+def test_columns_that_an_engine_counted_of_other_rows_say_which_rows_to_count(name, value, remedy):
+    frame = CalibrationTable().update(*binary(50)).to_frame().assign(**{name: value})
+    with pytest.raises(ValueError, match=f"^{name} .*{remedy}"):
+        CalibrationTable.from_frame(frame)
+
+
 def test_frames_of_others_are_refused_by_name():
     frame = CalibrationTable().update(*binary(50)).to_frame()
     with pytest.raises(ValueError, match="frame has no column 'wp2'"):
