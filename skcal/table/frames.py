@@ -80,6 +80,27 @@ def from_frame(frame: Any, intervals: Any, titles: list[str]) -> tuple[Sums, Any
     return sums, groups
 
 
+def joint_of_classes(sums: Sums, titles: list[str], of_one: bool) -> float:
+    """Check that classes have the same samples; return Σ (w Σ |δ|)², or infinity.
+
+    If each sample is of one class, its absolute residuals are together twice 1 - p of that class.
+    """
+    problem, outcome = sums.parts()[1::3]
+    n, w, w2, wp, wp2, wy, _ = sums.values
+    counts, mass = (np.bincount(problem, values, len(titles)) for values in (n, w))
+    other = int(np.argmax(counts != counts[0]))
+    remedy = "Count each sample in each class, with the outcome 1 in its own."
+    if other:
+        reason = f"holds {counts[0]:,.0f} samples in {titles[0]!r}, {counts[other]:,.0f} in "
+        raise InputError("frame", f"{reason}{titles[other]!r}.", remedy)
+    if of_one and abs(wy.sum() - mass[0]) > _ROUNDING * mass[0]:
+        reason = f"holds {mass[0]:,.6g} samples, of which {wy.sum():,.6g} are of a class."
+        raise InputError("frame", reason, remedy)
+    if not of_one or (outcome == 2).any():
+        return np.inf
+    return 4 * float((w2 * (1 - (2 * wp - wp2) / w))[outcome == 1].sum())
+
+
 def are_counts(weight: np.ndarray) -> bool:
     """Whether each weight is a count or at most 1, so that powers of fair bets are fair."""
     return bool(((weight <= 1) | (weight % 1 == 0)).all())

@@ -482,7 +482,11 @@ default="auto"
         table._sums, table._group_labels = read
         table._of_shares = bool((table._sums.parts()[4] == 2).any())
         table._repeats = frames.repeats(table._sums)
+        notion = table._columns.notion
         table._joint = np.inf  # what classes have in common is not known
+        if notion.by_class and notion.shares_samples:
+            titles = table._columns.titles
+            table._joint = frames.joint_of_classes(table._sums, titles, not notion.of_labels)
         return table
 
     def to_json(self) -> str:

@@ -20,7 +20,7 @@ from skcal import CalibrationTable, Sample, calibration_error_interval, calibrat
 
 SIZES = (1000, 10_000)
 TRUTH = 1_000_000  # predictions that tell the true error
-RESAMPLED = {"n_resamples": 99}
+RESAMPLES = 99  # at least; 20 a class, so that p-values adjusted for all classes reach 5 %
 
 
 def atoms(rng, n):
@@ -136,7 +136,10 @@ def intervals(name, n, seed):
         part.update(y[rows], p[rows], **{each: values[rows] for each, values in more.items()})
     both = sum(parts), Sample(y, p, **asked, **more)
     # Of one seed, draws for predictions of one law would be alike in all sets.
-    pvalues = [calibration_test(each, random_state=seed, **RESAMPLED).pvalue for each in both]
+    n_resamples = max(RESAMPLES, 20 * (p.shape[1] if p.ndim == 2 else 1) - 1)
+    pvalues = [
+        calibration_test(each, random_state=seed, n_resamples=n_resamples).pvalue for each in both
+    ]
     return [
         calibration_error_interval(each, pvalue=pvalue)
         for each, pvalue in zip(both, pvalues, strict=True)
