@@ -26,11 +26,11 @@ from skcal.metrics.statistic import ratio_of_shares
 from skcal.notions import Problem
 from skcal.table import cells
 
-_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
+_SIGNED_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
 _MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
-_SMALLEST = 1e-9  # variance beside another
-_NEAR = 8  # cells in which predictions of a group are nearly equal
-_ROUNDING = 1e-9
+_LEAST_NOISE = 1e-9  # variance beside another
+_NEAR_CELLS = 8  # cells in which predictions of a group are nearly equal
+_GAP_ROUNDING = 1e-9
 FOLDS = 10
 _MOST_BY_RANK = 2**20  # samples of a table; those of more draw their folds row by row
 
@@ -62,7 +62,7 @@ def steps_from_middle(places: np.ndarray, n_steps: float) -> np.ndarray:
     Places and minus places have numbers of opposite sign.
     """
     phase = (np.rint(n_steps) / 2) % 1
-    return np.sign(places) * np.ceil(np.abs(places) - phase - _ROUNDING)
+    return np.sign(places) * np.ceil(np.abs(places) - phase - _GAP_ROUNDING)
 
 
 def in_canonical_order(problem: Problem) -> Problem:
@@ -84,7 +84,7 @@ def by_cells(x: np.ndarray, outcomes: np.ndarray, groups: Groups) -> np.ndarray:
 
     So a table, which does not know the order within its cells, divides them among the same folds.
     """
-    place = 3 * cells(x) + (outcomes > _ROUNDING) + (outcomes > 1 - _ROUNDING)
+    place = 3 * cells(x) + (outcomes > _GAP_ROUNDING) + (outcomes > 1 - _GAP_ROUNDING)
     if groups.independent:
         return np.argsort(place, kind="stable")
     side = np.where(np.where(x == 0.5, outcomes, x) < 0.5, -1, 1)
@@ -221,13 +221,13 @@ class GapSums:
         middle = np.cumsum(mass) - mass / 2 - 0.5
         near, by_chance = [], []
         for shift in (0, 1):
-            steps = steps_from_middle(_NEAR * middle, _NEAR + shift)
+            steps = steps_from_middle(_NEAR_CELLS * middle, _NEAR_CELLS + shift)
             cells = self.of_rows(np.unique(steps, return_inverse=True)[1])
             place = self.groups.cells(cells, cells.max() + 1)[1]
             near.append((np.bincount(place, self.weight) ** 2).sum())
             by_chance.append((np.bincount(cells, self.weight) ** 2).sum())
         pairs, chance = (self.groups.sums(self.weight) ** 2).sum() - own, np.mean(by_chance)
-        excess = (np.mean(near) - own - chance * pairs) / max(1 - chance, _ROUNDING)
+        excess = (np.mean(near) - own - chance * pairs) / max(1 - chance, _GAP_ROUNDING)
         return 1 + self.groups.strength * max(float(excess) / own, 0.0)
 
     @cached_property
@@ -285,7 +285,7 @@ class GapSums:
         Cells of a table are whole in them, so that tables and samples take the same steps.
         """
         point = np.cumsum(np.diff(cells(self.x[self.starts]), prepend=-1) > 0) - 1
-        most = _CELLS if self.groups.independent else _CELLS_OF_GROUPS
+        most = _SIGNED_CELLS if self.groups.independent else _CELLS_OF_GROUPS
         return _of_equal_mass(np.bincount(point, self.at_points(self.weight)), most)[point]
 
     @cached_property
@@ -299,7 +299,7 @@ class GapSums:
         steps = np.bincount(cells, self.steps)
         seen, implied = self.variances
         variances: np.ndarray = np.bincount(cells, self.at_points(self.implied))
-        if implied <= _SMALLEST * seen:
+        if implied <= _LEAST_NOISE * seen:
             variances = np.bincount(cells, self.at_points(self.seen))
         elif seen > implied:
             variances = variances * (seen / implied)
@@ -307,7 +307,7 @@ class GapSums:
         if covariances:
             # A cell of predictions of 0 and 1 has no implied variance, but what was seen.
             variances = np.maximum.reduce([variances, *map(np.diagonal, covariances)])
-            scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
+            scales = np.sqrt(np.maximum(variances, _LEAST_NOISE * variances.sum()))
             products = np.outer(scales, scales)
             largest = [np.linalg.eigvalsh(matrix / products)[-1] for matrix in covariances]
             variances = variances * max(1.0, *largest)
@@ -330,6 +330,7 @@ def _of_equal_mass(mass: np.ndarray, most: int) -> np.ndarray:
 
 #: Changes of sign whose T_k are compared.
 CHANGES = (0, 1, 2, 3, 4, 6, 9, 14, 22, 34)
+CROSSINGS = 3  # of the diagonal, that calibration_error allows
 # Mean and standard deviation of T_k of a Brownian motion on [0, 1]: 4,000 to 8,000 paths of 256,
 # 1,024 and 4,096 steps, of which each change of sign misses _OF_STEPS standard deviations of a step
 # (Siegmund 1985).
