@@ -116,6 +116,16 @@ TABLES = {
         of_frame,
         BINARY,
     ),
+    "Count probabilities: divide percentages by 100, and leave out rows without one.": (
+        lambda: of_frame(lambda table: table.assign(cell=-3070)),
+        of_frame,
+        BINARY,
+    ),
+    "Count outcomes 0 and 1, and leave out rows without one.": (
+        lambda: of_frame(lambda table: table.assign(outcome=np.nan)),
+        of_frame,
+        BINARY,
+    ),
     "Name the columns as to_frame() does.": (
         lambda: of_frame(lambda table: table.rename(columns={"n": "samples"})),
         lambda: of_frame(
@@ -282,9 +292,9 @@ def cut(y, p):
     return sum(abs((y - p)[place == k].sum()) for k in range(1, 17)) / len(p)
 
 
-def framed(proba_labels):
+def framed(proba_labels, change=lambda frame: frame):
     table = count(C, THREE, CalibrationTable("classwise"))
-    frame = table.to_frame()
+    frame = change(table.to_frame())
     return ece(CalibrationTable.from_frame(frame, notion="classwise", labels=proba_labels))
 
 
@@ -360,6 +370,11 @@ FILLED = {
             edges=SQUARES,
         ),
         cut(Y, P),
+    ),
+    "Count each sample in each class, with the outcome 1 in its own.": (
+        lambda: framed(range(3), lambda frame: frame[frame.index != 3]),
+        lambda: framed(range(3)),
+        OF_CLASSES,
     ),
     "Pass the labels of all classes.": (
         lambda: framed(["a", "b", "c"]),

@@ -111,6 +111,12 @@ def of_a_table_of_classes():
     return [interval.estimate, interval.high]
 
 
+def of_a_large_table():
+    y, p = draw(40_000)
+    interval = skcal.calibration_error_interval(skcal.CalibrationTable().update(y, p**1.5))
+    return [interval.low, interval.estimate, interval.high]
+
+
 # Module and constant: the call, and how far both sides may be apart.
 PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
@@ -120,6 +126,7 @@ PATHS = {
     "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),
     "hypothesis_tests.segment_features._DENSE": (of_segments, 1e-12),
     "hypothesis_tests.skce._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
+    "metrics.gap_sums._MOST_BY_RANK": (of_a_large_table, 0.01),
     "metrics.kernel._SMALL_BLOCKS": (of_kernel_blocks, 1e-12),
     "model_selection.comparison._FEW_PAIRS": (of_compared_risks, 1e-10),
     "table.reading._MOST_TOGETHER": (of_a_table_of_classes, 0.15),

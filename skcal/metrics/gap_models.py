@@ -85,7 +85,8 @@ def cells_of(gaps: GapSums) -> Cells:
     most_by_variance = max(1, min(most, int(total / _LEAST)))
     density = most * mass / n
     by_itself = (density >= 1 - _ROUNDING) | (len(p) <= most)
-    np.minimum(density, 2 * most_by_variance * implied / max(total, 1e-300), out=density)
+    chance = mass * p * (1 - p)
+    np.minimum(density, 2 * most_by_variance * chance / max(chance.sum(), 1e-300), out=density)
     density[by_itself] = 0
     middle = np.cumsum(density) - (density + density.sum()) / 2
     steps = 3 * steps_from_middle(middle, density.sum()) + side

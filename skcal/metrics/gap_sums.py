@@ -24,6 +24,7 @@ import numpy as np
 from skcal._groups import Groups
 from skcal.metrics.statistic import ratio_of_shares
 from skcal.notions import Problem
+from skcal.table import cells
 
 _SIGNED_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
 _MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
@@ -31,6 +32,7 @@ _LEAST_NOISE = 1e-9  # variance beside another
 _NEAR_CELLS = 8  # cells in which predictions of a group are nearly equal
 _GAP_ROUNDING = 1e-9
 FOLDS = 10
+_MOST_BY_RANK = 2**20  # samples of a table; those of more draw their folds row by row
 
 
 def canonical_order(problem: Problem, beside: np.ndarray | None = None) -> np.ndarray:
@@ -80,15 +82,43 @@ def in_canonical_order(problem: Problem) -> Problem:
     return taken._replace(groups=groups.about(taken.features, residuals))
 
 
-def in_folds(problem: Problem) -> tuple[Problem, np.ndarray]:
-    """The rows of a counted problem divided among folds, and the fold of each.
+def by_cells(x: np.ndarray, outcomes: np.ndarray, groups: Groups) -> np.ndarray:
+    """Rows in canonical order, sorted by the cell of a table, the outcome and the group.
 
-    Samples of a row are exchangeable, so that a draw by a fixed seed divides them as well as one
-    that knew each. Unequal weights count as their effective number of equal ones.
+    So a table, which does not know the order within its cells, divides them among the same folds.
     """
-    numbers = np.maximum(np.rint(1 / problem.counted.uneven), 1).astype(np.int64)
-    shares = np.full(FOLDS, 1 / FOLDS)
-    drawn = np.random.default_rng(0).multinomial(numbers, shares)
+    place = 3 * cells(x) + (outcomes > _GAP_ROUNDING) + (outcomes > 1 - _GAP_ROUNDING)
+    if groups.independent:
+        return np.argsort(place, kind="stable")
+    side = np.where(np.where(x == 0.5, outcomes, x) < 0.5, -1, 1)
+    return np.lexsort((groups.codes * side, groups.alone * side, place))
+
+
+def drawn_by_rank(n: int) -> np.ndarray:
+    """Numbers in [0, 1) of n ranks by a fixed seed; those of both ends mirror each other."""
+    half = np.random.default_rng(0).random((n + 1) // 2)
+    return np.append(half, half[: n // 2][::-1])
+
+
+def in_folds(problem: Problem) -> tuple[Problem, np.ndarray]:
+    """The rows of a counted problem in canonical order, divided among folds, and the fold of each.
+
+    Samples of a row are exchangeable, so that the folds of their ranks divide them as well as those
+    of a draw that knew each. Unequal weights count as their effective number of equal ones.
+    """
+    counts = problem.sizes
+    numbers = np.clip(np.rint(1 / problem.counted.uneven), 1, counts).astype(np.intp)
+    if counts.sum() > _MOST_BY_RANK:
+        drawn = np.random.default_rng(0).multinomial(numbers, np.full(FOLDS, 1 / FOLDS))
+    else:
+        order = by_cells(problem.features[:, 0], problem.outcomes[:, 0], problem.groups)
+        row = np.repeat(order, counts[order])
+        ends = np.cumsum(counts[order])
+        place = np.arange(len(row)) - np.repeat(ends - counts[order], counts[order])
+        kept = place < numbers[row]
+        fold = (FOLDS * drawn_by_rank(len(row))).astype(np.intp)
+        drawn = np.bincount(FOLDS * row[kept] + fold[kept], minlength=FOLDS * len(counts))
+        drawn = drawn.reshape(-1, FOLDS)
     row, fold = np.nonzero(drawn)
     part, n = drawn[row, fold], numbers[row]
     counted = problem.counted.take(row)
@@ -210,16 +240,7 @@ class GapSums:
 
     def in_cells(self, most: int) -> np.ndarray:
         """The cell of each distinct prediction, of at most so many cells of equal mass."""
-        if len(self.starts) <= most:
-            return np.arange(len(self.starts))
-        mass = self.at_points(self.weight)
-        middle = np.cumsum(mass)
-        middle -= mass / 2
-        middle -= 0.5
-        middle *= most
-        steps, cells = steps_from_middle(middle, most), np.zeros(len(mass), dtype=np.intp)
-        np.cumsum(steps[1:] > steps[:-1], out=cells[1:])
-        return cells
+        return _of_equal_mass(self.at_points(self.weight), most)
 
     @property
     def folds(self) -> np.ndarray:
@@ -227,8 +248,8 @@ class GapSums:
         if self.given_folds is not None:
             return self.given_folds
         n = len(self.x)
-        half = np.random.default_rng(0).random((n + 1) // 2)
-        drawn = np.append(half, half[: n // 2][::-1])
+        drawn = np.empty(n)
+        drawn[by_cells(self.x, self.x + self.residuals, self.groups)] = drawn_by_rank(n)
         drawn = self.groups.sums(drawn)[self.groups.units(n)] % 1
         return (FOLDS * drawn).astype(np.intp)
 
@@ -262,8 +283,13 @@ class GapSums:
 
     @cached_property
     def coarse(self) -> np.ndarray:
-        """The cell of each distinct prediction, in which independent steps are taken."""
-        return self.in_cells(_SIGNED_CELLS if self.groups.independent else _CELLS_OF_GROUPS)
+        """The cell of each distinct prediction, in which independent steps are taken.
+
+        Cells of a table are whole in them, so that tables and samples take the same steps.
+        """
+        point = np.cumsum(np.diff(cells(self.x[self.starts]), prepend=-1) > 0) - 1
+        most = _SIGNED_CELLS if self.groups.independent else _CELLS_OF_GROUPS
+        return _of_equal_mass(np.bincount(point, self.at_points(self.weight)), most)[point]
 
     @cached_property
     def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -295,6 +321,19 @@ class GapSums:
         cells = self.in_cells(_MOST_POINTS)
         patterns = largest_patterns(np.bincount(cells, self.steps), changes)
         return [self.of_rows(signs[cells]) for signs in patterns]
+
+
+def _of_equal_mass(mass: np.ndarray, most: int) -> np.ndarray:
+    """The cell of each point of a mass, of at most so many cells of equal mass."""
+    if len(mass) <= most:
+        return np.arange(len(mass))
+    middle = np.cumsum(mass)
+    middle -= mass / 2
+    middle -= 0.5
+    middle *= most
+    steps, cells = steps_from_middle(middle, most), np.zeros(len(mass), dtype=np.intp)
+    np.cumsum(steps[1:] > steps[:-1], out=cells[1:])
+    return cells
 
 
 #: Changes of sign whose T_k are compared.

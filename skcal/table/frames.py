@@ -19,6 +19,12 @@ _REMEDY = "Pass what to_json() of a CalibrationTable returned."
 _ROUNDING = 1e-6  # relative, of sums of another engine, which may be of 32 bits
 _ALIKE = 1e-9  # of weights
 _MOST = 2.0**53
+_ANEW = "Count the table anew."
+_EDGES = "Pass edges= as they were when the bins were counted."
+_PROBABILITIES = "Count probabilities: divide percentages by 100, and leave out rows without one."
+_OUTCOMES = "Count outcomes 0 and 1, and leave out rows without one."
+#: What to do about columns that an engine counted of other rows than those of a table.
+_REMEDIES = {"cell": _PROBABILITIES, "wp": _PROBABILITIES, "bin": _EDGES, "outcome": _OUTCOMES}
 #: What each column of a frame is, and the columns that may be left out.
 KEYS = ("problem", "group", "cell", "bin", "outcome")
 
@@ -74,6 +80,27 @@ def from_frame(frame: Any, intervals: Any, titles: list[str]) -> tuple[Sums, Any
     return sums, groups
 
 
+def joint_of_classes(sums: Sums, titles: list[str], of_one: bool) -> float:
+    """Check that classes have the same samples; return Σ (w Σ |δ|)², or infinity.
+
+    If each sample is of one class, its absolute residuals are together twice 1 - p of that class.
+    """
+    problem, outcome = sums.parts()[1::3]
+    n, w, w2, wp, wp2, wy, _ = sums.values
+    counts, mass = (np.bincount(problem, values, len(titles)) for values in (n, w))
+    other = int(np.argmax(counts != counts[0]))
+    remedy = "Count each sample in each class, with the outcome 1 in its own."
+    if other:
+        reason = f"holds {counts[0]:,.0f} samples in {titles[0]!r}, {counts[other]:,.0f} in "
+        raise InputError("frame", f"{reason}{titles[other]!r}.", remedy)
+    if of_one and abs(wy.sum() - mass[0]) > _ROUNDING * mass[0]:
+        reason = f"holds {mass[0]:,.6g} samples, of which {wy.sum():,.6g} are of a class."
+        raise InputError("frame", reason, remedy)
+    if not of_one or (outcome == 2).any():
+        return np.inf
+    return 4 * float((w2 * (1 - (2 * wp - wp2) / w))[outcome == 1].sum())
+
+
 def are_counts(weight: np.ndarray) -> bool:
     """Whether each weight is a count or at most 1, so that powers of fair bets are fair."""
     return bool(((weight <= 1) | (weight % 1 == 0)).all())
@@ -96,19 +123,22 @@ def _numbers(frame, name) -> np.ndarray:
     try:
         values = values.astype(np.float64)
     except (TypeError, ValueError):
-        raise InputError(name, "holds no numbers.", "Pass sums.") from None
-    _refuse(name, ~np.isfinite(values), values, "is not a finite number.")
+        remedy = _REMEDIES.get(name, "Pass sums.")
+        raise InputError(name, "holds no numbers.", remedy) from None
+    remedy = _REMEDIES.get(name, _ANEW)
+    _refuse(name, ~np.isfinite(values), values, "is not a finite number.", remedy)
     return values
 
 
 def _whole(frame, name, most) -> np.ndarray:
     values = _numbers(frame, name)
     wrong = (values < 0) | (values >= most) | (values != np.rint(values))
-    _refuse(name, wrong, values, f"is not a whole number from 0 to {most - 1:,}.")
+    reason = f"is not a whole number from 0 to {most - 1:,}."
+    _refuse(name, wrong, values, reason, _REMEDIES.get(name, _ANEW))
     return values.astype(np.intp)
 
 
-def _refuse(name, wrong, values, reason, remedy="Count the table anew.") -> None:
+def _refuse(name, wrong, values, reason, remedy=_ANEW) -> None:
     """Raise for the first wrong row of a column."""
     if wrong.any():
         row = int(np.argmax(wrong))
@@ -130,7 +160,7 @@ def _check_sums(keys, sums, intervals) -> None:
     cut = Places.of(intervals, np.dtype(np.float64))
     possible = np.isin(cell * intervals.n_bins + bin_, cut.cell * intervals.n_bins + cut.bin)
     other = "is not the bin of this cell: the edges are others."
-    _refuse("bin", ~possible, bin_, other, "Pass edges= as they were when the bins were counted.")
+    _refuse("bin", ~possible, bin_, other, _EDGES)
     low, high = np.maximum(low, edges[bin_]), np.minimum(high, edges[bin_ + 1])
     slack = _ROUNDING * np.maximum(high, 1e-9)
     mean = wp / w

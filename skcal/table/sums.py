@@ -232,8 +232,11 @@ class Sums:
             reason = f"fill {len(starts):,} cells of a CalibrationTable, more than 2 GiB."
             remedy = "Count fewer classes or groups in a table, such as one table for each class."
             raise InputError("y_proba", reason, remedy)
-        values = np.concatenate([values for _, values in self._known], axis=1)[:, order]
-        self._known = [(keys[starts], np.add.reduceat(values, starts, axis=1))]
+        values = np.empty((len(NAMES), len(starts)))
+        for k, sums in enumerate(values):  # one by one, since all are copied
+            given = np.concatenate([of_rows[k] for _, of_rows in self._known])
+            np.add.reduceat(given[order], starts, out=sums)
+        self._known = [(keys[starts], values)]
 
 
 _INNER = np.concatenate([2.0 ** np.arange(-10, -4), np.arange(1, 8) / 16])  # edges below 1/2

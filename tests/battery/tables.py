@@ -1,22 +1,26 @@
 """Levels and limits of tables beside those of the samples that they count.
 
-``python tests/battery/tables.py 200 [cell …]`` prints them for as many data sets of each cell and
-size. Both see the same samples. Misses are of one-sided 95 % limits, whose truth is known.
+``python tests/battery/tables.py 200 [size,size [cell …]]`` prints them for as many data sets of
+each cell and size. Both see the same samples. Misses are of one-sided 95 % limits, whose truth is
+known.
 """
 
 from __future__ import annotations
 
 import sys
 import time
+from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from battery import confident, dirichlet, draw_labels, rare_sharp, uniform
+from scipy.stats import norm
 
 from skcal import CalibrationTable, Sample, calibration_error_interval, calibration_test
 
 SIZES = (1000, 10_000)
 TRUTH = 1_000_000  # predictions that tell the true error
-RESAMPLED = {"n_resamples": 99}
+RESAMPLES = 99  # at least; 20 a class, so that p-values adjusted for all classes reach 5 %
 
 
 def atoms(rng, n):
@@ -46,55 +50,96 @@ def overconfident(proba):
     return 0.9 * proba + 0.1 / proba.shape[1]
 
 
-def three_classes(rng, n):
-    return dirichlet(rng, n, 0.5, 3)
+def labels(rng, n):
+    """Three labels, of which each may be 1 or 0."""
+    return rng.beta(0.6, 1.4, (n, 3))
 
 
-def ten_classes(rng, n):
-    return dirichlet(rng, n, 0.3, 10)
+three, five, ten = (
+    partial(dirichlet, concentration=concentration, n_classes=n_classes)
+    for concentration, n_classes in ((0.5, 3), (0.3, 5), (0.3, 10))
+)
 
 
-#: Name → predictions (rng, n), and what happens how often.
+class Cell(NamedTuple):
+    """Predictions (rng, n), what happens how often, what is asked, and what samples are beside."""
+
+    predictions: object
+    curve: object
+    notion: str = "binary"
+    beside: str = ""
+
+
+#: Each is calibrated, and off.
 CELLS = {
-    "uniform": (uniform, calibrated),
-    "rare": (rare_sharp, calibrated),
-    "atoms": (atoms, calibrated),
-    "ties": (ties, calibrated),
-    "3 classes": (three_classes, calibrated),
-    "10 classes": (ten_classes, calibrated),
-    "10 classes, sure": (confident, calibrated),
-    "uniform, off": (uniform, wave),
-    "rare, off": (rare_sharp, too_low),
-    "atoms, off": (atoms, wave),
-    "ties, off": (ties, wave),
-    "3 classes, off": (three_classes, overconfident),
-    "10 classes, off": (ten_classes, overconfident),
+    name + off: Cell(predictions, (calibrated, curve)[bool(off)], *more)
+    for off in ("", ", off")
+    for name, predictions, curve, *more in [
+        ("uniform", uniform, wave),
+        ("rare", rare_sharp, too_low),
+        ("atoms", atoms, wave),
+        ("ties", ties, wave),
+        ("weights", uniform, wave, "binary", "weights"),
+        ("groups", uniform, wave, "binary", "groups"),
+        ("shares", uniform, wave, "binary", "shares"),
+        ("3 classes", three, overconfident, "classwise"),
+        ("5 classes", five, overconfident, "classwise"),
+        ("10 classes", ten, overconfident, "classwise"),
+        ("10 classes, sure", confident, overconfident, "classwise"),
+        ("3 classes, weights", three, overconfident, "classwise", "weights"),
+        ("top-label", ten, overconfident, "top-label"),
+        ("multi-label", labels, wave, "multi-label"),
+    ]
 }
+_VOTES, _SIZE, _SHARED = 5, 4, 0.3  # of a sample; of a group, and its part of the variance
 
 
-def error_of(cell):
+def error_of(name):
     """The true error."""
-    predictions, curve = CELLS[cell]
-    if curve is calibrated:
+    cell = CELLS[name]
+    if cell.curve is calibrated:
         return 0.0
-    p = predictions(np.random.default_rng(0), TRUTH)
-    return float(np.abs(curve(p) - p).mean())
+    p = cell.predictions(np.random.default_rng(0), TRUTH)
+    gap = np.abs(cell.curve(p) - p)
+    if cell.notion == "top-label":
+        gap = np.take_along_axis(gap, p.argmax(axis=1)[:, None], axis=1)
+    return float(gap.mean())
 
 
-def intervals(cell, n, seed):
+def drawn(name, n, seed):
+    """Labels and predictions, weights or groups, and the classes."""
+    cell = CELLS[name]
+    rng = np.random.default_rng([seed, n, list(CELLS).index(name)])
+    p, more = cell.predictions(rng, n), {}
+    truth, columns = cell.curve(p), 2 if p.ndim == 1 else p.shape[1]
+    if cell.notion == "multi-label":
+        return (rng.random(p.shape) < truth).astype(int), p, {}, None
+    if cell.beside == "shares":
+        share = rng.binomial(_VOTES, truth) / _VOTES
+        return np.column_stack([1 - share, share]), p, {}, range(2)
+    if cell.beside == "groups":
+        more["groups"] = rng.permutation(n) // _SIZE
+        common = rng.standard_normal(n)[more["groups"]]
+        each = np.sqrt(_SHARED) * common + np.sqrt(1 - _SHARED) * rng.standard_normal(n)
+        return (norm.cdf(each) < truth).astype(int), p, more, range(2)
+    if cell.beside == "weights":
+        more["sample_weight"] = np.exp(0.7 * rng.standard_normal(n))
+    return draw_labels(rng, truth), p, more, range(columns)
+
+
+def intervals(name, n, seed):
     """The interval of the table and that of the samples."""
-    predictions, curve = CELLS[cell]
-    rng = np.random.default_rng([seed, n, list(CELLS).index(cell)])
-    p = predictions(rng, n)
-    y = draw_labels(rng, curve(p))
-    notion = "binary" if p.ndim == 1 else "classwise"
-    labels = range(2 if p.ndim == 1 else p.shape[1])
-    parts = [CalibrationTable(notion, labels=labels), CalibrationTable(notion, labels=labels)]
+    y, p, more, classes = drawn(name, n, seed)
+    asked = {"notion": CELLS[name].notion, "labels": classes}
+    parts = [CalibrationTable(**asked), CalibrationTable(**asked)]
     for part, rows in zip(parts, np.array_split(np.arange(n), 2), strict=True):
-        part.update(y[rows], p[rows])
-    both = sum(parts), Sample(y, p, notion=notion, labels=labels)
+        part.update(y[rows], p[rows], **{each: values[rows] for each, values in more.items()})
+    both = sum(parts), Sample(y, p, **asked, **more)
     # Of one seed, draws for predictions of one law would be alike in all sets.
-    pvalues = [calibration_test(each, random_state=seed, **RESAMPLED).pvalue for each in both]
+    n_resamples = max(RESAMPLES, 20 * (p.shape[1] if p.ndim == 2 else 1) - 1)
+    pvalues = [
+        calibration_test(each, random_state=seed, n_resamples=n_resamples).pvalue for each in both
+    ]
     return [
         calibration_error_interval(each, pvalue=pvalue)
         for each, pvalue in zip(both, pvalues, strict=True)
@@ -139,13 +184,14 @@ def row(cell, n, n_sets):
     return "  ".join(map(str, texts)) + f"  ({time.process_time() - start:.0f} s)"
 
 
-def main(n_sets, cells=()):
+def main(n_sets, sizes=SIZES, cells=()):
     print("cell, n, sets; table / samples, %: rejected, upper, lower limits missed; same verdict;")
     print("largest differences, %: estimate (of the upper limit), lower limit, upper limit")
-    for n in SIZES:
+    for n in sizes:
         for cell in cells or CELLS:
             print(row(cell, n, n_sets), flush=True)
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]), sys.argv[2:])
+    sizes = map(int, sys.argv[2].split(",")) if len(sys.argv) > 2 else SIZES
+    main(int(sys.argv[1]), sizes, sys.argv[3:])

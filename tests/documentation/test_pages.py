@@ -20,6 +20,7 @@ def pages():
 
 
 @pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore:PySpark does not yet fully support:FutureWarning")
 @pytest.mark.parametrize("page", list(pages()))
 def test_the_code_of_a_page_runs_and_prints_what_it_shows(page, tmp_path):
     matplotlib.use("Agg")

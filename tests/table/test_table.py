@@ -29,6 +29,7 @@ from skcal.metrics import (
     sharpness,
 )
 from skcal.metrics.error_limits import ErrorLimits
+from skcal.metrics.gap_sums import FOLDS
 from skcal.table import cells
 
 pytestmark = pytest.mark.filterwarnings("ignore:n_resamples")
@@ -150,8 +151,35 @@ def test_limits_are_close_to_those_of_the_samples(case):
 def test_limits_of_many_samples_agree(kind):
     y, p = binary(30_000, kind=kind)
     found, expected = limits(CalibrationTable().update(y, p)), limits(Sample(y, p))
-    for value, same, rtol in zip(found, expected, (0.02, 0.06, 0.02, 0), strict=True):
+    for value, same, rtol in zip(found, expected, (0.02, 0.02, 0.02, 0), strict=True):
         assert_allclose(value, same, rtol=rtol)
+
+
+def in_folds(each):
+    """How much weight each cell, outcome and fold has, of each part of the error."""
+    of = ErrorLimits.of(each if isinstance(each, Sample) else each._as_sample())
+    for part in of.parts:
+        place = (3 * cells(part.x) + np.rint(part.x + part.residuals)) * FOLDS + part.folds
+        yield np.bincount(place.astype(int), part.weight, 3 * FOLDS * 24_579)
+
+
+@pytest.mark.parametrize("case", ["binary", "groups", "top-label", "class-wise"])
+def test_the_folds_of_tables_are_those_of_the_samples(case):
+    y, p, reading, _ = cases(3000)[case]
+    more = {"groups": np.arange(3000) % 700} if case == "groups" else {}
+    table, sample = (
+        CalibrationTable(**reading).update(y, p, **more),
+        Sample(y, p, **reading, **more),
+    )
+    for ours, theirs in zip(in_folds(table), in_folds(sample), strict=True):
+        assert_allclose(ours, theirs, atol=1e-12)
+
+
+def test_tables_of_the_other_outcome_have_the_same_limits():
+    y, p = binary(3000)
+    p = np.rint(p * 2**20) / 2**20  # whose 1 - p is exact
+    found = limits(CalibrationTable().update(1 - y, 1 - p))
+    assert_allclose(found, limits(CalibrationTable().update(y, p)), rtol=1e-9)
 
 
 @pytest.mark.parametrize("case", CASES)
@@ -433,6 +461,22 @@ def test_sums_that_no_predictions_have_are_refused_by_name_and_row(name, change)
         CalibrationTable.from_frame(changed(name, change))
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "remedy"),
+    [
+        ("outcome", np.nan, "leave out rows without one"),
+        ("outcome", "yes", "Count outcomes 0 and 1"),
+        ("wp", np.nan, "leave out rows without one"),
+        ("cell", -3070, "divide percentages by 100"),
+        ("bin", 15, "edges= as they were"),
+    ],
+)
+def test_columns_that_an_engine_counted_of_other_rows_say_which_rows_to_count(name, value, remedy):
+    frame = CalibrationTable().update(*binary(50)).to_frame().assign(**{name: value})
+    with pytest.raises(ValueError, match=f"^{name} .*{remedy}"):
+        CalibrationTable.from_frame(frame)
+
+
 def test_frames_of_others_are_refused_by_name():
     frame = CalibrationTable().update(*binary(50)).to_frame()
     with pytest.raises(ValueError, match="frame has no column 'wp2'"):
@@ -505,6 +549,46 @@ def test_limits_of_classes_whose_products_are_not_known_are_no_narrower():
     assert limits(unknown)[2] > limits(table)[2]
     for mixed in (table + unknown, unknown + table):
         assert mixed._as_sample().products is None
+
+
+@pytest.mark.parametrize("case", ["class-wise", "class-wise, groups"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_frames_of_classes_know_the_sum_of_the_residuals_of_a_sample(case, weighted):
+    y, P, reading, more = cases(900)[case]
+    if weighted:
+        more = {**more, "sample_weight": 1.0 + (y == 1)}
+    table = CalibrationTable(**reading).update(y, P, **more)
+    read = CalibrationTable.from_frame(table.to_frame(), notion="classwise", labels=range(3))
+    assert_allclose(read._joint, table._joint, rtol=1e-9)
+
+
+def test_frames_of_several_labels_do_not_know_it():
+    y, P, reading, _ = cases(300)["multi-label"]
+    frame = CalibrationTable(**reading).update(y, P).to_frame()
+    read = CalibrationTable.from_frame(frame, notion="multi-label", labels=range(3))
+    assert np.isinf(read._joint)
+
+
+def test_limits_of_frames_of_classes_are_little_wider_than_those_of_the_samples():
+    y, P = rows_of(3000, 10)
+    options = {"notion": "classwise", "labels": range(10)}
+    table = CalibrationTable(**options).update(y, P)
+    read = CalibrationTable.from_frame(table.to_frame(), **options)
+    expected = limits(Sample(y, P, **options))[2]
+    assert expected < limits(read)[2] < 1.08 * expected
+
+
+@pytest.mark.parametrize(
+    ("changed", "reason"),
+    [
+        (lambda frame: frame[(frame["problem"] != "class 1") | (frame.index % 2 == 0)], "in 'clas"),
+        (lambda frame: frame.assign(outcome=0, wy=0.0, wy2=0.0), "0 are of a class"),
+    ],
+)
+def test_frames_of_classes_hold_each_sample_in_each_class(changed, reason):
+    frame = CalibrationTable("classwise").update(*rows_of(50)).to_frame()
+    with pytest.raises(ValueError, match=f"frame holds .*{reason}.*Count each sample in each"):
+        CalibrationTable.from_frame(changed(frame), notion="classwise", labels=range(3))
 
 
 def test_what_does_not_fit_is_refused_and_changes_nothing():
