@@ -195,6 +195,7 @@ def main():
     parser.add_argument("--low", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1000, 10_000])
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--cells", nargs="+", help="of these curves only")
     parser.add_argument("--accuracy", action="store_true")
     options = parser.parse_args()
     if options.tables:
@@ -205,7 +206,7 @@ def main():
     for n in options.sizes:
         for kind in options.kinds:
             cells = CELLS if kind == "plain" else LIKE_OTHERS
-            for cell in ["mixed with uniform"] if kind in NOTIONS else cells:
+            for cell in ["mixed with uniform"] if kind in NOTIONS else options.cells or cells:
                 keys = [(cell, kind, str(n), str(seed)) for seed in range(options.seeds)]
                 seeds = [seed for seed, key in enumerate(keys) if key not in done]
                 found = rows_for(cell, kind, n, seeds, options.low, options.accuracy)
