@@ -17,7 +17,7 @@ from sklearn.utils import check_array
 
 from skcal._validation import naming
 
-_ROUNDING = 1e-12  # of sums of weights, relative to their total
+_WEIGHT_ROUNDING = 1e-12  # of sums of weights, relative to their total
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +46,7 @@ class Intervals:
         known = self._of_dtype.get(X.dtype.str)
         if known is None:
             known = self._of_dtype[X.dtype.str] = _edges_in(self.edges, X.dtype)
-        return _places(*known, X[:, 0])
+        return _place_in_bins(*known, X[:, 0])
 
 
 @lru_cache(maxsize=64)
@@ -88,7 +88,7 @@ def _edges_in(edges: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, bool]:
     return edges, bool(equal)
 
 
-def _places(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
+def _place_in_bins(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
     """The bin of each x, at least 0 up to rounding."""
     if equal:
         # Of equal bins the right one is found at once, or by a rounded product the one after it.
@@ -101,7 +101,7 @@ def _places(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Cells:
+class SimplexCells:
     """Occupied cells (⌈B p_1⌉, …, ⌈B p_C⌉) of the simplex; ``keys`` are the sorted cell codes.
 
     Without ``edges`` each distinct row is a cell.
@@ -128,7 +128,7 @@ def cell_keys(X: np.ndarray, edges: np.ndarray | None) -> np.ndarray:
     if edges is None:
         cells = (X + 0.0).astype(">f8")
     else:
-        cells = _places(*_edges_in(edges, X.dtype), np.maximum(X, 0)).astype(">u4")
+        cells = _place_in_bins(*_edges_in(edges, X.dtype), np.maximum(X, 0)).astype(">u4")
     return np.ascontiguousarray(cells).view(f"S{cells.itemsize * X.shape[1]}").ravel()
 
 
@@ -161,17 +161,17 @@ class Tree:
         return self.left[node]
 
 
-_Partition: TypeAlias = Intervals | Cells | Tree
+_Partition: TypeAlias = Intervals | SimplexCells | Tree
 
 
 def uniform(
     X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
-) -> Intervals | Cells:
+) -> Intervals | SimplexCells:
     """Bins of equal width; on the simplex, cells of equal widths in every class [W19]."""
     intervals = equal_intervals(n_bins)
     if X.shape[1] == 1:
         return intervals
-    return Cells(intervals.edges, np.unique(cell_keys(X, intervals.edges)))
+    return SimplexCells(intervals.edges, np.unique(cell_keys(X, intervals.edges)))
 
 
 def quantile(
@@ -188,17 +188,17 @@ def quantile(
 
 def unique(
     X: np.ndarray, outcomes: np.ndarray, weight: np.ndarray, *, n_bins: int, min_samples: int
-) -> Intervals | Cells:
+) -> Intervals | SimplexCells:
     """A bin for each distinct prediction."""
     if X.shape[1] == 1:
         return _between(X[:, 0], X[:, 0])
-    return Cells(None, np.unique(cell_keys(X, None)))
+    return SimplexCells(None, np.unique(cell_keys(X, None)))
 
 
 def _equal_mass_ends(cdf: np.ndarray, n_bins: int) -> np.ndarray:
     """Positions of the inverted-CDF quantiles j / n_bins, up to the rounding of sums."""
     quantiles = np.arange(1, n_bins) / n_bins
-    return np.unique(np.searchsorted(cdf / cdf[-1], quantiles - _ROUNDING, side="left"))
+    return np.unique(np.searchsorted(cdf / cdf[-1], quantiles - _WEIGHT_ROUNDING, side="left"))
 
 
 def _between(inner: np.ndarray, x: np.ndarray) -> Intervals:
@@ -230,7 +230,7 @@ def sweep(
 
 
 def _monotone(hits: np.ndarray, mass: np.ndarray) -> bool:
-    return bool(np.all(np.diff(hits / mass) >= -_ROUNDING))
+    return bool(np.all(np.diff(hits / mass) >= -_WEIGHT_ROUNDING))
 
 
 def median_variance(

@@ -1,4 +1,4 @@
-"""Labels and soft labels of any kind become columns of the predictions, once."""
+"""Labels, soft labels and named columns of any kind become arrays, once."""
 
 from __future__ import annotations
 
@@ -208,7 +208,7 @@ def check_labels(
     n_classes = 2 if proba.ndim == 1 else proba.shape[1]
     if labels is None and columns is None and _are_codes(y, n_classes):
         return y.astype(np.int64, copy=False), np.arange(n_classes)  # without a sort
-    present, inverse = _distinct(y, name)
+    present, inverse = _distinct_labels(y, name)
     if labels is None and columns is not None and proba.ndim == 2:
         labels = _labels_of_columns(columns, present, name, proba_name)
     if labels is None:
@@ -433,11 +433,11 @@ def classes_of_shares(y_true, proba, labels, columns, name: str, proba_name: str
 
 def sorted_labels(values: Any, name: str) -> tuple[np.ndarray, np.ndarray]:
     """Check labels; return the distinct ones, and which of them each label is."""
-    present, inverse = _distinct(plain_labels(values, name), name)
+    present, inverse = _distinct_labels(plain_labels(values, name), name)
     return present, inverse.reshape(-1)
 
 
-def _distinct(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
+def _distinct_labels(y: np.ndarray, name: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         return np.unique(y, return_inverse=True)
     except TypeError as error:
@@ -554,7 +554,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     if y_true is None:
         reason = "is None: requires y to be passed, but the target y is None."
         raise InputError(name, reason)
-    y = _column(y_true, name, warn=True)
+    y = _as_column(y_true, name, warn=True)
     if y.dtype.kind == "T":  # searches copy labels, which numpy 2.0.0 cannot with its strings
         y = y.astype(object)
     if y.dtype.kind in "fc" and not np.isfinite(y).all():
@@ -572,7 +572,7 @@ def plain_labels(y_true, name: str) -> np.ndarray:
     return y
 
 
-def _column(values, name: str, warn: bool = False) -> np.ndarray:
+def _as_column(values, name: str, warn: bool = False) -> np.ndarray:
     if type(values) in (list, tuple, range):
         with suppress(Exception):  # which comes again below
             array = np.asarray(values)
@@ -703,6 +703,63 @@ def class_names(y_proba):
     numbers = range(len(names))
     # as pandas and polars name columns of arrays
     return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
+
+
+def named_columns(features, n_samples, argument: str = "features"):
+    """Return name and values of each column of an argument."""
+    names = list(features) if isinstance(features, dict) else column_names(features)
+    if names is None:
+        array, name = np.asarray(features), None
+        if array.ndim == 1:
+            array = array[:, None]
+            name = getattr(features, "name", None)  # of a pandas Series
+        if array.ndim != 2:
+            reason = f"has {array.ndim} dimensions."
+            raise InputError(argument, reason, "Pass (n_samples, n_features).")
+        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
+        columns = list(zip(names, array.T, strict=True))
+    else:
+        _refuse_equal(names, argument)
+        columns = [(str(name), _column_values(features, name, argument)) for name in names]
+    if not columns:
+        raise InputError(argument, "has no columns.", "Pass at least one.")
+    for name, column in columns:
+        _refuse_nested(name, column, argument)
+        if column.shape != (n_samples,):
+            reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
+            raise InputError(argument, reason, "Pass one value a sample.")
+    return columns
+
+
+def _refuse_equal(names, argument):
+    """Raise where two columns have the same name."""
+    known = set()
+    for name in map(str, names):
+        if name in known:
+            raise InputError(argument, f"has two columns {name!r}.", "Name each once.")
+        known.add(name)
+
+
+def _column_values(features, name, argument):
+    """A column of a data frame, an arrow table or a dict."""
+    try:
+        return np.asarray(decoded(features[name]))
+    except TypeError as error:
+        reason = f"is a {type(features).__name__}, whose columns cannot be read."
+        raise InputError(argument, reason, "Pass a data frame, or collect() it.") from error
+
+
+def _refuse_nested(name, column, argument):
+    """Raise where an entry holds several values."""
+    kinds = (list, tuple, dict, set, np.ndarray)
+    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
+    if any(nested):
+        raise InputError(
+            argument,
+            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
+            "Pass a column for each of their parts.",
+            row=nested.index(True),
+        )
 
 
 class GivenColumns(NamedTuple):

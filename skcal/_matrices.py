@@ -119,7 +119,7 @@ def two_columns(proba: np.ndarray) -> np.ndarray:
     return np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
 
 
-_BLOCK, _FIRST_BLOCK = 128, 16
+_ROWS_OF_BLOCK, _FIRST_BLOCK = 128, 16
 # A pivot may fall behind samples outside its block by this factor before the block ends.
 _QUALITY = 0.25
 _MERIT = 0.7  # of the best sample's, from which on a sample is a good candidate
@@ -173,7 +173,7 @@ def pivoted_cholesky(
         rest[pivots] = 0.0
         _check_definite(rest, _INDEFINITE * scale)
         np.maximum(rest, 0.0, out=rest)
-        error, size = float(weight @ rest / trace), min(_BLOCK, 4 * len(chosen))
+        error, size = float(weight @ rest / trace), min(_ROWS_OF_BLOCK, 4 * len(chosen))
     return pivots, psi.transposed(), error
 
 
@@ -181,7 +181,7 @@ class _Rows:
     """Rows of Ψᵀ in memory that grows in place."""
 
     def __init__(self, n_samples: int, max_rank: int):
-        self._memory = np.empty((min(max_rank, _BLOCK), n_samples))
+        self._memory = np.empty((min(max_rank, _ROWS_OF_BLOCK), n_samples))
         self._n_known, self._max_rank = 0, max_rank
 
     @property
@@ -245,8 +245,8 @@ def _choose_pivots(
     return np.array(chosen, dtype=np.intp), factor[chosen, : len(chosen)]
 
 
-_BLOCK_BYTES = 2**20  # of float64, which stay in the processor's cache
-_TINY = 1e-280  # below which sums of probabilities lose digits
+_CACHED_BYTES = 2**20  # of float64, which stay in the processor's cache
+_TINY_SUM = 1e-280  # below which sums of probabilities lose digits
 
 
 class Softmax:
@@ -268,7 +268,7 @@ class Softmax:
 
     def __init__(self, logits: np.ndarray):
         self._logits, self.shape = logits, logits.shape
-        parts = [_largest(logits[rows]) for rows in row_blocks(*self._size, most=_BLOCK_BYTES)]
+        parts = [_largest(logits[rows]) for rows in row_blocks(*self._size, most=_CACHED_BYTES)]
         self.top, self.confidence, self.odds = map(np.concatenate, zip(*parts, strict=True))
 
     @property
@@ -302,7 +302,7 @@ def _largest(logits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     confidence = proba[rows, top]
     proba[rows, top] = 0
     others = proba.sum(axis=1)
-    small = others < _TINY
+    small = others < _TINY_SUM
     odds = np.log(confidence) - np.log(np.where(small, 1, others))
     if small.any():
         z = log_softmax(logits[small].astype(np.float64), axis=1)

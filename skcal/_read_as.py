@@ -10,8 +10,8 @@ import numpy as np
 from skcal._rounding import step_of
 from skcal._show import listed, one_line, stated
 
-_NAME, _NAMES = 40, 6  # characters of a label, and labels that are named
-_KINDS = {
+_NAME, _N_NAMES = 40, 6  # characters of a label, and labels that are named
+_KIND_NAMES = {
     "top-label": "each class where it is the most probable one",
     "classwise": "the probability of each class by itself",
     "canonical": "all probabilities of a row together",
@@ -22,16 +22,16 @@ _KINDS = {
 def read_as(sample: Any) -> str:
     """Say which label is the event, whose the columns are, and what else was decided."""
     counted = sample.counted
-    parts = [_samples(counted), _question(counted), *_worth(counted)]
+    parts = [_size_in_words(counted), _question(counted), *_worth(counted)]
     return " ".join(map(stated, [*parts, *sample.source.notes]))
 
 
-def _samples(sample) -> str:
+def _size_in_words(sample) -> str:
     """Say how many samples, classes and groups there are."""
     n, zeros = len(sample), sample.source.left_out
     n_classes = len(sample.classes)
     kind = "labels, any of which may hold" if sample.notion.of_labels else "classes"
-    text = f"{n:,} sample{'s' * (n != 1)} of {_counted(n_classes)} {kind}"
+    text = f"{n:,} sample{'s' * (n != 1)} of {_in_letters(n_classes)} {kind}"
     text += ", counted in a CalibrationTable" * (not sample.holds_rows)
     if sample.source.grouped:
         text += f", in {len(np.unique(sample.groups.codes)):,} groups"
@@ -40,7 +40,7 @@ def _samples(sample) -> str:
     return text
 
 
-def _counted(number: int) -> str:
+def _in_letters(number: int) -> str:
     return "two" if number == 2 else f"{number:,}"
 
 
@@ -55,12 +55,12 @@ def _question(sample) -> str:
         return f"{right}; predictions are confidences{_column_of_event(sample)}{_scale(sample)}"
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist()]
     columns = (
-        f"columns are the labels {listed(names, _NAMES)}{_absent_labels(sample)}{_scale(sample)}"
+        f"columns are the labels {listed(names, _N_NAMES)}{_absent_labels(sample)}{_scale(sample)}"
     )
     if notion == "confidence":
         share = f"{100 * sample.accuracy:.3g} %"
         return f"the event is that the most probable class is right ({share}); {columns}"
-    return f"kind of calibration: {_KINDS.get(str(notion), str(notion))}; {columns}"
+    return f"kind of calibration: {_KIND_NAMES.get(str(notion), str(notion))}; {columns}"
 
 
 def _absent_labels(sample) -> str:
@@ -69,7 +69,7 @@ def _absent_labels(sample) -> str:
         return ""
     present = dict(zip(sample.classes.tolist(), sample.frequencies > 0, strict=True))
     names = [one_line(name, _NAME) for name in sample.given_classes.tolist() if not present[name]]
-    return f" (no sample has {listed(names, _NAMES)})" if names else ""
+    return f" (no sample has {listed(names, _N_NAMES)})" if names else ""
 
 
 def _how_often(sample, code: int) -> str:

@@ -15,10 +15,10 @@ from skcal.notions import Problem
 RESOLUTION: dict[str, list] = {
     "resolution": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right"), None]
 }
-_STEPS = 0.1, 0.05, 0.01  # from the coarsest
-_MOST_STEPS = 1001  # in 1, of a step that is named
-_FEWEST = 3  # different predictions between 0 and 1, without which no step is found
-_ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
+_LIKELY_STEPS = 0.1, 0.05, 0.01  # from the coarsest
+_MOST_NAMED_STEPS = 1001  # in 1, of a step that is named
+_LEAST_VALUES = 3  # different predictions between 0 and 1, without which no step is found
+_STEP_ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
 
 
 def step_of(problems: list[Problem], resolution: float | str | None) -> float | None:
@@ -43,9 +43,9 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
     x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
     x = x.astype(np.float64)
     if resolution == "auto":
-        if np.count_nonzero((x > 0) & (x < 1)) < _FEWEST:
+        if np.count_nonzero((x > 0) & (x < 1)) < _LEAST_VALUES:
             return None
-        return next((step for step in _STEPS if _multiples(x, step).all()), None)
+        return next((step for step in _LIKELY_STEPS if _multiples(x, step).all()), None)
     step = float(resolution)
     others = ~_multiples(x, step)
     if others.any():
@@ -63,14 +63,14 @@ def likely_steps(problems: list[Problem]) -> int | None:
     """The least k of which all single probabilities are multiples of 1 / k, if there is one."""
     x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
     x = x.astype(np.float64)
-    if np.count_nonzero((x > 0) & (x < 1)) < _FEWEST:
+    if np.count_nonzero((x > 0) & (x < 1)) < _LEAST_VALUES:
         return None
-    return next((k for k in range(2, _MOST_STEPS) if _multiples(x, 1 / k).all()), None)
+    return next((k for k in range(2, _MOST_NAMED_STEPS) if _multiples(x, 1 / k).all()), None)
 
 
 def _multiples(x, step) -> np.ndarray:
     steps = x / step
-    return np.abs(steps - np.rint(steps)) < _ROUNDING * np.maximum(1, steps)
+    return np.abs(steps - np.rint(steps)) < _STEP_ROUNDING * np.maximum(1, steps)
 
 
 def within_half_a_step(problem: Problem, step: float | None) -> Problem:

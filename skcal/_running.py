@@ -22,7 +22,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from skcal._sklearn_compat import _get_threadpool_controller
 
 _carried: list[ContextVar] = []
-_LOSSES = 4  # of workers, before what is left to do is given up
+_LOST_WORKERS = 4  # of workers, before what is left to do is given up
 
 
 def over_jobs(
@@ -75,7 +75,7 @@ def one_by_one(
         except Exception as error:
             if not _lost_with_its_worker(error):
                 raise
-            if losses == _LOSSES:
+            if losses == _LOST_WORKERS:
                 raise RuntimeError(
                     f"{losses} times a worker of the cluster died with what it held ({error!r}). "
                     "Nothing that was passed is lost: call again when the workers stay alive, such "

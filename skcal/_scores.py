@@ -78,13 +78,13 @@ def log_losses_of_logits(logits: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 _FEW_EVENTS = 10  # below which the spread of losses says little of their variance
-_SAME = 1e-12  # between losses that differ by rounding
+_SAME_LOSS = 1e-12  # between losses that differ by rounding
 
 
 def _gain(before: np.ndarray, after: np.ndarray) -> np.ndarray:
     """Losses before minus after; 0 where they differ by rounding, or both are infinite."""
     with np.errstate(invalid="ignore"):
-        return np.where(np.isclose(before, after, _SAME, _SAME), 0.0, before - after)
+        return np.where(np.isclose(before, after, _SAME_LOSS, _SAME_LOSS), 0.0, before - after)
 
 
 @dataclass(frozen=True, eq=False)

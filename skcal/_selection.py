@@ -77,7 +77,7 @@ def telling_parameters(estimator, names):
         raise ValueError(f"{error} Write {' or '.join(meant)} for {wrong}.") from error
 
 
-def shown_name(estimator: Any) -> str:
+def short_name(estimator: Any) -> str:
     """Return the name of an estimator in tables: its class, of a pipeline that of its last step."""
     last = estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
     return getattr(last, "_shown_name", type(last).__name__)

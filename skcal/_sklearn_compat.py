@@ -63,7 +63,7 @@ except ImportError:  # scikit-learn < 1.9
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
-_LONGEST = 200  # characters of a value that are shown
+_LONGEST_VALUE = 200  # characters of a value that are shown
 
 
 def _fit_context(
@@ -197,7 +197,7 @@ def check_parameter(function: str, argument: str, value: Any, constraints) -> No
     if constraints is None or any(constraint.is_satisfied_by(value) for constraint in constraints):
         return
     shown = repr(value)
-    shown = shown if len(shown) <= _LONGEST else f"{shown[:_LONGEST]} …"
+    shown = shown if len(shown) <= _LONGEST_VALUE else f"{shown[:_LONGEST_VALUE]} …"
     allowed = [str(constraint) for constraint in constraints if not constraint.hidden]
     raise ParameterError(function, argument, allowed, shown)
 

@@ -30,13 +30,13 @@ _BITS_OF_ONE: dict[str, Any] = {
 SUM_TOLERANCE = 1e-5
 # Averages of probabilities leave [0, 1] by a few units in the last place; those are rounding.
 ROUNDING_ULPS = 4
-_HALF = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
-_ROUNDED = 0.01  # what rows of rounded numbers may miss
+_HALVES = {"float16": 2e-3, "bfloat16": 1.6e-2}  # what rows may miss: two units in the last place
+_ROUNDED_SUMS = 0.01  # what rows of rounded numbers may miss
 LARGEST_WEIGHT = 2.0**200
-_MOST_ROWS = 2.0**40  # that a weight of a fit counts as
+_MOST_WEIGHT = 2.0**40  # that a weight of a fit counts as
 NOT_CLASSES = "Are the arguments swapped, or are these class predictions instead of predict_proba?"
-_FEWEST = 20  # single logits, below which logits from 0 to 1 are not suspected
-_UNEQUAL = 1e-9  # of all weight that pairs of different samples have at least
+_FEWEST_LOGITS = 20  # single logits, below which logits from 0 to 1 are not suspected
+_UNEQUAL_WEIGHTS = 1e-9  # of all weight that pairs of different samples have at least
 
 #: Constraint of a confidence level.
 CONFIDENCE_LEVEL = {"confidence_level": [Interval(Real, 0, 1, closed="neither")]}
@@ -196,7 +196,7 @@ def check_proba(
     if proba.ndim == 2:
         _check_columns(proba, name)
         if sums:
-            _check_rows(proba, _tolerance(y_proba), name, option)
+            _check_rows(proba, _sum_tolerance(y_proba), name, option)
     return _check_range(proba, name, option, _ulp(y_proba))
 
 
@@ -245,13 +245,13 @@ def check_logits(predictions, name: str, estimator=None, reset=True) -> np.ndarr
     refuse_probabilities(logits, name)
     if logits.ndim == 2:
         _check_columns(logits, name)
-    elif len(logits) >= _FEWEST and logits.min() >= 0 and logits.max() <= 1:
+    elif len(logits) >= _FEWEST_LOGITS and logits.min() >= 0 and logits.max() <= 1:
         warnings.warn(
             f"All logits in {name} are from 0 to 1, as probabilities are. If they are "
             "probabilities, do not pass them as logits.",
             stacklevel=2,
         )
-    elif len(logits) >= _FEWEST and logits.max() <= 0:
+    elif len(logits) >= _FEWEST_LOGITS and logits.max() <= 0:
         warnings.warn(
             f"No logit in {name} is above 0, as no log-probability is. If they are logarithms of "
             f"probabilities, pass numpy.exp({name}) without from_logits.",
@@ -348,7 +348,7 @@ def _to_reshape(passed, proba, name: str) -> str:
 def _kind_of_half(array) -> str | None:
     """The name of a type of 16 bits, of numpy or of a tensor; None of other numbers."""
     name = str(getattr(array, "dtype", "")).removeprefix("torch.")
-    return name if name in _HALF else None
+    return name if name in _HALVES else None
 
 
 def _ulp(proba) -> float | None:
@@ -356,9 +356,9 @@ def _ulp(proba) -> float | None:
     return {"float16": 2.0**-10, "bfloat16": 2.0**-7}.get(_kind_of_half(proba) or "")
 
 
-def _tolerance(proba) -> float:
+def _sum_tolerance(proba) -> float:
     """By how much rows of this type may miss 1."""
-    return _HALF.get(_kind_of_half(proba) or "", SUM_TOLERANCE)
+    return _HALVES.get(_kind_of_half(proba) or "", SUM_TOLERANCE)
 
 
 def _validate_columns(estimator, proba, name, reset, options):
@@ -489,7 +489,7 @@ def likely_codes(numbers: np.ndarray, most: float = 1.0) -> dict[float, int]:
     """
     with np.errstate(invalid="ignore"):
         outside = (numbers == -1) | (numbers <= -7) | (numbers >= 7 * most)
-        others = (numbers >= -_ROUNDED) & (numbers <= most * (1 + _ROUNDED))
+        others = (numbers >= -_ROUNDED_SUMS) & (numbers <= most * (1 + _ROUNDED_SUMS))
         fractions = (numbers[others] % 1 != 0).any()
         values, counts = np.unique(numbers[outside], return_counts=True)
         are_whole = not (values % 1).any()  # infinity is not
@@ -526,7 +526,7 @@ def _check_rows(proba: np.ndarray, tolerance: float, name: str, option: str) -> 
     _refuse_codes(proba, name)
     row = int(np.argmax(wrong))
     kind, remedy = "sum", "Pass predict_proba output, or divide each row by its sum."
-    if abs(total[row] - 1) < _ROUNDED:
+    if abs(total[row] - 1) < _ROUNDED_SUMS:
         remedy = f"If it was rounded (float16, text), pass skcal.metrics.normalize_proba({name})."
     if abs(total[row] - 100) < 1 and proba.min() >= 0:
         kind, remedy = "", "If these are percentages, divide by 100."
@@ -614,8 +614,8 @@ def row_weights(weight: np.ndarray) -> np.ndarray:
     A sum below the effective sample size cannot be of numbers of rows, and is raised to it.
     """
     effective, largest = effective_weights(weight), weight.max()
-    if largest > _MOST_ROWS:
-        return effective * max(1.0, _MOST_ROWS / effective.max())
+    if largest > _MOST_WEIGHT:
+        return effective * max(1.0, _MOST_WEIGHT / effective.max())
     return effective if effective.max() > largest * (1 + 1e-12) else weight
 
 
@@ -649,7 +649,7 @@ def weight_of_pairs(total: Any, squares: Any) -> Any:
 
 def refuse_lost_pairs(pairs: float, squared_total: float) -> None:
     """Raise where pairs of different samples vanish in rounding beside one sample."""
-    if squared_total * _UNEQUAL >= pairs:
+    if squared_total * _UNEQUAL_WEIGHTS >= pairs:
         raise InputError(
             "sample_weight",
             "is so unequal that the pairs of different samples vanish in rounding: one sample has "
@@ -723,7 +723,7 @@ def read_probabilities(estimator, X, y=None, reset=True) -> np.ndarray:
     return X
 
 
-def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
+def read_columns(estimator, X, reset=True) -> np.ndarray:
     """Predictions X of a fit, or of a later call (``reset=False``), as columns (n, 1) or (n, C).
 
     They are logits if the estimator has ``from_logits=True``.
@@ -737,7 +737,7 @@ def read_columns(estimator, X, y=None, reset=True) -> np.ndarray:
         return columns
     option = " or from_logits=True" if from_logits is not None else ""
     if columns.shape[1] > 1:
-        _check_rows(columns, _tolerance(X), "X", option)
+        _check_rows(columns, _sum_tolerance(X), "X", option)
         if _kind_of_half(X) is not None:  # which no later check knows
             columns = columns / columns.sum(axis=1, keepdims=True)
     return _check_range(columns, "X", option, _ulp(X))

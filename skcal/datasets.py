@@ -44,7 +44,7 @@ class TrueError(NamedTuple):
     standard_error: float = 0.0
 
 
-_CALIBRATED = MappingProxyType(
+_CALIBRATED_MODELS = MappingProxyType(
     dict.fromkeys(("canonical", "classwise", "confidence"), TrueError(0.0))
 )
 
@@ -336,7 +336,7 @@ def _dirichlet_errors(
 ) -> Mapping[str, TrueError]:
     """Closed forms of the canonical, class-wise and confidence errors."""
     if model == "M1":
-        return _CALIBRATED
+        return _CALIBRATED_MODELS
     C, a = n_classes, concentration
     q = (a + 1) / (C * a + 1)  # E‖p‖²
     mean, square = _max_moments(C, a)
@@ -388,7 +388,7 @@ def _simulated_errors(
     subtracted. The standard error is that of the mean of the batches.
     """
     if change == 1:
-        return _CALIBRATED
+        return _CALIBRATED_MODELS
     classes = range(n_classes) if change == "class-dependent" else [0]  # else exchangeable
     rng = np.random.default_rng(0)
     batches, size = np.empty((10, 3)), max(n_draws // 10, 2)
@@ -406,7 +406,7 @@ def _simulated_errors(
     means, deviations = batches.mean(axis=0), batches.std(axis=0, ddof=1)
     errors = map(TrueError, means.tolist(), (deviations / np.sqrt(10)).tolist())
     # The cache hands the same object to everyone.
-    return MappingProxyType(dict(zip(_CALIBRATED, errors, strict=True)))
+    return MappingProxyType(dict(zip(_CALIBRATED_MODELS, errors, strict=True)))
 
 
 def _explained(feature: np.ndarray, target: np.ndarray, n_bins: int = 1000) -> float:

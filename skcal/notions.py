@@ -50,8 +50,8 @@ from skcal._show import worded
 from skcal._validation import InputError
 
 _Lens: TypeAlias = Callable[..., np.ndarray]
-_ALL = slice(None)
-_ROUNDING = 1e-5  # of features plus residuals
+_ALL_ROWS = slice(None)
+_OUTCOME_ROUNDING = 1e-5  # of features plus residuals
 _PRECISION = r"precision-at-\d+"
 
 
@@ -130,7 +130,7 @@ class Problem(NamedTuple):
     logits: Any = None
     groups: Any = INDEPENDENT
     counted: Any = None
-    rows: slice | np.ndarray = _ALL
+    rows: slice | np.ndarray = _ALL_ROWS
 
     @property
     def of_all_samples(self) -> bool:
@@ -147,7 +147,7 @@ class Problem(NamedTuple):
         """Whether outcomes are shares of votes, whose law is not known."""
         return self.groups.of_shares or (self.counted is not None and self.counted.of_shares)
 
-    def number(self, rows: Any = _ALL) -> int:
+    def number(self, rows: Any = _ALL_ROWS) -> int:
         """How many samples there are in some of the rows.
 
         Parameters
@@ -241,7 +241,7 @@ class Problem(NamedTuple):
         """Outcomes of the shape of the features: 0/1, or other numbers in place of labels."""
         total = self.features + self.residuals
         whole = np.rint(total)
-        return np.where(np.abs(whole - total) <= _ROUNDING, whole, total)
+        return np.where(np.abs(whole - total) <= _OUTCOME_ROUNDING, whole, total)
 
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``.
@@ -277,7 +277,7 @@ def _problem(
     residuals: Any,
     weight: np.ndarray,
     logits: Any,
-    rows: slice | np.ndarray = _ALL,
+    rows: slice | np.ndarray = _ALL_ROWS,
 ) -> Problem:
     """A problem about some of the samples, whose weights are given."""
     if isinstance(rows, slice):
@@ -353,7 +353,7 @@ def _scalar_problem(
     hit: np.ndarray | None,
     weight: np.ndarray,
     logits: Any,
-    rows: slice | np.ndarray = _ALL,
+    rows: slice | np.ndarray = _ALL_ROWS,
 ) -> Problem:
     residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
     logits = None if logits is None else logits[:, None]
@@ -954,7 +954,7 @@ def _check_problems(notion: Notion, problems: Any, n_samples: int, labelled: boo
                 f"{X.shape}. Return both of one shape."
             )
         total = X + delta
-        wrong = ~(np.abs(total - np.clip(np.rint(total), 0, 1)) <= _ROUNDING).all(axis=1)
+        wrong = ~(np.abs(total - np.clip(np.rint(total), 0, 1)) <= _OUTCOME_ROUNDING).all(axis=1)
         if wrong.any():
             row = int(np.argmax(wrong))
             raise ValueError(

@@ -419,7 +419,7 @@ def _pair_mean(
     outcomes, cross = a * b * scatter[0, 0], -(a + b) * times(scatter[0, 1], form)
     inner = times(times(form, scatter[1, 1]), form)
     sums, own = np.zeros(len(weight)), np.empty(len(weight))
-    for rows in _blocks([residuals, phi]):
+    for rows in _row_parts([residuals, phi]):
         delta, own_phi = rows_of(residuals, rows), rows_of(phi, rows)
         sums[rows] = rowwise_dot(delta @ cross, own_phi) + rowwise_quadratic(own_phi, inner)
         if a * b:
@@ -434,7 +434,7 @@ def quadratic_form(phi: Matrix, form: Matrix | None) -> np.ndarray:
     return rowwise_quadratic(phi, as_factor(form))
 
 
-def _blocks(parts: Sequence[Matrix]) -> Iterator[slice]:
+def _row_parts(parts: Sequence[Matrix]) -> Iterator[slice]:
     return row_blocks(parts[0].shape[0], 8 * 4 * sum(part.shape[1] for part in parts))
 
 
@@ -446,7 +446,7 @@ def _scatter(
         wanted = [(i, j) for j in range(len(parts)) for i in range(j + 1)]
     scatter: _Scatter = {}
     root = np.sqrt(weight)  # ZᵀZ of one matrix costs half of a product of two
-    for rows in _blocks(parts):
+    for rows in _row_parts(parts):
         z = [times_rows(rows_of(part, rows), root[rows]) for part in parts]
         for i, j in wanted:
             scatter[i, j] = scatter.get((i, j), 0.0) + z[i].T @ z[j]

@@ -45,9 +45,9 @@ from skcal._validation import (
 )
 from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notion
 
-_SAME = 1e-9  # by which weights may differ relatively that count as equal
+_SAME_WEIGHT = 1e-9  # by which weights may differ relatively that count as equal
 _LARGE = 100_000  # samples
-_SURE = 4.0  # standard errors, by which labels fit worse than shuffled ones
+_REVERSED_FROM = 4.0  # standard errors, by which labels fit worse than shuffled ones
 NO_MATTER = object()  # groups, for what is the same whatever they are
 _SCALAR_NOTIONS = "'confidence', 'top-label', 'classwise'"
 
@@ -431,7 +431,7 @@ class Sample:
         gain = of_outcomes(rows, self.happened) - rows @ rates
         mean = sizes @ gain / n
         deviation = np.sqrt(sizes @ (gain - mean) ** 2 / n)
-        return bool(mean < -_SURE * max(deviation / np.sqrt(n), 1e-9))
+        return bool(mean < -_REVERSED_FROM * max(deviation / np.sqrt(n), 1e-9))
 
     @property
     def likely_steps(self) -> int | None:
@@ -532,7 +532,7 @@ class Sample:
             raise InputError(name, f"has {shapes}, not {own}.", "Pass the same classes.")
         apart = {
             "outcome": (self.happened != other.happened).reshape(len(self), -1).any(axis=1),
-            "weight": np.abs(self.weight - other.weight) > _SAME * self.weight,
+            "weight": np.abs(self.weight - other.weight) > _SAME_WEIGHT * self.weight,
             "group": _first_of_group(self) != _first_of_group(other),
         }
         for what, rows in apart.items():
@@ -711,7 +711,7 @@ def read_fit(
     return sample
 
 
-def read_predictions(
+def read_proba(
     y_proba, notion, from_logits: bool | None, name: str, estimator: Any = None, reset: bool = True
 ) -> tuple[np.ndarray, np.ndarray | None]:
     """Checked probabilities, whose rows are those of labels or sum to 1, and their logits."""
@@ -754,7 +754,7 @@ def _read(
     if largest:
         proba, logits = largest, largest.odds
     else:
-        proba, logits = read_predictions(y_proba, notion, from_logits, names[1], **options)
+        proba, logits = read_proba(y_proba, notion, from_logits, names[1], **options)
     rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
     refuse_another_order({**rows, "groups": groups})
     if not (isinstance(resolution, str) and resolution == "auto"):
@@ -891,7 +891,7 @@ def error_of_shares(who: str, remedy: str, name: str = "y_true") -> InputError:
 
 def refuse_weights(sample: Any, who: str, remedy: str) -> None:
     """Raise where weights differ, for what counts samples."""
-    if np.ptp(sample.weight) > _SAME * sample.weight.max():
+    if np.ptp(sample.weight) > _SAME_WEIGHT * sample.weight.max():
         raise InputError("sample_weight", f"is not for {who}, which counts samples.", remedy)
 
 

@@ -9,8 +9,7 @@ from scipy.special import expit
 from scipy.stats import binom
 
 from skcal import Binning, CalibrationErrorEstimator, TemperatureScaling
-from skcal._dependence import Dependence, _Likelihood, covariance_of_shared
-from skcal._groups import INDEPENDENT, Groups
+from skcal._groups import INDEPENDENT, Dependence, Groups, _Likelihood, covariance_of_shared
 from skcal._scores import LossComparison, brier_losses
 from skcal.hypothesis_tests import (
     bias_curve,

@@ -27,7 +27,6 @@ LAYERS = [
     "datasets",
     "_matrices",
     "_bins",
-    "_dependence",
     "_groups",
     "_folds",
     "_scores",

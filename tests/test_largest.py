@@ -56,7 +56,7 @@ def both(question, y, z, **options):
 
 @pytest.fixture
 def small_blocks(monkeypatch):
-    monkeypatch.setattr(_matrices, "_BLOCK_BYTES", 8 * N_CLASSES * BLOCK)
+    monkeypatch.setattr(_matrices, "_CACHED_BYTES", 8 * N_CLASSES * BLOCK)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -75,7 +75,7 @@ def test_both_sides_of_a_border_of_blocks(n, limited, monkeypatch):
     block = 8 * N_CLASSES * BLOCK
     memory = block / 2**20 if limited == "by working_memory" else 1024
     if limited == "by the cache":
-        monkeypatch.setattr(_matrices, "_BLOCK_BYTES", block)
+        monkeypatch.setattr(_matrices, "_CACHED_BYTES", block)
     with config_context(working_memory=memory):
         reduced, whole = both(metrics.expected_calibration_error, y, z)
         top = _matrices.Softmax(z).top

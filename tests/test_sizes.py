@@ -116,11 +116,11 @@ PATHS = {
     "_groups._FEW_CELLS": (of_interval_of_groups, 1e-12),
     "cli.counted._MOST_ROWS": (of_a_long_file, 1e-9),
     "functions.dirichlet_sums._CLASS_SUMS": (lambda: of_density(5), 1e-12),
-    "functions.dirichlet_sums._FEW": (lambda: of_density(5), 1e-12),
+    "functions.dirichlet_sums._FEW_ABOVE": (lambda: of_density(5), 1e-12),
     "functions.dirichlet_sums._MANY_PAIRS": (lambda: of_density(2), 1e-8),
     "hypothesis_tests.segment_features._DENSE": (of_segments, 1e-12),
     "hypothesis_tests.skce._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
-    "metrics.kernel._SMALL_BLOCK": (of_kernel_blocks, 1e-12),
+    "metrics.kernel._SMALL_BLOCKS": (of_kernel_blocks, 1e-12),
     "model_selection.comparison._FEW_PAIRS": (of_compared_risks, 1e-10),
     "table.reading._MOST_TOGETHER": (of_a_table_of_classes, 0.15),
     "recalibration.likelihood._WHITENED_CLASSES": (
@@ -183,36 +183,36 @@ OTHERS = {
         "cli.table._MOST_PAIRS",
         "cli.text._MOST_LINES",
         "cli.monitor._MOST_MARKS",
-        "monitoring.monitor._MOST_ENTRIES",
+        "monitoring.monitor._MOST_NOTED",
         "displays.axis._MOST_TICKS",
-        "displays.recalibration._MOST",
+        "displays.recalibration._MOST_DRAWN",
         "displays.reliability_panel._MOST_VALUES",
-        "metrics.bin_table._MOST",
-        "report.centres._MOST",
+        "metrics.bin_table._MOST_BINS",
+        "report.centres._MOST_PRINTED",
     },
     "sizes from which on a text warns": {
         "cli.gates._LARGE_SHARE",
         "sample._LARGE",
         "metrics.bootstrap._FEW_GROUPS",  # tests/metrics/test_bootstrap.py
-        "metrics.validation._FEW",
-        "report.findings._MOST_CLASSES",
+        "metrics.validation._FEW_EITHER",
+        "report.findings._MOST_ORDERED",
         "report.words._FEW_OF_A_CLASS",
         "report.words._FEW_OUTCOMES",
         "report.words._FEW_SAMPLES",
     },
     "limits of numbers": {
-        "_rounding._MOST_STEPS",  # below
-        "_validation._MOST_ROWS",  # tests/properties/test_weights_of_fits.py
+        "_rounding._MOST_NAMED_STEPS",  # below
+        "_validation._MOST_WEIGHT",  # tests/properties/test_weights_of_fits.py
         "cli.counted._MOST_TABLES",  # tests/cli/test_counted.py
         "cli.later._MOST_KEPT",  # tests/cli/test_counted.py
         "cli.long._MOST",  # tests/cli/test_exports.py
         "cli.long._MOST_CLASSES",  # tests/cli/test_exports.py
         "cli.predictions._MOST_SUBGROUPS",  # tests/cli/test_wild_forms.py
         "report.centres._SMALL",
-        "monitoring.bets._MOST",
+        "monitoring.bets._MOST_SHIFTED",
         "monitoring.planning._MOST_BATCHES",
-        "monitoring.planning._MOST_SHIFT",
-        "monitoring.layout._MOST",
+        "monitoring.planning._MOST_DRIFT",
+        "monitoring.layout._MOST_SUM",
         "_scores._FEW_EVENTS",  # tests/recalibration/test_losses.py
         "table.counted._MOST_ROWS",  # tests/table/test_table.py
         "table.frames._MOST",
@@ -223,26 +223,26 @@ OTHERS = {
         "choice.recalibrator._MANY_PROBABILITIES",
     },
     "the resolution of a grid, or the number of cells, draws or ranks": {
-        "displays.curves._MANY",
+        "displays.curves._MANY_POINTS",
         "displays.simplex._MAX_ROWS",
         "hypothesis_tests.joint_statistics._MOST_CELLS",
         "hypothesis_tests.monte_carlo._MANY_ROWS",  # tests/hypothesis_tests/test_counts.py
-        "hypothesis_tests.scan._MOST_CELLS",  # tests/hypothesis_tests/test_scan.py
+        "hypothesis_tests.scan._MOST_SCAN_CELLS",  # tests/hypothesis_tests/test_scan.py
         "hypothesis_tests.mean_embedding._MOST_LOCATIONS",
         "hypothesis_tests.skce._MANY_SAMPLES",  # tests/hypothesis_tests/test_skce.py
-        "metrics.binned._MANY_ROWS",  # tests/metrics/test_bootstrap.py
+        "metrics.binned._MANY_RESAMPLED",  # tests/metrics/test_bootstrap.py
         "metrics.gap_models._MANY",
         "metrics.gap_models._MOST_CELLS",
         "metrics.gap_models._MOST_OF_MANY",
         "metrics.gap_sums._MOST_POINTS",
-        "metrics.limits._MOST",
+        "metrics.limits._MOST_STEPS_DRAWN",
         "metrics.smoothers._MAX_GROUPS",
         "metrics.murphy._MOST_OF_GROUPS",  # tests/test_groups.py
         "metrics.smoothers._MAX_POINTS",
         "model_selection.adaptive._MAX_CELLS",
         "model_selection.candidates._MAX_RANK",
         "recalibration.bayesian._MOST_SEGMENTS",
-        "recalibration.features._MOST_CELLS",  # tests/recalibration/test_units.py
+        "recalibration.features._MOST_LOGIT_CELLS",  # tests/recalibration/test_units.py
         "recalibration.features._MOST_ENTRIES",
         "report.compare._MOST_DRAWS",  # tests/report/test_subgroup_tests.py
     },
@@ -253,7 +253,7 @@ OTHERS = {
         "model_selection.candidates.MATRIX_SCALING_MAX_CLASSES",
         "model_selection.candidates._INTERACTIONS_MAX_CLASSES",
         "model_selection.candidates._MANY_PRODUCTS",  # tests/model_selection/test_candidates.py
-        "recalibration.base._MANY_CLASSES",
+        "recalibration.base._MANY_COLUMNS",
         "recalibration.mixture.MATRIX_MAX_CLASSES",
     },
 }

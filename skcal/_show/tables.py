@@ -27,7 +27,7 @@ from skcal._show.text import (
 
 _NOT_HTML = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
 _UNIT = re.compile(r"(?<=\d) (?=%)|(?<=[≤≥]) (?=\d)")
-_ROWS = 60  # of a table in a notebook
+_PAGE_ROWS = 60  # of a table in a notebook
 _LONG = 40  # rows; longer tables of a report scroll on screens, and say so
 _FORMULAS = ("=", "+", "-", "@")  # what a spreadsheet would evaluate
 
@@ -219,7 +219,7 @@ def _isolated(name: str) -> str:
 
 def html_result(title: str, *parts: Table | str) -> str:
     """What a notebook shows: the title and the parts below it, with their style."""
-    shown = [part.html(most=_ROWS) if isinstance(part, Table) else part for part in parts]
+    shown = [part.html(most=_PAGE_ROWS) if isinstance(part, Table) else part for part in parts]
     head = f'{_STYLE}<div class="skcal skcal-result">\n<p>{html_text(title)}</p>\n'
     return f"{head}{''.join(shown)}</div>\n"
 
@@ -416,7 +416,7 @@ class Summarized:
         return bundle
 
 
-_IN_WORDS = {"n_bins": "bins", "alpha": "penalty", "C": "inverse penalty"}
+_OPTION_WORDS = {"n_bins": "bins", "alpha": "penalty", "C": "inverse penalty"}
 
 
 def format_setting(setting: dict) -> str:
@@ -425,5 +425,5 @@ def format_setting(setting: dict) -> str:
     for name, value in setting.items():
         short = name.rsplit("__", 1)[-1]
         shown = f"{value:.3g}" if isinstance(value, float) else value
-        parts.append(worded(f"{short}={shown}", f"{_IN_WORDS.get(short, short)} {shown}"))
+        parts.append(worded(f"{short}={shown}", f"{_OPTION_WORDS.get(short, short)} {shown}"))
     return ", ".join(parts) or "-"

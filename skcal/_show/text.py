@@ -13,14 +13,14 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from skcal._running import carried
 
-_WIDTH = 100  # of text
-_NARROW = 40  # what a wrapped column has at least
+_TEXT_WIDTH = 100  # of text
+_NARROW_COLUMN = 40  # what a wrapped column has at least
 _NAMED, _NAMED_ABOVE = 6, 25  # on each side of a limit, and above it
 #: What the verdict on an error says before the limit, first the one that decides for all.
 VERDICTS = {
@@ -39,16 +39,22 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-_ON_COMMAND_LINE = carried(ContextVar[Sequence[str] | None]("on_command_line", default=None))
+class _Command(NamedTuple):
+    only: Sequence[str] = ()
+    by: str = "COLUMN"
+
+
+_ON_COMMAND_LINE = carried(ContextVar[_Command | None]("on_command_line", default=None))
 
 
 @contextmanager
-def on_command_line(only: Sequence[str] = ()) -> Iterator[None]:
+def on_command_line(only: Sequence[str] = (), by: str = "COLUMN") -> Iterator[None]:
     """Let sentences that are made in the block name options and commands, not arguments.
 
-    The command reads ``only`` the rows with these values, such as "country=DE".
+    The command reads ``only`` the rows with these values, such as "country=DE". Subgroups that it
+    does not compare are named ``by`` a column; "" is for commands that compare them.
     """
-    token = _ON_COMMAND_LINE.set(only)
+    token = _ON_COMMAND_LINE.set(_Command(only, by))
     try:
         yield
     finally:
@@ -63,17 +69,25 @@ def worded(python: str, command: str) -> str:
 def only(values: Sequence[str]) -> str:
     """The options of a command for rows of these values, as far as this command reads them."""
     columns = [value.partition("=")[0] for value in values]
-    kept = [one for one in _ON_COMMAND_LINE.get() or () if one.partition("=")[0] not in columns]
+    command = _ON_COMMAND_LINE.get() or _Command()
+    kept = [one for one in command.only if one.partition("=")[0] not in columns]
     return " ".join(worded("", f"--only {shlex.quote(one)}") for one in [*kept, *values])
 
 
-_NAMES = {"Zero": "No error", "Identity": "No change"}
+def not_compared() -> str:
+    """That subgroups were not compared, and what compares them; "" of commands that did."""
+    by = (_ON_COMMAND_LINE.get() or _Command()).by
+    compare = worded("by= compares them", f"report --by {shlex.quote(by)} compares them")
+    return f"Subgroups were not compared; {compare}." if by else ""
+
+
+_SPOKEN_NAMES = {"Zero": "No error", "Identity": "No change"}
 
 
 def method_name(name: str) -> str:
     """The name of a class, on the command line in words: ``Temperature scaling``."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name)
-    return worded(name, _NAMES.get(name, words[:1] + words[1:].lower()))
+    return worded(name, _SPOKEN_NAMES.get(name, words[:1] + words[1:].lower()))
 
 
 def as_json(data: Any, indent: int | None = 2) -> str:
@@ -126,7 +140,7 @@ def plain(value):
     return value.item() if isinstance(value, np.generic) else value
 
 
-_TINY, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
+_TINY_NUMBER, _HUGE = 1e-6, 1e6  # numbers that are shown with an exponent
 _SAYS_NOTHING = 1e-3  # of an estimate
 
 
@@ -137,7 +151,7 @@ def plain_number(value: float) -> str:
 
 def significant(value: float, digits: int = 2) -> str:
     """So many digits, with an exponent only where there would be long rows of zeros."""
-    if 0 < abs(value) < _TINY or _HUGE <= abs(value) < math.inf:
+    if 0 < abs(value) < _TINY_NUMBER or _HUGE <= abs(value) < math.inf:
         return f"{value:.{digits - 1}e}"
     text = np.format_float_positional(value, digits, unique=False, fractional=False)
     return text.rstrip(".") if math.isfinite(value) else str(value)
@@ -173,7 +187,7 @@ def about(value: float, limit: float) -> str:
     return f"about {value:.{len(plain_number(limit).partition('.')[2])}f}"
 
 
-_SMALLEST = 1e-300  # p-value of a limit law that floating point can tell from 0
+_SMALLEST_PVALUE = 1e-300  # p-value of a limit law that floating point can tell from 0
 
 
 def pvalue_text(value: float, smallest: float = 1e-4) -> str:
@@ -187,7 +201,7 @@ def pvalue_number(value: float, smallest: float = 0.0) -> str:
 
     What is at most the smallest p-value that is possible is ``≤ 0.001``.
     """
-    smallest = max(smallest, _SMALLEST)
+    smallest = max(smallest, _SMALLEST_PVALUE)
     sign, shown = ("≤ ", smallest) if value <= smallest * (1 + 1e-9) else ("", value)
     return sign + beside_limit(shown, 0.05 + 1e-12, "{:.2g}".format)
 
@@ -275,7 +289,7 @@ def stated(sentence: str) -> str:
 
 def wrapped(text: str, first: str = "", others: str = "") -> str:
     """Text in lines of at most 100 columns, behind what starts the first and the other lines."""
-    width = max(_WIDTH, len(first) + _NARROW)
+    width = max(_TEXT_WIDTH, len(first) + _NARROW_COLUMN)
     text = " ".join(text.split())
     return textwrap.fill(text, width, initial_indent=first, subsequent_indent=others)
 

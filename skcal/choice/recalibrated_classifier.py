@@ -242,7 +242,7 @@ class RecalibratedClassifierCV(
         if not frozen and len(present) > 2:
             refuse_mark(y, present, len(present), "y", "X", "Pass numpy.asarray(y).astype(str).")
         self.classes_ = self._fitted_classes = decoded(estimator.classes_) if frozen else present
-        codes = _columns_of(present, self.classes_)[codes]
+        codes = _places_of(present, self.classes_)[codes]
         if (codes < 0).any():
             row = int(np.argmax(codes < 0))
             reason = f"is {y.tolist()[row]!r}, not a class of the frozen classifier: its classes "
@@ -545,7 +545,7 @@ def _fit_fold(classifier, X, y, fold, train, test, params, classes):
 def _aligned_predictions(classifier, X, classes, of_fold=""):
     """Probabilities or, of classifiers without, logits; columns are in the order of classes."""
     name, fitted = type(classifier).__name__, decoded(classifier.classes_)
-    place = _columns_of(classes, fitted)
+    place = _places_of(classes, fitted)
     if (place < 0).any() or len(place) != len(fitted):
         raise ValueError(
             f"{name} was fitted to the classes {shortened(classes)}, but its classes_ are "
@@ -603,7 +603,7 @@ def _with_others(splits, rows, others) -> list:
     return [(np.setdiff1d(everyone, test), np.sort(test)) for test in tests]
 
 
-def _columns_of(labels, classes) -> np.ndarray:
+def _places_of(labels, classes) -> np.ndarray:
     """The place of each label among the classes, -1 for labels that are none of them."""
     place = {label: k for k, label in enumerate(classes.tolist())}
     return np.array([place.get(label, -1) for label in labels.tolist()])

@@ -40,7 +40,7 @@ from skcal.recalibration.trial import (
 )
 
 _MANY_PROBABILITIES = 2**22  # from here on several BLAS threads pay
-_LOSSES = {score: loss for loss, score in SCORES.items()}
+_LOSS_OF_SCORE = {score: loss for loss, score in SCORES.items()}
 
 
 class Recalibrator(
@@ -279,7 +279,7 @@ class Recalibrator(
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         progress = partial(as_tasks, estimator=self, context=context)
         trial = try_maps(candidates, data, splits, self.scoring, mix, self.n_jobs, progress)
-        choice = judged_choice(trial, self.do_no_harm, _LOSSES[self.scoring])
+        choice = judged_choice(trial, self.do_no_harm, _LOSS_OF_SCORE[self.scoring])
         self._set_results(trial, choice)
         self.n_samples_, self.n_rows_ = data.n_positive, data.n_rows
         self.best_estimator_ = fit_map(trial.maps[self.best_index_], data)
@@ -298,7 +298,7 @@ class Recalibrator(
         self.__dict__.pop("out_of_fold_", None)  # of an earlier fit
         if self.store_out_of_fold:
             self.out_of_fold_ = out_of_fold
-        _warn_of_harm(_LOSSES[self.scoring], self.comparison_[_LOSSES[self.scoring]])
+        _warn_of_harm(_LOSS_OF_SCORE[self.scoring], self.comparison_[_LOSS_OF_SCORE[self.scoring]])
         means = trial.mean_losses()
         self.best_index_ = best
         self.best_params_ = trial.settings[best]

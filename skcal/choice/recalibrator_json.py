@@ -34,14 +34,14 @@ from skcal.recalibration.base import Identity, RecalibrationMap, Smoothed, known
 from skcal.recalibration.mixture import Mixture
 from skcal.recalibration.saving import from_document, set_columns
 
-FORMAT = 1
+JSON_FORMAT = 1
 
 
 def recalibrator_to_text(recalibrator) -> str:
     """A fitted recalibrator as JSON."""
     return json.dumps(
         {
-            "recalibrator": FORMAT,
+            "recalibrator": JSON_FORMAT,
             "classes": recalibrator.classes_.tolist(),
             "n_features_in": int(recalibrator.n_features_in_),
             "from_logits": bool(recalibrator.from_logits),
@@ -96,7 +96,7 @@ def recalibrator_from_text(recalibrator, text: str) -> None:
     document = Document.parse(text, "a recalibrator", remedy)
     if "recalibrator" not in document.parts:
         raise document.wrong("text", "is not a recalibrator")
-    document.expect("recalibrator", FORMAT)
+    document.expect("recalibrator", JSON_FORMAT)
     set_columns(recalibrator, document)
     recalibrator.from_logits = document.value("from_logits", bool)
     recalibrator.n_samples_ = document.count("n_samples", 1)

@@ -46,7 +46,7 @@ from skcal.model_selection.estimator import CalibrationErrorEstimator
 from skcal.model_selection.families import Work, group_families, score_groups
 from skcal.model_selection.plan import make_plans, warn_of_small_problems
 from skcal.notions import NOTIONS, Problems
-from skcal.sample import HoldsNotion, read_fit, read_predictions
+from skcal.sample import HoldsNotion, read_fit, read_proba
 
 _MANY_FEATURES = 2**22  # from here on several BLAS threads pay
 
@@ -559,7 +559,7 @@ class CalibrationErrorSearchCV(CallbackSupportMixin, Summarized, HoldsNotion, Ba
     def _checked(self, X):
         """Compare the columns with those of ``fit``; return an array."""
         check_is_fitted(self)
-        read_predictions(X, self.notion_, self.from_logits, "X", self, reset=False)
+        read_proba(X, self.notion_, self.from_logits, "X", self, reset=False)
         return plain_array(X, "X")
 
     def to_dict(self) -> dict:

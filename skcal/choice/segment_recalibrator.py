@@ -14,23 +14,23 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._folds import absent_class, shuffled_folds
 from skcal._groups import Groups, read_groups
-from skcal._labels import plain_labels, refuse_another_order
+from skcal._labels import named_columns, plain_labels, refuse_another_order
 from skcal._scores import LOSSES, LossComparison
 from skcal._show import Document, Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded, row_weights
 from skcal.choice.recalibrator import Recalibrator
-from skcal.hypothesis_tests.segment_features import Rule, make_segments, read_columns
+from skcal.hypothesis_tests.segment_features import Rule, make_segments
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
+from skcal.recalibration.bayesian import FARTHEST_LOGIT
 from skcal.recalibration.likelihood import TwoClasses
 from skcal.recalibration.trial import SCORES
 
 FORMAT = 1
 RULES = ("true", "missing", "category", "value", "range")
-_REMEDY = "Pass what SegmentRecalibrator.to_json() returned."
-_N_BINS, _LEAST = 4, 20  # quantile ranges of a number; samples of a segment
-_FARTHEST = 36.04  # log-odds of probabilities of 0 and 1
+_PASS_SEGMENTS = "Pass what SegmentRecalibrator.to_json() returned."
+_N_RANGES, _LEAST_SIZE = 4, 20  # quantile ranges of a number; samples of a segment
 
 
 class RecalibratedSegment(NamedTuple):
@@ -208,7 +208,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         X, y = decoded(X), plain_labels(y, "y")
         weight = check_weight(sample_weight, len(y))
         refuse_another_order({"X": X, "y": y, "segments": segments})
-        columns = dict(read_columns(segments, len(y)))
+        columns = dict(named_columns(segments, len(y)))
         data = _Data(X, y, weight, read_groups(groups, weight), columns)
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
         whole = self._fit_model(data, seed)
@@ -254,15 +254,15 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         log_odds, happened = model.log_odds(data.X), data.y == fitted.classes_[1]
         if self.max_segments == 0:
             return model
-        made = make_segments(data.columns, len(data.y), n_bins=_N_BINS, min_samples=_LEAST)
+        made = make_segments(data.columns, len(data.y), n_bins=_N_RANGES, min_samples=_LEAST_SIZE)
         rules_of = {name: made.rules_of(k) for k, name in enumerate(made.names)}
         while len(model.rules) < self.max_segments:
             test = segment_test(
                 happened.astype(int),
                 expit(model.corrected(log_odds, data.columns)),
                 data.columns,
-                n_bins=_N_BINS,
-                min_samples=_LEAST,
+                n_bins=_N_RANGES,
+                min_samples=_LEAST_SIZE,
                 n_resamples=self.n_resamples,
                 random_state=seed,
                 sample_weight=data.weight,
@@ -297,7 +297,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         X = decoded(X)
         refuse_another_order({"X": X, "segments": segments})
-        columns = dict(read_columns(segments, _num_samples(X)))
+        columns = dict(named_columns(segments, _num_samples(X)))
         offsets = np.array([*(segment.offset for segment in self.segments_), self.offset_])
         rules = [segment.rules for segment in self.segments_]
         model = _SegmentModel(self.recalibrator_, rules, offsets)
@@ -390,7 +390,7 @@ class SegmentRecalibrator(ClassifierMixin, BaseEstimator):
         ValueError
             If the text holds no segment recalibrator, or its parts do not fit together.
         """
-        document = Document.parse(text, "a segment recalibrator", _REMEDY)
+        document = Document.parse(text, "a segment recalibrator", _PASS_SEGMENTS)
         document.expect("segment_recalibrator", FORMAT)
         read, inner = cls(), document.value("recalibrator", dict)
         kind: Any = Recalibrator if "recalibrator" in inner else RecalibrationMap
@@ -450,7 +450,7 @@ class _SegmentModel(NamedTuple):
         """Recalibrated log-odds, without segments."""
         q = np.asarray(decoded(self.recalibrator.predict_proba(X)))[:, 1]
         with np.errstate(divide="ignore"):
-            return np.clip(logit(q), -_FARTHEST, _FARTHEST)
+            return np.clip(logit(q), -FARTHEST_LOGIT, FARTHEST_LOGIT)
 
     def corrected(self, log_odds, columns) -> np.ndarray:
         """Log-odds with the offsets of the segments."""
@@ -460,7 +460,7 @@ class _SegmentModel(NamedTuple):
 def _segment_columns(features) -> dict[str, np.ndarray]:
     """Columns of a table of features of any number of rows."""
     first = next(iter(features.values())) if isinstance(features, dict) else features
-    return dict(read_columns(features, _num_samples(first)))
+    return dict(named_columns(features, _num_samples(first)))
 
 
 def _in_segments(rules, columns) -> np.ndarray:

@@ -28,7 +28,7 @@ from skcal.metrics.cox import cox_recalibration
 from skcal.model_selection.candidates import family_name
 from skcal.recalibration.mixture import Mixture
 
-_LEVEL = 0.95
+_SUMMARY_LEVEL = 0.95
 #: Models of a Bayesian average whose names do not say what they do.
 _IN_WORDS = {
     "identity": "no change",
@@ -87,14 +87,14 @@ def _judged_families(search) -> list[Judged]:
 def _one_step_facts(search) -> dict:
     names = (method_name(family_name(result.function)) for result in search.outer_results_)
     standard_error = _plain_value(search.one_step_standard_error_)
-    bound = None if standard_error is None else search.lower_confidence_bound(_LEVEL)
+    bound = None if standard_error is None else search.lower_confidence_bound(_SUMMARY_LEVEL)
     return {
         "function": ", ".join(dict.fromkeys(names)),
         "squared_error": search.one_step_squared_error_,
         "standard_error": standard_error,
         "pvalue": search.one_step_.pvalue,
         "lower_confidence_bound": bound,
-        "confidence_level": _LEVEL,
+        "confidence_level": _SUMMARY_LEVEL,
     }
 
 
@@ -147,7 +147,7 @@ def _estimate_facts(facts) -> list[tuple[str, str]]:
     name, _, text = (facts["sentence"] or "").partition(" error ")
     lines = [(f"{name} error", text)] if headline else []
     shown = "no evidence of miscalibration"
-    if facts["pvalue"] <= 1 - _LEVEL:
+    if facts["pvalue"] <= 1 - _SUMMARY_LEVEL:
         shown = "significantly miscalibrated"
     # The RMS error of the population is never below the calibration error.
     below = "; smaller than the calibration error by noise"
@@ -186,7 +186,7 @@ def _lower_bound(facts) -> list[tuple[str, str]]:
     The root mean square is at least the mean.
     """
     bound = facts["one_step"]["lower_confidence_bound"]
-    if bound is None or facts["pvalue"] > 1 - _LEVEL:
+    if bound is None or facts["pvalue"] > 1 - _SUMMARY_LEVEL:
         return []
     low = facts["calibration_error"]["low"] if facts["calibration_error"] else 0.0
     if low**2 > max(bound, 0.0):

@@ -15,9 +15,9 @@ AXIS_LABELS = (("predicted probability", "observed frequency"), ("confidence", "
 _LIMITS = (0.01, 0.02, 0.03, 0.04, 0.06, 0.08, 0.1, 0.15, 0.2, 0.3, 0.4, 0.5, 1.0)  # of linear axes
 _DECADES = tuple(10.0**-k for k in range(6, 0, -1))
 _LOGIT_ENDS = (*_DECADES, 0.2, 0.5, 0.8, *(1 - end for end in _DECADES[::-1]))
-_MARGIN = 0.02
+_AXIS_MARGIN = 0.02
 _MOST_TICKS = 7
-_WIDE = 0.5  # an axis whose six labels are short; others have three, or four; and the widest part
+_BROAD = 0.5  # an axis whose six labels are short; others have three, or four; and the widest part
 
 
 class ProbabilityAxis(NamedTuple):
@@ -62,7 +62,7 @@ class ProbabilityAxis(NamedTuple):
         if self.scale == "linear":
             span = round(self.high - self.low, 6)
             by_thirds = f"{span:.1e}"[:3] in ("1.5", "3.0", "6.0")
-            return np.linspace(self.low, self.high, 6 if span >= _WIDE else 3 + by_thirds)
+            return np.linspace(self.low, self.high, 6 if span >= _BROAD else 3 + by_thirds)
         ends = np.array(_LOGIT_ENDS)
         ends = ends[(self.low <= ends) & (ends <= self.high)]
         if len(ends) > _MOST_TICKS:
@@ -91,7 +91,7 @@ def axes_of(predictions, scale: str, sizes: Any = 1) -> list[ProbabilityAxis]:
     tails = np.array([0.005, 0.99, 0.995]) * last[-1]
     first, most, end = np.interp(tails, places, np.repeat(values, 2))
     if scale == "linear":
-        lows = [round(1 - limit, 6) for limit in _LIMITS if limit <= _WIDE]
+        lows = [round(1 - limit, 6) for limit in _LIMITS if limit <= _BROAD]
         begun = [ProbabilityAxis(low, 1.0) for low in lows if low <= values[0]]
         return begun + [ProbabilityAxis(0.0, limit) for limit in _LIMITS if most <= limit]
     share = min(1 / (last[-1] + 1), 0.1)
@@ -119,7 +119,7 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
         xlabel=labels[0],
         ylabel=draw.side_label(ax, labels[1]),
     )
-    ends = ends_of(axis)
+    ends = padded_ends(axis)
     ax.set(xlim=ends, ylim=ends, box_aspect=1)
     ax.spines[["top", "right"]].set_visible(False)
     ticks = axis.ticks().tolist()
@@ -130,16 +130,16 @@ def set_axes(ax, axis: ProbabilityAxis, labels: tuple[str, str]) -> None:
         side.set_minor_locator(NullLocator())
 
 
-def ends_of(axis: ProbabilityAxis) -> tuple[float, float]:
+def padded_ends(axis: ProbabilityAxis) -> tuple[float, float]:
     """The axis and a margin at both ends, so that markers at them are whole."""
-    low, high = axis.at([-_MARGIN, 1 + _MARGIN]).tolist()
+    low, high = axis.at([-_AXIS_MARGIN, 1 + _AXIS_MARGIN]).tolist()
     return low, high
 
 
 STRIP = "histogram of outcomes"
 HEIGHTS = "bar heights: √ of counts"
 _HEIGHT, _LOW, _GAP = 0.65, 0.35, 0.1  # inches, the second beside small axes
-_TINY = 15  # letters beside axes that have no room for a strip
+_TINY_STRIP = 15  # letters beside axes that have no room for a strip
 _ROOM = 1.15  # above the highest bar
 _LABELLED = 0.62  # of the highest bar: where the side is named
 
@@ -192,7 +192,7 @@ def draw_histogram(ax, edges, counts, sides: tuple[str, str], colour: str, most=
     bars : list of two matplotlib artists, or of none
     """
     strip, first = strip_of(ax), False
-    if strip is None and draw.is_small(ax, _TINY):
+    if strip is None and draw.is_small(ax, _TINY_STRIP):
         return []
     if strip is None:
         strip, first = _new_strip(ax), True

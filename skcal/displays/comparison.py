@@ -218,7 +218,7 @@ def _one_step_roots(search, confidence_level) -> dict:
     return {"one_step": float(roots[0]), "lower_bound": float(roots[1])}
 
 
-_LINES = 2  # of the name of a row
+_NAME_LINES = 2  # of the name of a row
 
 
 @dataclass(eq=False, repr=False)
@@ -313,7 +313,7 @@ class SegmentDisplay(Display):
 
     def _draw(self, axes, name, kwargs):
         [ax] = axes
-        segments = self.segments[: draw.rows_that_fit(ax, _LINES)]
+        segments = self.segments[: draw.rows_that_fit(ax, _NAME_LINES)]
         rows = np.arange(len(segments))
         low, high, observed, expected = (
             np.array([getattr(segment, field) for segment in segments])
@@ -339,7 +339,7 @@ class SegmentDisplay(Display):
 
 def _row_label(segment, of_several_outcomes):
     n = f"{draw.as_label(segment.outcome, 14)}, n" if of_several_outcomes else "n"
-    lines = [draw.as_label(part, 30) for part in segment.name.split(" and ", _LINES - 1)]
+    lines = [draw.as_label(part, 30) for part in segment.name.split(" and ", _NAME_LINES - 1)]
     return " and\n".join(lines) + f" ({n} = {segment.n_samples:,})"
 
 

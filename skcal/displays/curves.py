@@ -26,8 +26,8 @@ from skcal.sample import Sample, read_sample
 
 _DRAWN = ("frequency", "low", "high", "band_low", "band_high")
 _ALL, _NONE = "treat all", "treat none"
-_GRID = np.linspace(0, 1, 501)
-_MANY = 1000  # points of exact Murphy diagrams
+_CURVE_GRID = np.linspace(0, 1, 501)
+_MANY_POINTS = 1000  # points of exact Murphy diagrams
 
 
 @dataclass(eq=False, repr=False)
@@ -513,8 +513,8 @@ class MurphyDisplay(Display):
         display : MurphyDisplay
         """
         n_labels = len(y_true) if isinstance(y_true, Sample) else np.size(y_true)
-        if thresholds is None and 2 * n_labels > _MANY:
-            thresholds = _GRID
+        if thresholds is None and 2 * n_labels > _MANY_POINTS:
+            thresholds = _CURVE_GRID
         options = {
             "notion": notion,
             "sample_weight": sample_weight,

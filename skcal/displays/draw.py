@@ -19,10 +19,10 @@ from skcal.sample import Sample
 BLUE, ORANGE, GREEN, GREY = "#0072B2", "#D55E00", "#009E73", "0.6"
 COLOURS = (BLUE, ORANGE, GREEN, "#CC79A7", "#E69F00", "#56B4E9", "0.45")
 POINTS = 72  # an inch
-_WIDTH, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
-_COLUMN, _ALONE, _SMALLEST = 1.2, 0.85, 0.9  # room and size of titles, beside others and alone
+_LETTER, _HANDLE = 0.6 / POINTS, 0.6  # of a letter as a part of its size, and inches beside it
+_COLUMN, _ALONE, _SMALLER = 1.2, 0.85, 0.9  # room and size of titles, beside others and alone
 _DIGIT = 0.64  # the width of a digit, as a part of the size of its letters
-_APART, _SIDE = 0.06, 0.15  # inches between numbers of ticks, and of a label at a side
+_TICKS_APART, _SIDE = 0.06, 0.15  # inches between numbers of ticks, and of a label at a side
 _OF_HEIGHT = 0.7  # room of labels at the side
 _FREE, _SPACED = 0.75, 1.25  # of the height of axes, beside labels; and from line to line
 LEGEND = {"fontsize": "medium", "frameon": False, "handlelength": 1.2, "labelspacing": 0.3}
@@ -63,10 +63,10 @@ def legend_below(ax, parts=None):
     )
     depth = tick.get_pad() + 1.4 * tick.label1.get_size() + 1.3 * n_lines * size + 8
     width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
-    n_columns = int(np.clip(width / (_WIDTH * size * widest + _HANDLE), 1, 2))
+    n_columns = int(np.clip(width / (_LETTER * size * widest + _HANDLE), 1, 2))
     place = {"loc": "upper center", "bbox_to_anchor": (0.5, -depth / POINTS), "borderaxespad": 0}
     look = {"bbox_transform": in_inches(ax), "ncols": n_columns, **LEGEND}
-    look["fontsize"] = _SMALLEST * size if is_small(ax) else LEGEND["fontsize"]
+    look["fontsize"] = _SMALLER * size if is_small(ax) else LEGEND["fontsize"]
     return ax.legend(*zip(*parts, strict=True), **place, **look)
 
 
@@ -84,10 +84,10 @@ def set_title(ax, text: str, **place) -> None:
     width = ax.get_position(original=True).width * ax.figure.bbox.width / ax.figure.dpi
     width *= _COLUMN if spec and spec.get_gridspec().ncols > 1 else _ALONE
     text = "\n".join(
-        _in_lines(line, int(width / (_WIDTH * _SMALLEST * size))) for line in text.split("\n")
+        _in_lines(line, int(width / (_LETTER * _SMALLER * size))) for line in text.split("\n")
     )
-    fits = width / (_WIDTH * max(1, *map(len, text.split("\n"))))
-    ax.set_title(text, fontsize=float(np.clip(fits, _SMALLEST * size, size)), **place)
+    fits = width / (_LETTER * max(1, *map(len, text.split("\n"))))
+    ax.set_title(text, fontsize=float(np.clip(fits, _SMALLER * size, size)), **place)
 
 
 def _in_lines(line: str, width: int) -> str:
@@ -111,7 +111,7 @@ def side_label(ax, text: str) -> str:
 def is_small(ax, n_letters: int = 18) -> bool:
     """Whether a vertical label of so many letters, or ticks below each other, need more room."""
     height = ax.get_position(original=True).height * ax.figure.bbox.height / ax.figure.dpi
-    return _WIDTH * ax.yaxis.label.get_size() * n_letters > _OF_HEIGHT * height
+    return _LETTER * ax.yaxis.label.get_size() * n_letters > _OF_HEIGHT * height
 
 
 def as_label(text, width: int = 32) -> str:
@@ -222,7 +222,7 @@ def ratio_ticks(ax, n_letters: int) -> None:
     for ratios in _RATIOS:
         held = [ratio for ratio in ratios if low <= ratio <= high]
         longest = max((len(f"{ratio:g}") for ratio in held), default=0)
-        label = _DIGIT * size * (longest - 0.5) + _APART
+        label = _DIGIT * size * (longest - 0.5) + _TICKS_APART
         room = np.diff(np.log(held)) * width / np.log(high / low)
         if len(held) > len(ticks) and (room >= label).all():
             ticks = held

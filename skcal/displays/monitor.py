@@ -16,7 +16,7 @@ from skcal.displays import draw
 from skcal.displays.base import DRAWN, Display, require_instance
 from skcal.monitoring import CalibrationMonitor
 
-_WIDTH = 28  # of a line of a legend
+_LEGEND_WIDTH = 28  # of a line of a legend
 _MARKED = 30  # looks, beyond which they have no markers
 
 
@@ -215,7 +215,7 @@ class MonitorDisplay(Display):
         self.alarm_: Any = None
         if self.alarm is not None:
             infinite = " (infinite evidence)" if np.isposinf(logs).any() else ""
-            said = "" if self.direction is None else ":\n" + fill(self.direction, _WIDTH)
+            said = "" if self.direction is None else ":\n" + fill(self.direction, _LEGEND_WIDTH)
             label = f"alarm after {self.alarm:,} samples{infinite}{said}"
             self.alarm_ = ax.axvline(self.alarm, color=draw.ORANGE, linewidth=2, label=label)
         ax.set_ylabel("e-detector, samples" if self.of_detector else "e-value")

@@ -13,12 +13,12 @@ from skcal._sklearn_compat import validate_params
 from skcal.displays import draw
 from skcal.displays.axis import set_axes
 from skcal.displays.base import Display, diagram_size
-from skcal.displays.reliability import OPTIONS, ReliabilityDisplay
+from skcal.displays.reliability import DIAGRAM_OPTIONS, ReliabilityDisplay
 from skcal.displays.reliability_panel import rule_of
 from skcal.exceptions import InputError
 from skcal.sample import Sample, read_sample, require_given
 
-_MOST = 2000  # points of a drawn map
+_MOST_DRAWN = 2000  # points of a drawn map
 
 
 @dataclass(eq=False, repr=False)
@@ -113,7 +113,7 @@ class RecalibrationDisplay(Display):
         return both if self.map_x is None else [*both, (self.map_x, self.map_y)]
 
     @classmethod
-    @validate_params(OPTIONS, prefer_skip_nested_validation=False)
+    @validate_params(DIAGRAM_OPTIONS, prefer_skip_nested_validation=False)
     def from_predictions(
         cls,
         y_true,
@@ -204,7 +204,7 @@ class RecalibrationDisplay(Display):
         else:
             require_given(y_before=y_before, y_after=y_after)
             refuse_another_order({"y_before": y_before, "y_after": y_after, "y_true": y_true})
-            samples = _read_both(y_true, y_before, y_after, labels, from_logits, options)
+            samples = _read_maps(y_true, y_before, y_after, labels, from_logits, options)
         bins = {"rule": rule_of(n_bins, strategy, edges), "scale": scale}
         test = method, confidence_level, n_resamples, random_state
         before, after = (
@@ -221,7 +221,7 @@ class RecalibrationDisplay(Display):
         if before.notion.of_positive_class:
             x, y = (sample.problems()[0].features[:, 0] for sample in samples)
             order = np.lexsort([y, x])
-            order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST)).astype(int)]
+            order = order[np.linspace(0, len(order) - 1, min(len(order), _MOST_DRAWN)).astype(int)]
             curve = {"map_x": x[order], "map_y": y[order]}
         display = cls(before, after, **curve, name=name)
         return display.plot(ax=ax, ref_line=ref_line, **(line_kw or {})) if plot else display
@@ -243,7 +243,7 @@ class RecalibrationDisplay(Display):
         self.diagrams_._finish(figure)
 
 
-def _read_both(y_true, y_before, y_after, labels, from_logits, options) -> list[Sample]:
+def _read_maps(y_true, y_before, y_after, labels, from_logits, options) -> list[Sample]:
     """The samples before and after; names of the columns of one tell the classes of both."""
     columns = class_names(y_before), class_names(y_after)
     if None not in columns and columns[0] != columns[1]:

@@ -25,13 +25,13 @@ from skcal.notions import Problem, resolve_notion
 from skcal.sample import Sample
 
 MAX_BINS = 1000
-_FEWEST = 12  # samples of a bin
-_LONGEST = 0.4  # of the axis: from a bin to the end of its interval, if it is calibrated
+_FEWEST_BINNED = 12  # samples of a bin
+_LONG_BAR = 0.4  # of the axis: from a bin to the end of its interval, if it is calibrated
 _MOST_VALUES = 21  # distinct predictions with a bin each, such as multiples of 0.05
 _TENTHS = np.arange(1, 10) / 10
 _THINNEST = 0.25  # of the samples between two quantiles: a quantile this near to a tenth is no end
 _WIDE_GAP, _EMPTY = 0.25, 0.05  # of the axis: between bins, and without samples in between
-_MIDDLE, _SPREAD = 0.48, 0.2  # a curve is drawn if this share is so near to the axis' middle
+_MIDDLE, _NEAR_MIDDLE = 0.48, 0.2  # a curve is drawn if this share is so near to the axis' middle
 _GRID_POINTS = 401
 _ABOVE_0 = 1e-38  # an edge, so that predictions of 0 may have a bin
 _HISTOGRAM_BINS = 40  # along the axis
@@ -207,7 +207,7 @@ def _large_enough(last, sums, axis: ProbabilityAxis) -> np.ndarray:
         place = axis.place(mean)
         low, high = clopper_pearson(number * mean, number, 0.025)
         inner = np.where(mean < 0.5, high, low)  # the end of the interval nearer to 1/2
-        small = (number < _FEWEST - 1e-9) | (np.abs(axis.place(inner) - place) > _LONGEST)
+        small = (number < _FEWEST_BINNED - 1e-9) | (np.abs(axis.place(inner) - place) > _LONG_BAR)
         small |= (inner > axis.high) & (axis.high <= 0.5)
         small |= (inner < axis.low) & (axis.low >= 0.5)
         if not small.any():
@@ -220,20 +220,20 @@ def _large_enough(last, sums, axis: ProbabilityAxis) -> np.ndarray:
     return last
 
 
-class Curve(NamedTuple):
+class CurveKind(NamedTuple):
     """A kind of line, and the function of points and a grid that draws it; None joins bins."""
 
     kind: str
     function: Callable | None
 
 
-def make_curves(method, sample: Sample) -> list[Curve | None]:
+def make_curves(method, sample: Sample) -> list[CurveKind | None]:
     """The line of each problem; None for what suits the predictions."""
     n_problems, kind = len(sample.problems()), method if isinstance(method, str) else ""
     if kind == "auto":
         return [None] * n_problems
     if kind == JOINED:
-        return [Curve(JOINED, None)] * n_problems
+        return [CurveKind(JOINED, None)] * n_problems
     if kind in CalibrationCurve.methods:
         return [_smooth(kind)] * n_problems
     if kind == "kernel-density":
@@ -241,9 +241,9 @@ def make_curves(method, sample: Sample) -> list[Curve | None]:
     kind = kind or type(method).__name__
     if isinstance(method, BilinearFunction):
         require_residual(method)
-        return [Curve(kind, partial(_refitted, method))] * n_problems
+        return [CurveKind(kind, partial(_refitted, method))] * n_problems
     functions = fitted_functions(method, sample)
-    return [Curve(kind, partial(_as_fitted, function)) for function in functions]
+    return [CurveKind(kind, partial(_as_fitted, function)) for function in functions]
 
 
 def make_panel(
@@ -251,7 +251,7 @@ def make_panel(
     problem: Problem,
     *,
     sides=("no", "yes"),
-    curve: Curve | None = None,
+    curve: CurveKind | None = None,
     rule: BinRule | None = None,
     scale: str = "linear",
     level: float = 0.95,
@@ -353,17 +353,17 @@ def _bins_of(problem: Problem, rule: BinRule, tail: float) -> dict[str, Any]:
     }
 
 
-def _line(problem: Problem, bins: dict[str, Any], curve: Curve | None, axis: ProbabilityAxis):
+def _line(problem: Problem, bins: dict[str, Any], curve: CurveKind | None, axis: ProbabilityAxis):
     """The kind of the line and its points, NaN between bins that are far apart."""
     x, happened = problem.features[:, 0], problem.outcomes[:, 0]
     points = make_points(x, happened, problem.weight, squares=problem.squares)
     if curve is None:
         continuous = len(points.prediction) > _MOST_VALUES
         sizes = problem.sizes
-        spread = np.average(np.abs(axis.place(x) - 0.5) < _MIDDLE, weights=sizes) >= _SPREAD
+        spread = np.average(np.abs(axis.place(x) - 0.5) < _MIDDLE, weights=sizes) >= _NEAR_MIDDLE
         rarer = min(sizes @ happened, sizes @ (1 - happened))
-        smooth = continuous and spread and rarer >= _FEWEST
-        curve = _smooth(SMOOTH) if smooth else Curve(JOINED, None)
+        smooth = continuous and spread and rarer >= _FEWEST_BINNED
+        curve = _smooth(SMOOTH) if smooth else CurveKind(JOINED, None)
     after, gaps = wide_gaps(bins["prediction"], points.prediction, axis)
     if curve.function is None:
         line_x = np.insert(bins["prediction"], after, gaps.mean(axis=1))
@@ -442,7 +442,7 @@ def _smooth(kind):
     .. [1] Dimitriadis, Gneiting & Jordan, Stable reliability diagrams for probabilistic
        classifiers, PNAS 2021.
     """
-    return Curve(kind, lambda points, grid: points.curve(kind, grid))
+    return CurveKind(kind, lambda points, grid: points.curve(kind, grid))
 
 
 def _refitted(function, points, grid):

@@ -22,7 +22,7 @@ from skcal.metrics.selective import (
 
 _MARKERS = "os^Dv<>"
 _PLAIN = 3000  # ratio of the largest to the smallest value up to which ticks are plain numbers
-_DECADES = 50.0  # between values: from there on only powers of ten have a label
+_DECADES_FROM = 50.0  # between values: from there on only powers of ten have a label
 
 
 @dataclass(frozen=True, eq=False)
@@ -264,7 +264,7 @@ def _scale_axes(ax, curves):
         if values.max() < _PLAIN * values.min():
             from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-            far = values.max() > _DECADES * values.min()
+            far = values.max() > _DECADES_FROM * values.min()
             ax.xaxis.set_major_locator(LogLocator(subs=(1,) if far else (1, 2, 5)))
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:.3g}"))
             ax.xaxis.set_minor_formatter(NullFormatter())

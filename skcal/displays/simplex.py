@@ -208,7 +208,7 @@ class SimplexDisplay(Display):
         problem = sample.problems()[0]
         _require_three(sample, problem.features.shape[1])
         arrows = make_arrows(sample, problem, method, n_bins, min_samples)
-        cells = cells_of(problem.features, _DENSITY_CELLS)
+        cells = triangles_of(problem.features, _DENSITY_CELLS)
         density = np.bincount(cells, minlength=2 * _DENSITY_CELLS**2)
         if corners is None:
             corners = superclasses or sample.notion.titles([str(name) for name in sample.classes])
@@ -332,7 +332,7 @@ def _fitted_function(method, sample, problem):
 
 def _grouped_in_cells(X, outcomes, weight):
     """Mean predictions of small cells, with the weight of each outcome there."""
-    cells = np.unique(cells_of(X, _FIT_CELLS), return_inverse=True)[1]
+    cells = np.unique(triangles_of(X, _FIT_CELLS), return_inverse=True)[1]
     mass = np.bincount(cells, weight)
     sums, hits = (
         np.column_stack([np.bincount(cells, weight * column) for column in rows.T])
@@ -344,7 +344,7 @@ def _grouped_in_cells(X, outcomes, weight):
     return mean[cell], np.eye(3)[outcome], hits[cell, outcome]
 
 
-def cells_of(X, n) -> np.ndarray:
+def triangles_of(X, n) -> np.ndarray:
     """The small triangle of each row of X, n along a side: (first, second, up or down)."""
     scaled = n * X[:, :2].astype(np.float64)
     i = np.minimum(scaled[:, 0].astype(np.intp), n - 1)

@@ -30,8 +30,8 @@ from skcal._validation import (
 )
 from skcal.pair_risk import pair_risk, pair_risk_path, quadratic_form
 
-_ASYMMETRY = 1e-8  # of M, relative to its largest entry, that rounding may leave
-_BLOCK_BYTES = 2**22  # of the temporaries of outcomes
+_ASYMMETRY_OF_M = 1e-8  # of M, relative to its largest entry, that rounding may leave
+_OUTCOME_BYTES = 2**22  # of the temporaries of outcomes
 
 
 class BilinearFunction(BaseEstimator, ABC):
@@ -398,7 +398,7 @@ def _check_form(function, n_columns):
         remedy = f"Let fit set it to shape ({n_columns}, {n_columns}), or to None for the identity."
         raise InputError(name, reason, remedy)
     _check_finite_rows(form, name)
-    if abs(form - form.T).max() > _ASYMMETRY * abs(form).max():
+    if abs(form - form.T).max() > _ASYMMETRY_OF_M * abs(form).max():
         raise InputError(name, "is not symmetric.", "Set it to (M + M.T) / 2.")
 
 
@@ -446,7 +446,7 @@ def recover_outcomes(X: np.ndarray, residuals: np.ndarray, shares: bool = True) 
             "have equal widths to add up to outcomes."
         )
     outcomes = np.empty(X.shape, np.result_type(X, residuals))
-    for rows in row_blocks(len(X), 4 * outcomes.itemsize * X.shape[1], most=_BLOCK_BYTES):
+    for rows in row_blocks(len(X), 4 * outcomes.itemsize * X.shape[1], most=_OUTCOME_BYTES):
         total = X[rows] + residuals[rows]
         whole = np.rint(total)
         close = (np.abs(total - whole) <= 1e-5).all(axis=1)

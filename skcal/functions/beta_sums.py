@@ -20,7 +20,7 @@ from scipy.special import expit, gammaln
 
 _NODES = 18  # of a piece; error 1e-10 where slopes are at most 6 a unit
 _REACH = 16.0  # units; with exponents of at most -x²/4, less than 1e-22 of the sums is beyond
-_NEAR = 5  # units, or exponents in the tails, to the nearest point, if sums are interpolated
+_UNITS_AWAY = 5  # units, or exponents in the tails, to the nearest point, if sums are interpolated
 _TAIL_PIECE = 0.5  # of logit z, where z or 1 - z is below b
 _HALVINGS = 14  # of the first and of the last unit of the points
 _BATCH = 64
@@ -82,7 +82,7 @@ def are_near(Z: np.ndarray, P: np.ndarray, bandwidths: Sequence[float]) -> Itera
     """
     of_queries, logit, angle = _angle(Z), _logit(Z), _angle(P)
     least = np.where(logit < 0, P[:, 0].min(), P[:, 1].min())
-    within = _NEAR - 1  # whole units next to the query's own
+    within = _UNITS_AWAY - 1  # whole units next to the query's own
     for bandwidth in bandwidths:
         unit = np.sqrt(bandwidth) / 2
         occupied = np.bincount((angle / unit).astype(np.intp)) > 0
@@ -90,7 +90,7 @@ def are_near(Z: np.ndarray, P: np.ndarray, bandwidths: Sequence[float]) -> Itera
         own = (of_queries / unit).astype(np.intp)
         start = np.clip(own - within, 0, len(occupied))
         stop = np.clip(own + within + 1, 0, len(occupied))
-        steep = (np.abs(logit) + _edge_logit(bandwidth)) * least > _NEAR * bandwidth
+        steep = (np.abs(logit) + _edge_logit(bandwidth)) * least > _UNITS_AWAY * bandwidth
         yield (below[stop] > below[start]) & ~steep
 
 

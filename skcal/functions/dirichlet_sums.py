@@ -10,15 +10,15 @@ from skcal.functions.beta_sums import beta_sums, log_peak
 
 # e^-100 is nothing beside e^0, also where weights of samples differ by a factor of 1e20.
 _LOWEST_EXPONENT = -100.0
-_FEW = 0.3  # share of exponents above that, up to which to pick them costs less than to take all
-_BLOCK_BYTES = 2**20  # one block of weights stays in the processor's cache
+_FEW_ABOVE = 0.3  # share of higher exponents, up to which picking them is faster than taking all
+_WEIGHT_BYTES = 2**20  # one block of weights stays in the processor's cache
 _BLOCK_ROWS = 16  # but so many rows at least, or a product reads all training points for few
 _CLASS_SUMS = 16  # from so many classes on, summing each by itself is faster than a product
 # Stands for log 0: times any mass that matters it leaves a weight of 0, and 0 · log 0 = 0.
 _LOG_ZERO = -1e280
 _NEGLIGIBLE_MASS = 1e-100
 _MANY_PAIRS = 2**18  # scalar sums over more pairs are interpolated
-_ALONE = 1e-2  # a sum without the sample itself below this is computed directly
+_ALONE_BELOW = 1e-2  # a sum without the sample itself below this is computed directly
 
 
 def suits_interpolation(X, n_points):
@@ -65,7 +65,7 @@ def kernel_sums(X, points, bandwidths, limits=True):
     for rows in blocks:
         products = products_of(simplex_points(X[rows]), out=memory[: rows.stop - rows.start])
         block, factors = sums[:, rows], log_factors[:, rows]
-        for few in row_blocks(len(products), 8 * n_points, most=_BLOCK_BYTES):
+        for few in row_blocks(len(products), 8 * n_points, most=_WEIGHT_BYTES):
             for own, top, bandwidth, norm in zip(block, factors, bandwidths, norms, strict=True):
                 weights, top[few] = _weights(products[few], bandwidth, norm)
                 if by_class:
@@ -134,7 +134,7 @@ class _TrainingPoints:
         # Printed rows miss a sum of 1 by 1e-7, which moves the first term by more than rounding
         # when b is small.
         log_norm = np.empty(len(self.proba))
-        for rows in row_blocks(len(log_norm), 8 * self.proba.shape[1], most=_BLOCK_BYTES):
+        for rows in row_blocks(len(log_norm), 8 * self.proba.shape[1], most=_WEIGHT_BYTES):
             concentration = self.proba[rows] / bandwidth + 1
             of_classes = gammaln(concentration).sum(axis=1)
             log_norm[rows] = gammaln(concentration.sum(axis=1)) - of_classes
@@ -142,7 +142,7 @@ class _TrainingPoints:
 
     def row_blocks(self, n_rows):
         n_train, n_classes = self.proba.shape
-        size = _BLOCK_BYTES * max(1, n_classes // _BLOCK_ROWS)  # the more work, the larger
+        size = _WEIGHT_BYTES * max(1, n_classes // _BLOCK_ROWS)  # the more work, the larger
         rows = max(_BLOCK_ROWS, size // (8 * n_train))
         return row_blocks(n_rows, 8 * n_train, most=8 * n_train * rows)
 
@@ -186,7 +186,7 @@ def _exp_below(values, top):
     """exp(values - top) of contiguous rows; 0 stands for what is nothing beside 1."""
     values -= top[:, None]
     counts = values > _LOWEST_EXPONENT
-    if np.count_nonzero(counts) > _FEW * values.size:
+    if np.count_nonzero(counts) > _FEW_ABOVE * values.size:
         np.maximum(values, _LOWEST_EXPONENT, out=values)
         np.exp(values, out=values)
         values *= counts
@@ -249,7 +249,7 @@ def _sums_without_self(proba, weight, targets, bandwidth, train, norm):
         points = simplex_points(proba)
         [[sums[fast]]] = beta_sums(points[fast], [(points, targets)], [bandwidth])
         sums[fast] -= one_copy[fast]
-        fast = fast[sums[fast, -1] > _ALONE * one_copy[fast, -1]]
+        fast = fast[sums[fast, -1] > _ALONE_BELOW * one_copy[fast, -1]]
         log_scale[fast] = log_peak(points[fast], bandwidth) + gammaln(1 / bandwidth + 2)
     slow = np.delete(np.arange(len(proba)), fast)
     alone, repeated, first, place = _repeated(proba, weight, slow)
@@ -284,7 +284,7 @@ def _repeated(proba, weight, rows):
         return rows, none, none, none
     _, group = np.unique(proba[rows, 0], return_inverse=True)
     copy = np.minimum(weight[rows], 1)
-    shared = np.bincount(group, weight[rows], minlength=1)[group] - copy > _ALONE * copy
+    shared = np.bincount(group, weight[rows], minlength=1)[group] - copy > _ALONE_BELOW * copy
     _, first, place = np.unique(group[shared], return_index=True, return_inverse=True)
     repeated = rows[shared]
     return rows[~shared], repeated, repeated[first], place

@@ -29,8 +29,8 @@ from skcal.kernels import (
 from skcal.pair_risk import pair_risk_path, plug_in_risks
 from skcal.recalibration.features import COORDINATES
 
-_ACCURACY = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
-_ROUNDING, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
+_ACCURACY_OF_H = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
+_FINEST_TOL, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
 _FIRST_RANK = 150  # of fits that share a basis; twice as many while the chosen ones need it
 
 
@@ -144,7 +144,7 @@ class _KernelRidge(BilinearFunction):
         return _RidgeFits(min(functions, key=lambda function: function.alpha), blocks, _FIRST_RANK)
 
     def _tolerance(self, X, weight):
-        """Share of the trace that changes h by less than ``_ACCURACY`` of its maximum.
+        """Share of the trace that changes h by less than ``_ACCURACY_OF_H`` of its maximum.
 
         What is left out of K, of norm at most tol tr K, moves ĝ by that over nα and the Kronecker
         solution, where it is multiplied by K, by tol (tr K)² over n²α.
@@ -153,8 +153,8 @@ class _KernelRidge(BilinearFunction):
             return self.tol
         diagonal = kernel_diagonal(X, self.kernel, self._kernel_parameters())
         mean = weight @ diagonal / weight.sum()
-        share = _ACCURACY * self.alpha / max(mean, mean**2, np.finfo(np.float64).tiny)
-        return float(np.clip(share, _ROUNDING, _COARSEST))
+        share = _ACCURACY_OF_H * self.alpha / max(mean, mean**2, np.finfo(np.float64).tiny)
+        return float(np.clip(share, _FINEST_TOL, _COARSEST))
 
     def _rank_limit(self, n_samples):
         """The rank that was asked for, or at which the (n, r) factor fills ``working_memory``."""

@@ -23,7 +23,7 @@ from skcal.functions.base import BilinearFunction, read_feature_map, read_residu
 from skcal.functions.plug_in import proba_of_logits
 from skcal.pair_risk import pair_products
 
-_ROUNDING = 1e-10  # eigenvalues of a Gram matrix of unit diagonal below this are noise
+_GRAM_ROUNDING = 1e-10  # eigenvalues of a Gram matrix of unit diagonal below this are noise
 
 
 def _all_have_residual(self):
@@ -332,7 +332,7 @@ def best_weights(products):
     if len(alive):
         scale = 1 / np.sqrt(np.diagonal(gram)[alive])
         values, vectors = eigh(gram[np.ix_(alive, alive)] * np.outer(scale, scale))
-        root = np.sqrt(np.maximum(values, _ROUNDING * values.max()))
+        root = np.sqrt(np.maximum(values, _GRAM_ROUNDING * values.max()))
         target = (vectors.T @ (moments[alive] * scale)) / root
         weights[alive] = nnls(root[:, None] * vectors.T, target)[0] * scale
     return weights

@@ -43,11 +43,11 @@ _FEW_SCALES = _SCALES[1::4]
 _N_QUANTILES = 101  # between which ranges of groups are taken
 # Mean, variance and third central moment of the absolute value of a standard normal variable.
 _ABSOLUTE_NORMAL = (2 / np.pi) ** 0.5, 1 - 2 / np.pi, (2 / np.pi) ** 0.5 * (4 / np.pi - 1)
-CHANCE = 0.9  # of a pass
-_DRAWS = 200
+PASS_CHANCE = 0.9  # of a pass
+_BOUND_DRAWS = 200
 _OF_ENDS = 1.165  # standard deviations of a step (Siegmund 1985)
-_TOGETHER = 4  # coarse cells that make one
-_LEAST_ROOT, _PRECISION = 2.0**-25, 0.004  # of 1 / √n
+_CELLS_TOGETHER = 4  # coarse cells that make one
+_LEAST_ROOT, _ROOT_PRECISION = 2.0**-25, 0.004  # of 1 / √n
 
 
 class Bounds(NamedTuple):
@@ -68,7 +68,7 @@ class Bounds(NamedTuple):
 
 def bounds_of_rms(sample, limit, tail, n_bins) -> Bounds:
     """The root of the debiased squared error in uniform bins."""
-    bounds = rms_bounds(sample, BinRule(n_bins, "uniform"), tail, CHANCE)
+    bounds = rms_bounds(sample, BinRule(n_bins, "uniform"), tail, PASS_CHANCE)
     needed = samples_needed(limit, 0.0, bounds.high_of) if bounds.estimate < limit else np.inf
     return Bounds(bounds.estimate, bounds.low, bounds.high, needed, bounds.estimate)
 
@@ -234,7 +234,7 @@ def bounds_of_ece(problem: Problem, limit, alpha, n_bins) -> Bounds:
         with np.errstate(divide="ignore", invalid="ignore"):
             mean = foldnorm.mean(np.nan_to_num(true_gaps / scales, posinf=1e9), scale=scales)
         mean = np.where(scales > 0, mean, true_gaps)
-        width = (z + norm.ppf(CHANCE)) * deviation * np.sqrt(part)
+        width = (z + norm.ppf(PASS_CHANCE)) * deviation * np.sqrt(part)
         return float(share @ (mean - true_gaps)) + width + rate * terms.most * part
 
     assumed = float(share @ true_gaps)
@@ -292,7 +292,7 @@ def bounds_of_interval(problem: Problem, limit, alpha, interval) -> Bounds:
 
     def noise(n_samples):
         n_inside = n_samples * n / len(x)
-        width = (norm.isf(alpha) + norm.isf((1 - CHANCE) / 2)) * sigma / np.sqrt(n_inside)
+        width = (norm.isf(alpha) + norm.isf((1 - PASS_CHANCE) / 2)) * sigma / np.sqrt(n_inside)
         return width + np.log(1 / alpha) / n_inside
 
     assumed = float(np.sqrt(max(gap**2 - sigma**2 / n, 0)))
@@ -324,7 +324,7 @@ def samples_needed(
         if high >= 1:
             return 1.0
         low, high = high, min(2 * high, 1.0)
-    return float(np.ceil(brentq(above, low, high, rtol=_PRECISION) ** -2))
+    return float(np.ceil(brentq(above, low, high, rtol=_ROOT_PRECISION) ** -2))
 
 
 class DrawnSteps:
@@ -339,10 +339,10 @@ class DrawnSteps:
     def __init__(self, gaps: GapSums, seed: int = 0):
         cells = cells_of(gaps)
         gap = GapModels(cells).average(cells.sums)[1][cells.cell]
-        self.signal = np.bincount(gaps.coarse // _TOGETHER, gaps.at_points(gaps.weight) * gap)
+        self.signal = np.bincount(gaps.coarse // _CELLS_TOGETHER, gaps.at_points(gaps.weight) * gap)
         variances = gaps.independent_steps[1]
-        self.variances = np.bincount(np.arange(len(variances)) // _TOGETHER, variances)
-        normal = np.random.default_rng(seed).standard_normal((_DRAWS, len(self.signal)))
+        self.variances = np.bincount(np.arange(len(variances)) // _CELLS_TOGETHER, variances)
+        normal = np.random.default_rng(seed).standard_normal((_BOUND_DRAWS, len(self.signal)))
         self.noise = normal * np.sqrt(self.variances)
 
     def __call__(self, size: float, part: float) -> np.ndarray:
@@ -378,7 +378,7 @@ def needed_for_calibration_error(
         more = excess_of_more_changes(sums, np.sqrt(part) * means, deviation, max_crossings)
         noise = z * deviation + missed * np.sqrt(part) + unseen * part
         highs = at_changes(sums, max_crossings) + more + noise
-        return float(np.quantile(highs, CHANCE))
+        return float(np.quantile(highs, PASS_CHANCE))
 
     return np.inf if assumed >= limit else samples_needed(limit, 0.0, high, n)
 
@@ -406,7 +406,7 @@ def needed_for_cutoff_error(
     def high(n_samples):
         part = n / n_samples
         highs = bound(drawn(size, part), drawn.variances * part, n_samples)
-        return float(np.quantile(highs, CHANCE)) + missed * np.sqrt(part)
+        return float(np.quantile(highs, PASS_CHANCE)) + missed * np.sqrt(part)
 
     return np.inf if assumed >= limit else samples_needed(limit, 0.0, high, n), assumed
 

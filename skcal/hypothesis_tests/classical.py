@@ -26,7 +26,7 @@ from skcal.metrics.limits import FEWEST_EVENTS, warn_if_few_events
 from skcal.metrics.logistic import LogisticLine
 from skcal.sample import Sample, read_sample, refuse_groups
 
-_ROUNDING = 1e-14
+_SCORE_ROUNDING = 1e-14
 
 
 def spiegelhalter_test(
@@ -118,7 +118,7 @@ def _excess_brier(problem):
     total, cross, squares, variance, _ = sums.sum(axis=1).tolist()
     weight, square_weights = problem.weight.sum(), problem.weight @ problem.weight
     deviation, mean = np.sqrt(variance), total / weight
-    if deviation <= _ROUNDING * weight:
+    if deviation <= _SCORE_ROUNDING * weight:
         raise ValueError(
             "Spiegelhalter's z has a variance of 0: every prediction in y_proba is 0, 0.5 or 1. "
             "Use monte_carlo_test."

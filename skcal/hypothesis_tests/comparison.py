@@ -30,10 +30,10 @@ from skcal.sample import (
 
 _SHARED_CLASSES = 10  # up to here every residual sees the polynomials of all probabilities
 _MANY_CLASSES = 100  # of more the polynomials are straight lines
-_DEPENDENT = 1e-4  # eigenvalue of a direction that rounding tells from the others
-_ROUNDING = 1e-12
+_COLLINEAR = 1e-4  # eigenvalue of a direction that rounding tells from the others
+_SAME_PROBA = 1e-12
 _SQUARED_ROWS = 2000  # between which the mean of h² is taken
-_BLOCK_BYTES = 2**24
+_VECTOR_BYTES = 2**24
 _AT_LEAST: dict[str, Any] = {"at_least": 4}
 
 
@@ -211,7 +211,7 @@ def compare_calibration(
         y_true.require_pairs(y_proba_a, "y_proba_a", **beside)
         pair = y_true, y_proba_a
     else:
-        pair = _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options)
+        pair = _read_pair(y_true, y_proba_a, y_proba_b, second_y_true, groups, options)
         notion = "auto"
     options = {"degree": degree, "kernel": kernel, "bandwidth": bandwidth}
     asked: Any = notion, method, confidence_level
@@ -238,7 +238,7 @@ def comparison_of(
     if method == "skce":
         refuse_groups(a.groups, "method='skce'", "Use method='projection'.")
     same = np.array_equal(a.happened, b.happened)
-    if same and np.allclose(a.proba, b.proba, _ROUNDING, _ROUNDING):  # they differ by rounding
+    if same and np.allclose(a.proba, b.proba, _SAME_PROBA, _SAME_PROBA):  # they differ by rounding
         b = a
     given = a, b
     a, b = (part._replace(weight=part.weight / part.weight.mean()) for part in (a, b))
@@ -281,7 +281,7 @@ def comparison_of(
     return replace(result, error_difference=difference)
 
 
-def _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options):
+def _read_pair(y_true, y_proba_a, y_proba_b, second_y_true, groups, options):
     """The samples of two models, with the same weights and groups."""
     require_given(y_proba_a=y_proba_a, y_proba_b=y_proba_b)
     refuse_another_order({"y_proba_a": y_proba_a, "y_proba_b": y_proba_b})
@@ -296,11 +296,11 @@ def _read_both(y_true, y_proba_a, y_proba_b, second_y_true, groups, options):
     if second_y_true is None:
         b = read_sample(y_true, y_proba_b, names=("y_true", "y_proba_b"), **options)
     else:
-        b = _read_second(second_y_true, y_proba_b, a, options)
+        b = _read_second_model(second_y_true, y_proba_b, a, options)
     return a, b._replace(groups=a.groups)
 
 
-def _read_second(second_y_true, y_proba_b, a: Sample, options) -> Sample:
+def _read_second_model(second_y_true, y_proba_b, a: Sample, options) -> Sample:
     """The second model with outcomes of its own, whose classes are those of the first."""
     if options["labels"] is None:
         options = options | {"labels": a.given_classes}
@@ -431,7 +431,7 @@ class _Vectors:
             self.factors.append((polynomials, residuals, sign))
 
     def _blocks(self, n):
-        return row_blocks(n, 16 * len(self.signs), most=_BLOCK_BYTES)
+        return row_blocks(n, 16 * len(self.signs), most=_VECTOR_BYTES)
 
     def _of(self, rows: slice) -> np.ndarray:
         if self.of_groups is not None:
@@ -457,7 +457,7 @@ class _Vectors:
             row_sums[rows] = U @ (signs * total) - diagonal[rows]
         terms = products**2 * np.outer(signs, signs)
         squares = terms.sum() - diagonal @ diagonal
-        if squares <= _ROUNDING * np.abs(terms).sum():
+        if squares <= _SAME_PROBA * np.abs(terms).sum():
             return _PairSums(self.sizes, np.zeros(n), 0.0, 0.0)
         mixed = by_size**2 @ signs - self.sizes**2 @ diagonal
         return _PairSums(self.sizes, row_sums, float(squares), float(mixed))
@@ -468,12 +468,12 @@ def _whitened_polynomials(X, weight, degree):
     n, share = len(X), weight / weight.sum()
     centred = X - np.average(X, axis=0, weights=weight)
     spread = np.sqrt(share @ centred**2)
-    lines = centred / np.where(spread > _ROUNDING, spread, np.inf)
+    lines = centred / np.where(spread > _SAME_PROBA, spread, np.inf)
     ranks = np.column_stack([_mid_ranks(x, weight) for x in X.T])
     curves = legvander(ranks, degree)[:, :, 1:].reshape(n, -1)
     psi = np.hstack([np.ones((n, 1)), curves, lines])
     eigenvalues, vectors = np.linalg.eigh(psi.T @ (share[:, None] * psi))
-    kept = eigenvalues > _DEPENDENT * eigenvalues[-1]
+    kept = eigenvalues > _COLLINEAR * eigenvalues[-1]
     return psi @ (vectors[:, kept] / np.sqrt(eigenvalues[kept]))
 
 

@@ -53,7 +53,7 @@ _TITLES = {
     "interval": "difference of observed and predicted frequencies in the interval",
 }
 _ERRORS = ("calibration", "cutoff", "ece", "rms")
-_NEAR = 10  # times the smallest p-value of some draws, up to which more draws are taken
+_REDRAWN_TO = 10  # times the smallest p-value of some draws, up to which more draws are taken
 
 
 @dataclass(frozen=True, eq=False)
@@ -499,6 +499,6 @@ def _pvalue_at(sample, tail: float) -> float:
     test = calibration_test(sample, n_resamples=None)
     drawn: Any = test.null_distribution
     smallest = 1 / (1 + drawn.shape[-1])  # of a class
-    if test.pvalue > _NEAR * smallest or smallest <= tail:
+    if test.pvalue > _REDRAWN_TO * smallest or smallest <= tail:
         return test.pvalue
     return calibration_test(sample, n_resamples=ceil(2 / tail)).pvalue

@@ -19,7 +19,7 @@ from skcal._validation import CONFIDENCE_LEVEL, is_significant
 from skcal.hypothesis_tests.joint import calibration_test
 from skcal.metrics import area_under_risk_coverage
 from skcal.metrics.error_limits import CalibrationErrorInterval, ErrorLimits
-from skcal.metrics.gap_sums import CHANGES, GapSums
+from skcal.metrics.gap_sums import CHANGES, CROSSINGS, GapSums
 from skcal.sample import Sample, read_sample
 
 #: The constraint of a p-value that is known already.
@@ -154,7 +154,6 @@ def calibration_error_interval(
     return ErrorLimits.of(sample).interval(pvalue, confidence_level, max_crossings)
 
 
-_CROSSINGS = 3
 _SHIFT = 0.35  # of the mean noise of signed sums, by which estimates of errors near 0 may be off
 _OF_ADDED = 0.5  # of what shrinking the smaller error adds to the difference
 
@@ -168,8 +167,9 @@ class ErrorDifference(ShownRounded):
     estimate : float
         In units of probability; negative where the first model has the smaller error.
     low, high : float
-        The interval. It holds 0 unless the paired test rejects. Where the test alone shows that one
-        model is better calibrated, the interval ends at 0. Of equal predictions both ends are 0.
+        The interval. It holds 0 unless the paired test rejects, and may hold 0 where it does: the
+        test compares squared errors, which can differ where calibration errors are equal. Of equal
+        predictions both ends are 0.
     confidence_level : float
     pvalue : float
         That of the paired test of :func:`compare_calibration`, which decides what is significant.
@@ -186,7 +186,7 @@ class ErrorDifference(ShownRounded):
 
     @property
     def is_significant(self) -> bool:
-        """Whether one model is significantly better calibrated."""
+        """Whether one model is significantly better calibrated, by squared calibration errors."""
         return bool(is_significant(self.pvalue, self.confidence_level))
 
     @property
@@ -204,27 +204,32 @@ class ErrorDifference(ShownRounded):
             What the models are called.
         """
         smaller, larger = (second, first) if self.squared_estimate > 0 else (first, second)
-        ends = sorted((abs(self.low), abs(self.high)))
-        size, low, high = map(plain_number, (abs(self.estimate), *ends))
+        towards, beyond = sorted((self.low, self.high), key=abs)
+        size, low, high = map(plain_number, map(abs, (self.estimate, towards, beyond)))
         level, p = percent(self.confidence_level), pvalue_text(self.pvalue, 0.0)
-        limits = f"at most {high}, {level} interval; {p}"
         if self.low == self.high == 0:
             return f"the calibration errors of {first} and {second} are equal"
         if not self.is_significant:
             return (
                 f"the calibration errors of {first} and {second} do not differ significantly "
-                f"(by {size}; {limits})"
+                f"(by {size}; at most {high}, {level} interval; {p})"
             )
+        squared = f"squared calibration error of {smaller} is smaller than that of {larger} ({p})"
         if self.better is None:
             return (
-                "which model is better calibrated depends on the measure: the squared calibration "
-                f"error of {smaller} is smaller than that of {larger} ({p}), its calibration error "
-                f"is larger by {size} (at most {high}, {level} interval)"
+                f"which model is better calibrated depends on the measure: the {squared}, its "
+                f"calibration error is larger by {size} (at most {high}, {level} interval)"
             )
-        limits = f"{low} to {high}, {level} interval; {p}" if ends[0] > 0 else limits
+        if self.low <= 0 <= self.high:
+            less, more = map(plain_number, (-self.low, self.high)[:: 1 if self.better == 0 else -1])
+            estimated = f"{size} smaller" if self.estimate else "equal"
+            return (
+                f"the {squared}; its calibration error is at most {less} smaller or {more} larger "
+                f"({level} interval; estimated: {estimated})"
+            )
         return (
             f"the calibration error of {smaller} is smaller than that of {larger} by {size} "
-            f"({limits})"
+            f"({low} to {high}, {level} interval; {p})"
         )
 
 
@@ -266,7 +271,7 @@ def difference_of_errors(
     terms = terms[np.argsort(terms)] if first.groups.independent else terms
     variance = first.groups.larger_variance(float(terms @ terms), terms)
     variance = max(variance, _variance_by_dependence(*limits))
-    noise = np.mean([np.interp(_CROSSINGS, CHANGES, each.noise_means) for each in limits])
+    noise = np.mean([np.interp(CROSSINGS, CHANGES, each.noise_means) for each in limits])
     z = limits[0].quantile((1 - confidence_level) / 2)
     half = z * np.sqrt(variance) + _SHIFT * noise
     estimate = limits[0].estimate - limits[1].estimate
@@ -277,10 +282,6 @@ def difference_of_errors(
     low, high = float(max(estimate - low, -1.0)), float(min(estimate + high, 1.0))
     if not is_significant(test.pvalue, confidence_level) or estimate * test.estimate < 0:
         low, high = min(low, 0.0), max(high, 0.0)
-    elif test.estimate > 0:
-        low = max(low, 0.0)
-    else:
-        high = min(high, 0.0)
     return ErrorDifference(estimate, low, high, confidence_level, test.pvalue, test.estimate)
 
 
@@ -306,7 +307,7 @@ def _variance_by_dependence(first: ErrorLimits, second: ErrorLimits) -> float:
     for a, b, share in zip(first.parts, second.parts, first.shares, strict=True):
         if a.groups.independent or b.groups.independent:  # no groups in this problem
             continue
-        signs = [part.largest_patterns([_CROSSINGS])[0] for part in (a, b)]
+        signs = [part.largest_patterns([CROSSINGS])[0] for part in (a, b)]
         in_order = np.full((3, n_samples), np.nan)
         in_order[:, b.rows] = signs[1], b.x, b.x + b.residuals
         sign, x, outcome = in_order[:, a.rows]
@@ -323,7 +324,7 @@ def _signed_terms(limits: ErrorLimits) -> tuple[np.ndarray, float]:
     """The mean signed residual, after what each sample adds to it, shape (n_samples,)."""
     terms, mean = np.zeros(len(limits.sample.weight)), 0.0
     for part, share in zip(limits.parts, limits.shares, strict=True):
-        signed = part.residuals * part.largest_patterns([_CROSSINGS])[0]
+        signed = part.residuals * part.largest_patterns([CROSSINGS])[0]
         total = float(part.weight @ signed)
         terms[part.rows] += share * part.weight * (signed - total)
         mean += share * total

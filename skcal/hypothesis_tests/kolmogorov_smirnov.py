@@ -24,7 +24,7 @@ from skcal.metrics.gap_sums import GapSums
 from skcal.metrics.statistic import prepare
 from skcal.sample import Sample, read_sample
 
-_TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
+_SERIES_TERMS = np.arange(20)  # of the series of Brownian motion; each needs 5 where it is used
 
 
 @validate_params(
@@ -177,7 +177,7 @@ def _largest_residual(problem, statistic, n_resamples, rng):
 
 def maximum_tail(x: float) -> float:
     """P(max abs(B) ≥ x) of Brownian motion on [0, 1]."""
-    odd, signs = 2 * _TERMS + 1, (-1.0) ** _TERMS
+    odd, signs = 2 * _SERIES_TERMS + 1, (-1.0) ** _SERIES_TERMS
     if x > 1:
         return float(4 * np.sum(signs * norm.sf(odd * x)))
     if x <= 0.05:  # 1 to the last bit
@@ -188,16 +188,16 @@ def maximum_tail(x: float) -> float:
 def range_tail(x: float) -> float:
     """P(max B - min B ≥ x) of Brownian motion on [0, 1]."""
     if x > 1.5:
-        k = _TERMS + 1
-        return float(8 * np.sum((-1.0) ** _TERMS * k * norm.sf(k * x)))
+        k = _SERIES_TERMS + 1
+        return float(8 * np.sum((-1.0) ** _SERIES_TERMS * k * norm.sf(k * x)))
     if x <= 0.1:
         return 1.0
-    squares = ((2 * _TERMS + 1) * np.pi) ** 2
+    squares = ((2 * _SERIES_TERMS + 1) * np.pi) ** 2
     return float(1 - 8 * np.sum((1 / x**2 + 1 / squares) * np.exp(-squares / (2 * x**2))))
 
 
 _CELLS = 200  # at whose ends ranges begin and end
-_ROUNDING = 1e-12
+_SUM_ROUNDING = 1e-12
 
 
 def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) -> float:
@@ -223,7 +223,7 @@ def largest_gap_limit(gaps: GapSums, min_share: float, z: float, tail: float) ->
     first, end = np.triu_indices(len(mass), 1)
     held = mass[end] - mass[first]
     merged = len(gaps.starts) > _CELLS  # the ends of a range may lie within cells
-    wide = held >= min_share - 2 * merged / _CELLS - _ROUNDING
+    wide = held >= min_share - 2 * merged / _CELLS - _SUM_ROUNDING
     first, end, held = first[wide], end[wide], held[wide]
     variances = np.maximum(seen[end] - seen[first], implied[end] - implied[first])
     for covariances in gaps.covariances(cells):

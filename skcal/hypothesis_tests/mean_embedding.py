@@ -165,9 +165,7 @@ def mean_embedding_test(
     sample = read_sample(y_true, y_proba, *question, groups=groups, at_least=2)
     rng = check_random_state(random_state)
     problems = nonempty(sample) if method == "monte-carlo" else [only_problem(sample, method)]
-    problems = [
-        problem._replace(weight=problem.weight / problem.weight.mean()) for problem in problems
-    ]
+    problems = [problem.of_mean_1 for problem in problems]
     statistics = []
     for problem in problems:
         points, classes = place_locations(

@@ -57,7 +57,7 @@ STATISTICS = {
 }
 # Numbers of events are drawn from so many rows on, and so many for a cell; draws at a time
 _MANY_ROWS, _ROWS_A_CELL, _COUNTS = 50_000, 50, 128
-_ROUNDING = 1e-9  # relative differences of a statistic of flipped residuals
+_TIE = 1e-9  # relative differences of a statistic of flipped residuals
 
 
 @validate_params(
@@ -300,7 +300,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
         n, counted = len(problem.weight), getattr(statistic, "counted", None)
         cells = counted() if independent and n >= _MANY_ROWS and counted else None
         if cells and n >= _ROWS_A_CELL * len(cells[1]):
-            laws[0] = (partial(_counts, *cells), statistic.of_sums, _COUNTS, laws[0][-1])
+            laws[0] = (partial(_counts_drawn, *cells), statistic.of_sums, _COUNTS, laws[0][-1])
         if not independent:
             laws.append((flip, values, chunk, observed_outcomes(problem)))
         prefer = None if isinstance(statistic, MetricStatistic) else "threads"
@@ -313,7 +313,7 @@ def draw_nulls(statistics, problems, n_resamples, random_state, n_jobs=None) -> 
             nulls.append(np.concatenate(over_jobs(calls, n_jobs, prefer)))
             observed.append(values(outcomes)[0])
         if not independent:
-            slack = np.maximum(slack, _ROUNDING * np.abs(observed[1]))
+            slack = np.maximum(slack, _TIE * np.abs(observed[1]))
         draws.append(Draws(np.stack(nulls[::-1]), np.array(observed[::-1]), slack))
     return draws
 
@@ -322,7 +322,7 @@ def _draw(law, values, problem, seeds):
     return values(law(problem, *seeds.T))
 
 
-def _counts(x, starts, problem, seeds, group_seeds):
+def _counts_drawn(x, starts, problem, seeds, group_seeds):
     return draw_counts(x, starts, seeds)
 
 

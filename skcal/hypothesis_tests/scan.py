@@ -28,12 +28,12 @@ from skcal.metrics.statistic import observed_draw
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
 
-_FEWEST_CELLS, _MOST_CELLS = 32, 128  # √n between them
-_NEGLIGIBLE, _HALF = 0.1, 0.5  # shares of a range that may be calibrated, above which words say so
+_FEWEST_CELLS, _MOST_SCAN_CELLS = 32, 128  # √n between them
+_NEGLIGIBLE, _MOSTLY = 0.1, 0.5  # shares of a range that may be calibrated, from which words say so
 _BETWEEN = 1.645  # standard deviations: the normal's one-sided 5 %
-_ENDS = 8.8  # of both ends at once: -2 log(1 - √.975)
+_ENDS_TAIL = 8.8  # of both ends at once: -2 log(1 - √.975)
 _CONTRADICTS = 1e-6  # of an outcome, against rounding of sums of predictions of 0 and 1
-_TINY = 1e-30  # tails below leave every probability possible, as far as quantiles are known
+_TINY_TAIL = 1e-30  # tails below leave every probability possible, as far as quantiles are known
 
 
 class ScanRange(NamedTuple):
@@ -84,7 +84,7 @@ class ScanRange(NamedTuple):
         size = f"{self.n_samples:,} {samples}"
         if self.may_be_calibrated <= _NEGLIGIBLE:
             return size
-        if self.may_be_calibrated <= _HALF:
+        if self.may_be_calibrated <= _MOSTLY:
             return f"{size}, most of them in a part that is wrong"
         return f"somewhere among {size}"
 
@@ -148,7 +148,7 @@ class ScanTestResult(CalibrationTestResult):
         ]
         share = max(part.may_be_calibrated for part in self.ranges)
         some = "most samples of each range are in a part that is wrong"
-        if share > _HALF:
+        if share > _MOSTLY:
             some = "the part of a range that is wrong may hold less than half of its samples"
         notes = [some] if share > _NEGLIGIBLE else []
         return "\n".join([*lines, "", Table(columns, rows, "lrrr", notes=notes).text()])
@@ -364,7 +364,7 @@ class RangeScan:
         )
         x, weight = self.problem.features[:, 0].astype(np.float64), self.problem.weight
         self.weight = None if (weight == 1).all() else weight
-        n_cells = int(np.clip(round(np.sqrt(problem.number())), _FEWEST_CELLS, _MOST_CELLS))
+        n_cells = int(np.clip(round(np.sqrt(problem.number())), _FEWEST_CELLS, _MOST_SCAN_CELLS))
         edges = self.problem.quantiles(np.arange(1, n_cells) / n_cells)
         certain = np.searchsorted(x, edges[edges == 1])  # as many as a cell are one, as of 0
         starts = np.searchsorted(x, edges, side="right")
@@ -452,8 +452,8 @@ class RangeScan:
         gaps, frequency, hits = hits - self.predicted, hits / self.mass, hits * effective
         tail = norm.sf(max(critical_value, 0.0) + self.penalty)
         tail[self.certain] = level / (2 * max(self.certain.sum(), 1))  # they have no κ
-        low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY))
-        low, high = np.where(tail > _TINY, low, 0.0), np.where(tail > _TINY, high, 1.0)
+        low, high = clopper_pearson(hits, sizes, np.maximum(tail, _TINY_TAIL))
+        low, high = np.where(tail > _TINY_TAIL, low, 0.0), np.where(tail > _TINY_TAIL, high, 1.0)
         mean = self.predicted / self.mass
         excess = self.mass * np.maximum(np.maximum(low - mean, mean - high), 0)
         excess[self.certain & (np.abs(gaps) <= _CONTRADICTS)] = 0
@@ -513,7 +513,7 @@ class RangeScan:
         They are outside of all ranges that are as likely as the likeliest, and of what lies between
         the first and the last minimal significant range, each of which holds an error somewhere.
         Were the gap of a range the same everywhere, its score squared would be twice a
-        log-likelihood, of which the true ends fall short by at most ``_ENDS`` in 95 %.
+        log-likelihood, of which the true ends fall short by at most ``_ENDS_TAIL`` in 95 %.
         """
         if self.certain[chosen]:  # one prediction of 0 or 1, which cannot be
             return 0.0
@@ -525,7 +525,7 @@ class RangeScan:
         likely = np.full(len(gaps), -np.inf)
         varies = overlaps & (self.deviation > 0)
         likely[varies] = (gaps[varies] / self.deviation[varies]) ** 2
-        likely = likely >= likely.max() - _ENDS
+        likely = likely >= likely.max() - _ENDS_TAIL
         ends = self.ends
         low, high = max(first[likely].max(), first[chosen]), min(end[likely].min(), end[chosen])
         cores = [(low, high)] if varies.any() else []

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skcal._labels import column_names, is_missing
-from skcal._validation import InputError, decoded
+from skcal._labels import is_missing, named_columns
+from skcal._validation import InputError
 
 _DENSE = 256  # of more single segments the members are sparse
 _KEYS = 2**26  # sums of so large integers are exact up to 10⁸ samples
@@ -147,7 +147,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     """
     rules: list[Rule] = []
     feature, codes, n_left_out = [], [], 0
-    for k, (name, column) in enumerate(read_columns(features, n_samples)):
+    for k, (name, column) in enumerate(named_columns(features, n_samples)):
         of_column, of_samples = _of_column(name, column, n_bins)
         size = np.bincount(of_samples[of_samples >= 0], minlength=len(of_column))
         large = np.flatnonzero(size >= min_samples)
@@ -162,7 +162,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
         reason = f"make no segment of at least {min_samples} samples."
         remedy = "Pass coarser features, or call segment_test with a lower min_samples or n_bins."
         raise InputError("features", reason, remedy)
-    single = _one_hot(codes, len(names))
+    single = _membership(codes, len(names))
     each = np.arange(len(names))
     if order == 1:
         return _without_repetitions(Segments(names, single, each, each, n_left_out, rules))
@@ -176,7 +176,7 @@ def make_segments(features, n_samples: int, *, n_bins=4, order=2, min_samples=20
     return _without_repetitions(Segments(names, single, first, second, n_left_out, rules))
 
 
-def _one_hot(codes, width):
+def _membership(codes, width):
     """Members (n_samples, width) of the columns that codes of several features tell; -1: none."""
     n_samples = len(codes[0])
     columns = np.concatenate(codes)
@@ -221,63 +221,6 @@ def _as_one_name(names: list[str]) -> str:
     return f"{names[0]}, also {names[1]} and {len(names) - 2} more"
 
 
-def read_columns(features, n_samples):
-    """Return name and values of each column."""
-    names = list(features) if isinstance(features, dict) else column_names(features)
-    if names is None:
-        array, name = np.asarray(features), None
-        if array.ndim == 1:
-            array = array[:, None]
-            name = getattr(features, "name", None)  # of a pandas Series
-        if array.ndim != 2:
-            reason = f"has {array.ndim} dimensions."
-            raise InputError("features", reason, "Pass (n_samples, n_features).")
-        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
-        columns = list(zip(names, array.T, strict=True))
-    else:
-        _refuse_equal(names)
-        columns = [(str(name), _values(features, name)) for name in names]
-    if not columns:
-        raise InputError("features", "has no columns.", "Pass at least one.")
-    for name, column in columns:
-        _refuse_nested(name, column)
-        if column.shape != (n_samples,):
-            reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
-            raise InputError("features", reason, "Pass one value a sample.")
-    return columns
-
-
-def _refuse_equal(names):
-    """Raise where two columns have the same name."""
-    known = set()
-    for name in map(str, names):
-        if name in known:
-            raise InputError("features", f"has two columns {name!r}.", "Name each once.")
-        known.add(name)
-
-
-def _values(features, name):
-    """A column of a data frame, an arrow table or a dict."""
-    try:
-        return np.asarray(decoded(features[name]))
-    except TypeError as error:
-        reason = f"is a {type(features).__name__}, whose columns cannot be read."
-        raise InputError("features", reason, "Pass a data frame, or collect() it.") from error
-
-
-def _refuse_nested(name, column):
-    """Raise where an entry holds several values."""
-    kinds = (list, tuple, dict, set, np.ndarray)
-    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
-    if any(nested):
-        raise InputError(
-            "features",
-            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
-            "Pass a column for each of their parts.",
-            row=nested.index(True),
-        )
-
-
 def _of_column(name, column, n_bins):
     """The conditions of one feature, and the number of that of each sample; -1: none."""
     if column.dtype.kind == "b":
@@ -296,7 +239,7 @@ def _of_column(name, column, n_bins):
             Rule(name, "category", label, None, f"{name} = {label}") for label in labels.tolist()
         ]
     else:
-        rules, codes = _ranges(name, values[~missing], n_bins)
+        rules, codes = _quantiles_of(name, values[~missing], n_bins)
     group = np.full(len(column), len(rules))
     group[~missing] = codes
     if missing.any():
@@ -319,7 +262,7 @@ def _as_numbers(column):
         return None
 
 
-def _ranges(name, values, n_bins):
+def _quantiles_of(name, values, n_bins):
     """Quantile ranges (low, high] by their ends, or single values where there are few."""
     distinct = np.unique(values)
     if len(distinct) <= n_bins:

@@ -32,10 +32,10 @@ from skcal.sample import Sample, read_sample, require_given
 
 _METHODS = {"bias": "standardised bias", "ece": "standardised ECE"}
 _SHOWN, _SHOWN_IN_PAGES = 5, 10  # of the segments
-_N_BINS = 10  # of the ECE within a segment
+_SEGMENT_BINS = 10  # of the ECE within a segment
 _N_SCALES = 200  # further draws by which it is standardised
-_BLOCK_BYTES = 2**27
-_ROUNDING = 1e-9  # relative differences of weighted sums
+_REDRAW_BYTES = 2**27
+_SEGMENT_ROUNDING = 1e-9  # relative differences of weighted sums
 
 
 class Segment(NamedTuple):
@@ -548,7 +548,7 @@ class SegmentECE(SegmentBias):
         self._contrasts: list = [(*column, slice(None)) for column in self._columns]
         if len(self._columns) == 1:
             x = self.features[:, 0]
-            bins = np.minimum((x * _N_BINS).astype(int), _N_BINS - 1)
+            bins = np.minimum((x * _SEGMENT_BINS).astype(int), _SEGMENT_BINS - 1)
             rows = [np.flatnonzero(bins == k) for k in np.unique(bins)]
             self._contrasts = [
                 (1, _Sums(self._segments.take(of_bin), self._weight[of_bin], x[of_bin]), of_bin)
@@ -589,7 +589,7 @@ def step_down(family, n_resamples, rng, n_jobs):
     """
     observed = np.concatenate([part(part.codes)[0] for part in family])
     order = np.argsort(-observed, kind="stable")
-    bar = observed[order] - _ROUNDING * (1 + np.abs(observed[order]))
+    bar = observed[order] - _SEGMENT_ROUNDING * (1 + np.abs(observed[order]))
     seeds = common = rng.randint(2**31 - 1, size=(n_resamples, len(family)))
     laws: list[Any] = [redraw]
     # All problems flip the same groups, and share what those share.
@@ -597,7 +597,7 @@ def step_down(family, n_resamples, rng, n_jobs):
         common = rng.randint(2**31 - 1, size=(n_resamples, 1))
         laws.append(flip)
     row_bytes = 32 * max(sum(part.features.size for part in family), len(observed))
-    blocks = list(row_blocks(n_resamples, row_bytes, _BLOCK_BYTES))
+    blocks = list(row_blocks(n_resamples, row_bytes, _REDRAW_BYTES))
     tested = []
     for law in laws:
         calls = (

@@ -36,8 +36,8 @@ from skcal.sample import Sample, read_sample, refuse_weights
 _SPECTRUM_ROWS = 2000
 _MANY_SAMPLES = 2000  # of vectors, beyond which landmarks stand for the kernel of several widths
 _RANK, _TOL = 300, 1e-8  # of these landmarks, and the share of the trace at which fewer suffice
-_WIDTHS = (0.01, 0.1, 1.0)  # from what differences of probabilities can matter to all of them
-_BLOCK_BYTES = 2**24
+_BANDWIDTHS = (0.01, 0.1, 1.0)  # from what differences of probabilities can matter to all of them
+_PAIR_BYTES = 2**24
 _SUMS_BYTES = 2**19  # of sums that stay in the processor's cache while samples are added
 _SMALL_BLOCK = 16  # samples, up to which pairs of places are fewer than blocks
 
@@ -240,7 +240,7 @@ default="monte-carlo"
     if method == "block":
         result = _block(problem, root, width, size, variance)
     elif method == "distribution-free":
-        bound = _bound(problem, class_kernel, kernel, kernel_bound)
+        bound = _bound_of_h(problem, class_kernel, kernel, kernel_bound)
         result = _distribution_free(problem, root, width, estimator, size, bound)
     else:
         warn_if_few(n_resamples, 1)
@@ -250,7 +250,7 @@ default="monte-carlo"
     return replace(result, notion=str(sample.notion))
 
 
-def _bound(problem, class_kernel, kernel, kernel_bound):
+def _bound_of_h(problem, class_kernel, kernel, kernel_bound):
     """B with |h_ij| ≤ B: 2 sup k for vectors, sup k for scalar problems, times ‖A‖₂."""
     if kernel_bound is None and callable(kernel):
         raise ValueError(
@@ -295,7 +295,7 @@ def _several_widths(kernel, bandwidth):
     if callable(kernel):
         return None
     if isinstance(bandwidth, str):
-        return _WIDTHS if bandwidth == "auto" else None
+        return _BANDWIDTHS if bandwidth == "auto" else None
     if not np.ndim(bandwidth):
         return None
     widths = np.asarray(bandwidth, dtype=np.float64)
@@ -356,7 +356,7 @@ def _h_blocks(problem, root, kernel):
     """Blocks of rows of H, h_ij = k(x_i, x_j) ⟨δ_i, δ_j⟩ or δ_iᵀ K(x_i, x_j) δ_j."""
     residuals = class_residuals(problem, root)
     X, n = problem.features, len(residuals)
-    for rows in row_blocks(n, 24 * n, most=_BLOCK_BYTES):
+    for rows in row_blocks(n, 24 * n, most=_PAIR_BYTES):
         yield rows, kernel.products(X[rows], residuals[rows], X, residuals)
 
 
@@ -491,9 +491,9 @@ class LargestOfWidths:
     chunk = KernelStatistic.chunk
 
     def __init__(self, problem: Problem, kernels: list[Kernel], biased: bool):
-        weight = problem.weight / problem.weight.mean()
-        problem = problem._replace(weight=weight)
-        X, n = problem.features.astype(np.float64, copy=False), len(weight)
+        problem = problem.of_mean_1
+        weight, X = problem.weight, problem.features.astype(np.float64, copy=False)
+        n = len(weight)
         self.kernels, self.biased = kernels, biased
         if X.shape[1] > 1 and n > _MANY_SAMPLES:
             statistics: list = [FeatureStatistic(X, weight, kernel, biased) for kernel in kernels]
@@ -551,7 +551,7 @@ class FeatureStatistic:
         self.expected = X.T @ psi
         self.diagonal, self.norms = row_by_row(psi, psi), row_by_row(X, X)
         self.pairs = weight.sum() ** 2 - (0 if biased else weight @ weight)
-        self.chunk = max(1, min(KernelStatistic.chunk, _BLOCK_BYTES // self.expected.nbytes))
+        self.chunk = max(1, min(KernelStatistic.chunk, _PAIR_BYTES // self.expected.nbytes))
 
     def __call__(self, codes):
         """Return the statistic of each row of outcomes."""
@@ -582,7 +582,7 @@ def null_squares_of_features(X: np.ndarray, features: list[np.ndarray]) -> np.nd
     """Sums of E (w_i w_j h_ij)² over pairs under H0, from evenly spaced samples with all."""
     n, totals = len(X), np.zeros(len(features))
     rows = np.linspace(0, n - 1, min(n, _SPECTRUM_ROWS)).round().astype(np.intp)
-    for few in row_blocks(len(rows), 24 * n, most=_BLOCK_BYTES):
+    for few in row_blocks(len(rows), 24 * n, most=_PAIR_BYTES):
         some = rows[few]
         products = covariance_products(X[some], X, None, all_pairs)
         for k, psi in enumerate(features):

@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from skcal._running import over_jobs
-from skcal._sklearn_compat import Interval, validate_params
+from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import InputError, as_floats, plain_array
 from skcal.notions import Problem
 from skcal.sample import Sample
+
+#: Constraint of how the numbers of classes become one.
+AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
 def estimate_problems(
@@ -170,7 +173,7 @@ Distance = Literal["total-variation", "euclidean", "sqeuclidean", "cityblock"]
 Strategy = Literal["uniform", "quantile", "sweep", "unique", "median-variance"]
 
 
-class Columns(TypedDict, total=False):
+class SampleOptions(TypedDict, total=False):
     """The classes of the columns of predictions, and the weights of the samples."""
 
     sample_weight: ArrayLike | None
@@ -179,7 +182,7 @@ class Columns(TypedDict, total=False):
     from_logits: bool
 
 
-class OfScalars(Columns, total=False):
+class OfScalars(SampleOptions, total=False):
     """And the kind of calibration, of single probabilities."""
 
     notion: str
@@ -191,7 +194,7 @@ class Smooth(OfScalars, total=False):
     bandwidth: float | Literal["self-consistent"]
 
 
-class Density(Columns, total=False):
+class Density(SampleOptions, total=False):
     """And of the error of a density."""
 
     notion: str | Callable
@@ -200,7 +203,7 @@ class Density(Columns, total=False):
     root: bool
 
 
-class Kernels(Columns, total=False):
+class Kernels(SampleOptions, total=False):
     """And of pairs of samples."""
 
     notion: str | Callable
@@ -213,7 +216,7 @@ class Kernels(Columns, total=False):
     random_state: int | np.random.RandomState | None
 
 
-class Bins(Columns, total=False):
+class Bins(SampleOptions, total=False):
     """And of the error in bins."""
 
     notion: str | Callable

@@ -19,7 +19,7 @@ from skcal.metrics.limits import clopper_pearson
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample, refuse_groups
 
-_MOST = 60  # rows that are shown
+_MOST_BINS = 60  # rows that are shown
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -117,7 +117,7 @@ class CalibrationBins(ShownColumns):
         del columns["problem"]
         if (columns["weight"] == columns["count"]).all():
             del columns["weight"]
-        return Table.of(columns, most=_MOST)
+        return Table.of(columns, most=_MOST_BINS)
 
     def _columns(self) -> dict[str, np.ndarray]:
         """The fields; vectors take a column for each entry, classes a column "class"."""

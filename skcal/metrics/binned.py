@@ -47,7 +47,7 @@ ERROR_OPTIONS = {
     "root": ["boolean"],
 }
 
-_MANY_ROWS, _STEPS = 50_000, 1024  # that are resampled by cells, of so many in [0, 1]
+_MANY_RESAMPLED, _FINE_BINS = 50_000, 1024  # that are resampled by cells, of so many in [0, 1]
 LEAST_SAMPLES = [*BIN_OPTIONS["min_samples"], None]
 
 
@@ -524,16 +524,16 @@ def _fine_cells(binned: list[BinnedRows], names) -> tuple[np.ndarray, BinnedRows
     n, (x, *others) = len(bins), problem.features.astype(np.float64).T
     y = problem.outcomes[:, 0]
     apart = others or problem.of_shares or np.ptp(problem.weight) > 0
-    if len(binned) > 1 or apart or n < _MANY_ROWS or set(names) != set(GAPS):
+    if len(binned) > 1 or apart or n < _MANY_RESAMPLED or set(names) != set(GAPS):
         return None
-    places = (bins * (_STEPS + 1) + (_STEPS * x).astype(np.intp)) * 2 + (y > 0.5)
+    places = (bins * (_FINE_BINS + 1) + (_FINE_BINS * x).astype(np.intp)) * 2 + (y > 0.5)
     if places.max() > n:
         return None
     size = np.bincount(places)
     mean = np.bincount(places, x)[size > 0] / size[size > 0]
     held = np.flatnonzero(size)
-    outcome, edge = held % 2, (held // 2) % (_STEPS + 1) / _STEPS
-    mean = np.clip(mean, edge, edge + 1 / _STEPS)
+    outcome, edge = held % 2, (held // 2) % (_FINE_BINS + 1) / _FINE_BINS
+    mean = np.clip(mean, edge, edge + 1 / _FINE_BINS)
     rows = problem._replace(
         features=mean[:, None],
         residuals=(outcome - mean)[:, None],
@@ -541,7 +541,7 @@ def _fine_cells(binned: list[BinnedRows], names) -> tuple[np.ndarray, BinnedRows
         logits=None,
     )
     cells = BinnedRows(rows, binned[0].partition)
-    cells.bins = held // (2 * (_STEPS + 1))
+    cells.bins = held // (2 * (_FINE_BINS + 1))
     return size[held], cells
 
 

@@ -149,7 +149,7 @@ class BinRule:
 
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
 BLOCK_ROWS = 2**14
-_BLOCK_BYTES = 2**27
+_BIN_BYTES = 2**27
 
 
 @dataclass(slots=True, eq=False)
@@ -481,8 +481,8 @@ class BinTable:
 
     def add(self, sample: Sample):
         """Add samples in blocks, few enough for their sums to be exact and their arrays small."""
-        row_bytes = max(_BLOCK_BYTES // BLOCK_ROWS, 40 * sample.proba[:1].size)
-        for rows in row_blocks(len(sample.proba), row_bytes, most=_BLOCK_BYTES):
+        row_bytes = max(_BIN_BYTES // BLOCK_ROWS, 40 * sample.proba[:1].size)
+        for rows in row_blocks(len(sample.proba), row_bytes, most=_BIN_BYTES):
             parts = [
                 BinnedRows(problem, self.partition, self.partition.middles).sums(
                     self.sums, problem.weight

@@ -34,7 +34,7 @@ from skcal.metrics.statistic import CountedCells, form_of_counts, prepare_counts
 from skcal.sample import (
     Sample,
     Summed,
-    read_predictions,
+    read_proba,
     read_sample,
     refuse_beside_sample,
     refuse_lazy,
@@ -243,7 +243,7 @@ def bootstrap_interval(
         found = _read_for_counts(metric, y_true, beside, metric_params)
         if found is not None:
             sample, estimate, evaluate = found
-            _warn_of(sample)
+            _warn_if_few(sample)
             about = sample.weight, sample.groups, n_resamples, random_state, n_jobs
             return interval_of_counts(estimate, evaluate, *about, confidence_level, method)
         if isinstance(y_true, Summed):
@@ -258,14 +258,14 @@ def bootstrap_interval(
     )
     _warn_if_few_events(y, proba, weight, params)
     by_rows = _on_rows(metric, y, proba, weight, params)
-    estimate = _finite(by_rows(np.ones(len(proba), dtype=np.intp)))
+    estimate = _one_number(by_rows(np.ones(len(proba), dtype=np.intp)))
     evaluate = prepare_counts(metric, y, proba, weight, params) or by_rows
     counted = np.ones(len(proba)) if weight is None else weight
     about = counted, together, n_resamples, random_state, n_jobs
     return interval_of_counts(estimate, evaluate, *about, confidence_level, method)
 
 
-def _finite(estimate) -> float:
+def _one_number(estimate) -> float:
     """The estimate of a metric, which is one number."""
     if not isinstance(estimate, Real) or not isfinite(estimate):
         raise ValueError(
@@ -338,7 +338,7 @@ def _read_for_counts(metric, given, beside, params) -> tuple[Sample, float, Call
     refuse_unused(metric, params)
     question |= {"groups": None, "few_groups": _FEW_GROUPS, "at_least": 2, "from_sums": True}
     sample = read_sample(given, **question)
-    estimate = _finite(metric(given, **params))  # before memory holds the bins of rows
+    estimate = _one_number(metric(given, **params))  # before memory holds the bins of rows
     evaluate = of_sample(sample)
     return None if evaluate is None else (sample, estimate, evaluate)
 
@@ -365,7 +365,7 @@ def _read_for_metric(metric, y_true, y_proba, sample_weight, groups, labels, par
     refuse_another_order({**rows, "groups": groups})
     columns = class_names(y_proba)
     logits = bool(params.get("from_logits", False))
-    proba, checked_logits = read_predictions(y_proba, params.get("notion"), logits, "y_proba")
+    proba, checked_logits = read_proba(y_proba, params.get("notion"), logits, "y_proba")
     proba = proba if checked_logits is None else checked_logits
     y = plain_array(y_true, "y_true")
     with naming("y_true"):
@@ -396,10 +396,10 @@ def _warn_if_few_events(y, proba, weight, params):
     names = ("labels", "pos_label", "from_logits")
     options = {name: params[name] for name in names if name in params}
     with suppress(ValueError):  # a metric of your own may take other labels, and others raise
-        _warn_of(read_sample(y, proba, sample_weight=weight, **options))
+        _warn_if_few(read_sample(y, proba, sample_weight=weight, **options))
 
 
-def _warn_of(sample: Sample) -> None:
+def _warn_if_few(sample: Sample) -> None:
     """Warn where no resample of a sample knows what may happen."""
     remedy = f"Use more samples, or {worded('monte_carlo_test', 'the command test')}."
     warn_if_few_events(surprises(sample), _FEWEST_EVENTS, "the interval", remedy)

@@ -24,7 +24,7 @@ from skcal._scores import LOSSES, of_outcomes
 from skcal._sklearn_compat import HasMethods, StrOptions, validate_params
 from skcal._validation import InputError
 from skcal.functions import BilinearFunction
-from skcal.metrics.decomposition import SCORES
+from skcal.metrics.decomposition import SCORE_OPTION
 from skcal.metrics.statistic import observed_draw
 from skcal.model_selection import engine
 from skcal.model_selection.adaptive import adaptive_squared_error
@@ -159,11 +159,11 @@ def cross_fitted_calibration_error(
         trainings = (train for train, _ in splits)
         absent = absent_class(trainings, sample.codes, sample.weight, sample.groups)
         warn_of_absent_class(absent, sample.classes, OUTCOMES_UNKNOWN, cv)
-    error = _estimate(kind, sample.notion, data, function, splits)
+    error = _error_of_fits(kind, sample.notion, data, function, splits)
     return error.signed if signed else error.estimate
 
 
-def _estimate(kind, notion, data: Problems, function, splits):
+def _error_of_fits(kind, notion, data: Problems, function, splits):
     """The error of the samples that are tested."""
     if function is None:
         function = fast_function(notion, data.parts[0].features.shape[1], len(data.weight))
@@ -187,7 +187,7 @@ def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
     """Training and test samples of each fold; a number of them is shuffled, by whole groups."""
     if not isinstance(cv, Integral):
         return read_splits(check_cv(cv), sample.codes, sample.codes, data.groups)
-    order = np.lexsort(_keys(sample, data))
+    order = np.lexsort(_sort_keys(sample, data))
     if not data.groups.independent:
         codes = data.groups.codes[order]
         _, first, codes = np.unique(codes, return_index=True, return_inverse=True)
@@ -202,7 +202,7 @@ def _splits(sample: Sample, data: Problems, cv, random_state) -> list[tuple]:
     return [(np.sort(order[train]), np.sort(order[test])) for train, test in folds]
 
 
-def _keys(sample: Sample, data: Problems):
+def _sort_keys(sample: Sample, data: Problems):
     """What orders the samples whatever the order of the rows, the last first."""
     if len(data.parts) == 1 and data.parts[0].features.shape[1] == 1:
         part = data.parts[0]
@@ -232,7 +232,7 @@ _LOSS_OF = {"log-loss": "neg_log_loss", "brier": "neg_brier_score"}
 
 @validate_params(
     {
-        **SCORES,
+        **SCORE_OPTION,
         "recalibrator": [HasMethods(["fit", "predict_proba"]), None],
         "cv": ["cv_object"],
         "random_state": ["random_state"],

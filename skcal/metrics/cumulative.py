@@ -10,13 +10,11 @@ from typing import Any, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from skcal._sklearn_compat import StrOptions, validate_params
-from skcal.metrics.base import Average, OfScalars, estimate_problems
+from skcal._sklearn_compat import validate_params
+from skcal.metrics.base import AVERAGE, Average, OfScalars, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.notions import Problem
 from skcal.sample import Sample, read_sample
-
-_AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 
 
 @overload
@@ -36,7 +34,7 @@ def cutoff_calibration_error(
     **options: Unpack[OfScalars],
 ) -> float: ...
 @prepared_by(lambda problem, **others: _prepare(problem, _range, others))
-@validate_params(_AVERAGE)
+@validate_params(AVERAGE)
 def cutoff_calibration_error(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
@@ -133,8 +131,8 @@ def kolmogorov_smirnov_calibration_error(
     average: Average = "sum",
     **options: Unpack[OfScalars],
 ) -> float: ...
-@prepared_by(lambda problem, **others: _prepare(problem, _largest, others))
-@validate_params(_AVERAGE)
+@prepared_by(lambda problem, **others: _prepare(problem, _largest_gap, others))
+@validate_params(AVERAGE)
 def kolmogorov_smirnov_calibration_error(
     y_true: ArrayLike | Sample,
     y_proba: ArrayLike | None = None,
@@ -219,14 +217,14 @@ def largest_over_ranges(problem: Problem) -> float:
 
 def largest_over_thresholds(problem: Problem) -> float:
     """The largest absolute value of the cumulative means."""
-    return _of_observed(problem, _largest)
+    return _of_observed(problem, _largest_gap)
 
 
 def _range(paths):
     return np.maximum(paths.max(axis=-1), 0) - np.minimum(paths.min(axis=-1), 0)
 
 
-def _largest(paths):
+def _largest_gap(paths):
     return np.maximum(paths.max(axis=-1), -paths.min(axis=-1))
 
 

@@ -37,9 +37,9 @@ from skcal.metrics.smoothers import (
 from skcal.notions import Notion
 from skcal.sample import Sample, read_sample, refuse_groups, refuse_weights
 
-_GRID = 101
-_ROUNDING = 1e-9
-_TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
+_N_GRID = 101
+_CURVE_ROUNDING = 1e-9
+_RMS_TAIL = 10  # R's rms draws curves between the 10th predictions from both ends
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -235,9 +235,9 @@ def flexible_calibration_curve(
 
 
 def _grid(x) -> np.ndarray:
-    tails = min(_TAIL, max(1, len(x) // _TAIL))
+    tails = min(_RMS_TAIL, max(1, len(x) // _RMS_TAIL))
     ends = np.partition(x, [tails - 1, len(x) - tails])[[tails - 1, len(x) - tails]]
-    return np.clip(np.linspace(ends[0], ends[1], _GRID), 0, 1)
+    return np.clip(np.linspace(ends[0], ends[1], _N_GRID), 0, 1)
 
 
 def _frequency_and_limits(data: Outcome, method, grid, level):
@@ -246,7 +246,7 @@ def _frequency_and_limits(data: Outcome, method, grid, level):
     points = make_points(x, outcome, weight, groups=groups)
     if method != "isotonic":
         curve = CURVES[method](points, grid, level, data)
-        if points.events >= FEWEST_EVENTS * (1 - _ROUNDING):
+        if points.events >= FEWEST_EVENTS * (1 - _CURVE_ROUNDING):
             return curve
         remedy = "They are 0 and 1. Collect more samples."  # fitted ones miss in 9 to 80 %
         warn_if_few_events(points.events, FEWEST_EVENTS, "limits of a curve", remedy)

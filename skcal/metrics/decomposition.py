@@ -32,7 +32,7 @@ _GROUPS = {
     **{name: BIN_OPTIONS[name] for name in ("n_bins", "min_samples")},
     "strategy": [StrOptions({"isotonic"} | set(SCALAR_PARTITIONS) | set(SIMPLEX_PARTITIONS))],
 }
-SCORES = {"score": [StrOptions({"log-loss", "brier"})]}
+SCORE_OPTION = {"score": [StrOptions({"log-loss", "brier"})]}
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ class ScoreDecomposition(ShownRounded):
 
 
 @validate_params(
-    {**_GROUPS, **SCORES},
+    {**_GROUPS, **SCORE_OPTION},
     used_with={
         "n_bins": {"strategy": ("uniform", "quantile")},
         "min_samples": {"strategy": is_of_vectors},
@@ -282,7 +282,7 @@ def _against_isotonic(problem, score):
     points = make_points(x[:, 0], codes, problem.weight, most=len(x))
     base_rate = np.full((len(x), 1), np.clip(weight @ codes, 0, 1))
     recalibrated, uncertainty = (
-        weight @ of_outcomes(_LOSSES[score](p), codes)
+        weight @ of_outcomes(_LOSS_BY_NAME[score](p), codes)
         for p in (isotonic_frequency(points)[points.group][:, None], base_rate)
     )
     rows = BinnedRows(problem, equal_intervals(1))
@@ -294,7 +294,7 @@ def _against_isotonic(problem, score):
     return loss, loss - recalibrated, uncertainty - recalibrated, uncertainty
 
 
-_LOSSES = {"brier": brier_losses, "log-loss": log_losses}
+_LOSS_BY_NAME = {"brier": brier_losses, "log-loss": log_losses}
 _SPREAD = ("weight", "shift", "deviations")
 _PARTS = (*_SPREAD, "outcomes", "errors", "products")
 

@@ -17,6 +17,7 @@ from skcal._validation import InputError
 from skcal.metrics.gap_models import FEWEST_POOLED, GapModels, cells_of, held_out_gaps, pooled_error
 from skcal.metrics.gap_sums import (
     CHANGES,
+    CROSSINGS,
     GapSums,
     at_changes,
     excess_of_more_changes,
@@ -26,10 +27,10 @@ from skcal.metrics.gap_sums import (
 from skcal.notions import Notion, Problem
 from skcal.sample import Sample, read_sample, scalar_notions
 
-_LEVEL, _CROSSINGS = 0.95, 3  # of the limits between which an estimate is
+_LIMIT_LEVEL = 0.95  # of the limits between which an estimate is
 _SIGNIFICANT = 1.9  # standard errors of a bias, from which no estimate is smaller
 _SHARPEST = 2.0  # standard deviations, less which the signed sums of a lower limit are largest
-_STEPS, _ROUNDING, _LEAST = 30, 1e-12, 1e-100
+_BISECTIONS, _LIMIT_ROUNDING, _NO_VARIANCE = 30, 1e-12, 1e-100
 
 
 def calibration_error(
@@ -193,11 +194,11 @@ class CalibrationErrorInterval(ShownRounded):
     @property
     def is_significant(self) -> bool:
         """Whether the error is significantly above 0."""
-        return self.pvalue <= 1 - self.confidence_level + _ROUNDING
+        return self.pvalue <= 1 - self.confidence_level + _LIMIT_ROUNDING
 
     @classmethod
     def of_classes(
-        cls, sample: Sample, pvalues: np.ndarray, *, confidence_level: float = _LEVEL
+        cls, sample: Sample, pvalues: np.ndarray, *, confidence_level: float = _LIMIT_LEVEL
     ) -> dict[int, CalibrationErrorInterval]:
         """Return the calibration error of each class with its limits, by its number.
 
@@ -353,14 +354,14 @@ class ErrorLimits:
         return over_jobs([(GapSums.of, part, beside) for part in problems], prefer="threads")
 
     def interval(
-        self, pvalue: float, confidence_level: float = _LEVEL, max_crossings: int = _CROSSINGS
+        self, pvalue: float, confidence_level: float = _LIMIT_LEVEL, max_crossings: int = CROSSINGS
     ) -> CalibrationErrorInterval:
         """Return the error with its limits; the lower one is 0 unless the p-value is small."""
         tail = 1 - confidence_level
         high, allowed = self.high(tail, max_crossings)
         return CalibrationErrorInterval(
             estimate=self.estimate,
-            low=min(self.low(tail), self.estimate) if pvalue <= tail + _ROUNDING else 0.0,
+            low=min(self.low(tail), self.estimate) if pvalue <= tail + _LIMIT_ROUNDING else 0.0,
             high=max(high, self.estimate),
             confidence_level=confidence_level,
             max_crossings=allowed,
@@ -386,7 +387,7 @@ class ErrorLimits:
         bias, spread = self.bias  # of all, which may be significant where that of no part is
         return max(error, _significant_part(bias, spread**2))
 
-    def high(self, tail: float, max_crossings: int = _CROSSINGS) -> tuple[float, int]:
+    def high(self, tail: float, max_crossings: int = CROSSINGS) -> tuple[float, int]:
         """The upper limit, and how many crossings of the diagonal it allows."""
         z = self.quantile(tail)
         largest = max(total + z * spread for total, spread in self._largest(max_crossings))
@@ -547,8 +548,8 @@ def _sharpest(signals: np.ndarray, variances: np.ndarray) -> np.ndarray:
     variances : ndarray of shape (n_cells,)
     """
     factors = np.sign(signals)
-    for _ in range(_STEPS):
-        deviation = np.sqrt(np.maximum(factors**2 @ variances, _LEAST))
+    for _ in range(_BISECTIONS):
+        deviation = np.sqrt(np.maximum(factors**2 @ variances, _NO_VARIANCE))
         factors = np.clip(signals * deviation[:, None] / (_SHARPEST * variances), -1, 1)
     return factors
 

@@ -25,11 +25,11 @@ from skcal._groups import Groups
 from skcal.metrics.statistic import ratio_of_shares
 from skcal.notions import Problem
 
-_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
+_SIGNED_CELLS, _CELLS_OF_GROUPS = 1024, 32  # whose signed sums have a noise that is known
 _MOST_POINTS = 2**17  # between which signs change; of more, cells of equal mass
-_SMALLEST = 1e-9  # variance beside another
-_NEAR = 8  # cells in which predictions of a group are nearly equal
-_ROUNDING = 1e-9
+_LEAST_NOISE = 1e-9  # variance beside another
+_NEAR_CELLS = 8  # cells in which predictions of a group are nearly equal
+_GAP_ROUNDING = 1e-9
 FOLDS = 10
 
 
@@ -60,7 +60,7 @@ def steps_from_middle(places: np.ndarray, n_steps: float) -> np.ndarray:
     Places and minus places have numbers of opposite sign.
     """
     phase = (np.rint(n_steps) / 2) % 1
-    return np.sign(places) * np.ceil(np.abs(places) - phase - _ROUNDING)
+    return np.sign(places) * np.ceil(np.abs(places) - phase - _GAP_ROUNDING)
 
 
 def in_canonical_order(problem: Problem) -> Problem:
@@ -191,13 +191,13 @@ class GapSums:
         middle = np.cumsum(mass) - mass / 2 - 0.5
         near, by_chance = [], []
         for shift in (0, 1):
-            steps = steps_from_middle(_NEAR * middle, _NEAR + shift)
+            steps = steps_from_middle(_NEAR_CELLS * middle, _NEAR_CELLS + shift)
             cells = self.of_rows(np.unique(steps, return_inverse=True)[1])
             place = self.groups.cells(cells, cells.max() + 1)[1]
             near.append((np.bincount(place, self.weight) ** 2).sum())
             by_chance.append((np.bincount(cells, self.weight) ** 2).sum())
         pairs, chance = (self.groups.sums(self.weight) ** 2).sum() - own, np.mean(by_chance)
-        excess = (np.mean(near) - own - chance * pairs) / max(1 - chance, _ROUNDING)
+        excess = (np.mean(near) - own - chance * pairs) / max(1 - chance, _GAP_ROUNDING)
         return 1 + self.groups.strength * max(float(excess) / own, 0.0)
 
     @cached_property
@@ -255,7 +255,7 @@ class GapSums:
     @cached_property
     def coarse(self) -> np.ndarray:
         """The cell of each distinct prediction, in which independent steps are taken."""
-        return self.in_cells(_CELLS if self.groups.independent else _CELLS_OF_GROUPS)
+        return self.in_cells(_SIGNED_CELLS if self.groups.independent else _CELLS_OF_GROUPS)
 
     @cached_property
     def independent_steps(self) -> tuple[np.ndarray, np.ndarray]:
@@ -268,7 +268,7 @@ class GapSums:
         steps = np.bincount(cells, self.steps)
         seen, implied = self.variances
         variances: np.ndarray = np.bincount(cells, self.at_points(self.implied))
-        if implied <= _SMALLEST * seen:
+        if implied <= _LEAST_NOISE * seen:
             variances = np.bincount(cells, self.at_points(self.seen))
         elif seen > implied:
             variances = variances * (seen / implied)
@@ -276,7 +276,7 @@ class GapSums:
         if covariances:
             # A cell of predictions of 0 and 1 has no implied variance, but what was seen.
             variances = np.maximum.reduce([variances, *map(np.diagonal, covariances)])
-            scales = np.sqrt(np.maximum(variances, _SMALLEST * variances.sum()))
+            scales = np.sqrt(np.maximum(variances, _LEAST_NOISE * variances.sum()))
             products = np.outer(scales, scales)
             largest = [np.linalg.eigvalsh(matrix / products)[-1] for matrix in covariances]
             variances = variances * max(1.0, *largest)
@@ -291,6 +291,7 @@ class GapSums:
 
 #: Changes of sign whose T_k are compared.
 CHANGES = (0, 1, 2, 3, 4, 6, 9, 14, 22, 34)
+CROSSINGS = 3  # of the diagonal, that calibration_error allows
 # Mean and standard deviation of T_k of a Brownian motion on [0, 1]: 4,000 to 8,000 paths of 256,
 # 1,024 and 4,096 steps, of which each change of sign misses _OF_STEPS standard deviations of a step
 # (Siegmund 1985).

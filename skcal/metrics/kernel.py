@@ -14,7 +14,7 @@ from sklearn.utils import check_array, check_random_state
 from skcal._sklearn_compat import Interval, StrOptions, is_named, validate_params
 from skcal._validation import InputError, naming, row_blocks, weight_of_pairs
 from skcal.kernels import Kernel, laplacian_forms
-from skcal.metrics.base import Average, Kernels, estimate_problems
+from skcal.metrics.base import AVERAGE, Average, Kernels, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample
 
@@ -22,8 +22,8 @@ KERNEL_OPTIONS = {
     "kernel": [StrOptions({"laplacian", "rbf"}), callable],
     "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"median"})],
 }
-_SMALL_BLOCK = 16  # up to here the pairs of all blocks are taken at once
-_BLOCK_BYTES = 2**24
+_SMALL_BLOCKS = 16  # up to here the pairs of all blocks are taken at once
+_KERNEL_BYTES = 2**24
 _SINGLE = 1e-6  # rounding of float32 sums
 _DOUBLE = 1e-14  # of float64 sums, which scalars have, beside the variances of outcomes
 _UNSEEN = 1e-18  # of the largest number
@@ -74,7 +74,7 @@ def squared_kernel_calibration_error(
         "return_standard_error": ["boolean"],
         "random_state": ["random_state"],
         "class_kernel": ["array-like", None],
-        "average": [StrOptions({"sum", "macro"}), None],
+        **AVERAGE,
     },
     prefer_skip_nested_validation=True,
     used_with={
@@ -281,7 +281,7 @@ def block_sums(problem, class_root, kernel, size: int):
     n_blocks = len(X) // size
     V = weight[:, None] * class_residuals(problem, class_root)
     sums = np.zeros(n_blocks)
-    if size <= _SMALL_BLOCK:
+    if size <= _SMALL_BLOCKS:
         stop = n_blocks * size
         for a, b in combinations(range(size), 2):
             left, right = slice(a, stop, size), slice(b, stop, size)
@@ -489,7 +489,7 @@ class KernelStatistic:
         """Σ_ij k_ij ⟨v_i, v_j⟩ of each resample, from half of the pairs."""
         n, n_resamples, m = V.shape
         flat, total = V.reshape(n, -1), np.zeros(n_resamples)
-        for rows in row_blocks(n, 12 * n, most=_BLOCK_BYTES):
+        for rows in row_blocks(n, 12 * n, most=_KERNEL_BYTES):
             K = _single(self.kernel.matrix(self.X[rows], self.X[rows.start :]))
             K[:, rows.stop - rows.start :] *= 2  # pairs with later blocks count for both orders
             product = (K @ flat[rows.start :]).reshape(-1, n_resamples, m)

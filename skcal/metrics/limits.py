@@ -68,8 +68,8 @@ def frequency_limits(problem: Problem, tail: float) -> tuple[float, float]:
 _DRAWS = 2000
 _EQUAL = 1e-9  # relative difference of sizes that rounding makes
 _ADDED = 2  # samples
-_ROUNDED = 1e-13
-_MOST = 1000  # thresholds of drawn processes; of more, some in equal steps
+_ROUNDED_CURVE = 1e-13
+_MOST_STEPS_DRAWN = 1000  # thresholds of drawn processes; of more, some in equal steps
 
 
 class MeanOfSets(NamedTuple):
@@ -100,7 +100,7 @@ class MeanOfSets(NamedTuple):
         mean, of_sets = self.mean(), self.values * self.square
         square = (self.values * of_sets).sum(axis=0)
         variance = square - 2 * mean * of_sets.sum(axis=0) + mean**2 * self.total
-        return np.where(variance > _ROUNDED * square, variance, 0)
+        return np.where(variance > _ROUNDED_CURVE * square, variance, 0)
 
     def limits(self, z: float) -> tuple[np.ndarray, np.ndarray]:
         """Normal limits after two samples are added, which are divided among the sets [1]_.
@@ -127,7 +127,7 @@ class MeanOfSets(NamedTuple):
         share is that of samples above the threshold, hence a sum of independent steps. ``least`` is
         the quantile for one threshold.
         """
-        kept = slice(None, None, -(-self.share.shape[1] // _MOST))
+        kept = slice(None, None, -(-self.share.shape[1] // _MOST_STEPS_DRAWN))
         share, square, values = (rows[:, kept] for rows in self[:3])
         some = MeanOfSets(share, square, values, self.total)
         mean, deviation = some.mean(), np.sqrt(some.variance())
@@ -137,7 +137,7 @@ class MeanOfSets(NamedTuple):
         steps = np.maximum(-np.diff(square, append=0.0), 0)
         rest = self.total - steps.sum()  # of samples below all thresholds
         rng, process = np.random.default_rng(0), 0.0
-        all_samples = np.sqrt(rest if rest > _ROUNDED * self.total else 0)
+        all_samples = np.sqrt(rest if rest > _ROUNDED_CURVE * self.total else 0)
         all_samples = all_samples * rng.standard_normal((_DRAWS, 1))
         for step, value in zip(steps, values, strict=True):
             path = rng.standard_normal((_DRAWS, len(step))) * np.sqrt(step)

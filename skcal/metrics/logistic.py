@@ -18,13 +18,13 @@ from skcal.metrics.base import Outcome, check_both
 from skcal.metrics.limits import FEWEST_EVENTS
 from skcal.model_selection.estimator import ConfidenceInterval
 
-_ITERATIONS, _HALVINGS = 100, 30
-_TOLERANCE = 1e-13  # of the gradient of the mean loss
-_ROUNDING = 1e-13  # of the mean loss
+_ITERATIONS, _STEP_HALVINGS = 100, 30
+_GRADIENT_TOL = 1e-13  # of the gradient of the mean loss
+_LOSS_ROUNDING = 1e-13  # of the mean loss
 _RIDGE = 1e-9
-_STEPS = 60
-_FAR = 1000.0  # a logit whose chance is 0 or 1 to the last digit
-_CERTAIN = 8.0  # a logit beyond which a chance hardly tells
+_LINE_STEPS = 60
+_FAR_LOGIT = 1000.0  # a logit whose chance is 0 or 1 to the last digit
+_CERTAIN_LOGIT = 8.0  # a logit beyond which a chance hardly tells
 
 
 class LogisticLikelihood(NamedTuple):
@@ -79,12 +79,12 @@ class LogisticLikelihood(NamedTuple):
         starts = [(self.at(guess), guess) for guess in (start, 0 * start)]
         (value, gradient, information), coefficients = max(starts, key=lambda known: known[0][0])
         for _ in range(_ITERATIONS):
-            if np.abs(gradient).max() <= _TOLERANCE * total:
+            if np.abs(gradient).max() <= _GRADIENT_TOL * total:
                 break
             step = np.linalg.solve(information + 1e-14 * total * ridge, gradient)
-            for _ in range(_HALVINGS):
+            for _ in range(_STEP_HALVINGS):
                 new = self.at(coefficients + step)
-                if new[0] > value - _ROUNDING * total:
+                if new[0] > value - _LOSS_ROUNDING * total:
                     break
                 step = step / 2
             else:
@@ -115,7 +115,7 @@ class LogisticLikelihood(NamedTuple):
         coefficients = np.repeat(start[:, None], len(rows), axis=1)
         bound = self.at(start)[0] - z**2 / 2
         going = np.arange(len(rows))  # whose steps have not become small
-        for _ in range(_STEPS):
+        for _ in range(_LINE_STEPS):
             row, at = rows[going], coefficients[:, going]
             value, gradient, curvature = self.expanded(at)
             inverse = np.linalg.inv(curvature + _RIDGE * np.eye(len(at)))
@@ -127,7 +127,7 @@ class LogisticLikelihood(NamedTuple):
             linear = np.vstack([self.offset + self.design @ at, (row.T * at).sum(axis=0)])
             move = np.vstack([self.design @ step, (row.T * step).sum(axis=0)])
             # Predictors that are certain already would else hold up those that tell something.
-            beyond = np.maximum(np.abs(linear) - _CERTAIN, 0)
+            beyond = np.maximum(np.abs(linear) - _CERTAIN_LOGIT, 0)
             outwards = (beyond > 0) & (move * linear > 0)
             moved = np.where(outwards, 0, np.abs(move) / (2 + beyond)).max(axis=0)
             coefficients[:, going] = at + step * np.minimum(1, 1 / np.maximum(moved, 1e-300))
@@ -180,7 +180,7 @@ class LogisticLine:
         z, self.offset = data.logit[kept], np.zeros(1)
         self.design = np.column_stack([np.ones(len(z)), z])
         if slope is not None:
-            far = _FAR + np.abs(z[~certain]).max(initial=0)  # where chances are 0 and 1
+            far = _FAR_LOGIT + np.abs(z[~certain]).max(initial=0)  # where chances are 0 and 1
             self.offset, self.design = np.clip(z, -far, far), self.design[:, :1]
         hits = self.weight * self.outcome
         offset = self.offset[:, None]

@@ -17,7 +17,7 @@ from skcal.notions import Notion
 from skcal.sample import Sample, read_sample
 
 _MOST_OF_GROUPS = 256  # thresholds of a Murphy diagram at which groups are summed
-_BLOCK_BYTES = 2**26
+_CURVE_BYTES = 2**26
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -238,7 +238,7 @@ def _deviation_of_groups(data: Outcome, second, grid, strict) -> np.ndarray:
     groups, weight = data.problem.groups, data.weight / data.weight.sum()
     happened, deviations = data.happened[:, None], []
     some = np.unique(np.linspace(0, len(grid) - 1, min(len(grid), _MOST_OF_GROUPS)).round())
-    for block in row_blocks(len(some), 32 * len(weight), most=_BLOCK_BYTES):
+    for block in row_blocks(len(some), 32 * len(weight), most=_CURVE_BYTES):
         rows = some[block].astype(np.intp)
         t, above = grid[rows], strict[rows]
 

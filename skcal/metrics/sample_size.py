@@ -17,14 +17,14 @@ from sklearn.metrics import roc_auc_score
 from skcal._show import Table, html_result, percent
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError, check_proba, first_of
-from skcal.metrics.gap_sums import CHANGES, noise_of_sums
+from skcal.metrics.gap_sums import CHANGES, CROSSINGS, noise_of_sums
 
-_WIDEST, _NODES = 9, 200_001  # standard deviations and points of the linear predictor
+_N_DEVIATIONS, _N_NODES = 9, 200_001  # standard deviations and points of the linear predictor
 _OTHER_RISK = 1.25  # ratio of mean risk and prevalence above which there is a warning
 _SHARE = Interval(Real, 0, 1, closed="neither")
-_CHANCE, _CROSSINGS = 0.9, 3  # of passing the limit; of the diagonal, as calibration_error allows
+_PASSES = 0.9  # of passing the limit
 _MORE = 0.2  # standard deviations: 1,800 simulated studies of four distributions, n = 300 to 4,000
-_WIDTH = Interval(Real, 0, None, closed="neither")
+_WIDTH_OPTION = Interval(Real, 0, None, closed="neither")
 _CRITERIA = {
     "observed_expected_ratio": "O/E ratio",
     "slope": "calibration slope",
@@ -92,7 +92,7 @@ class ValidationSampleSize:
         ]
         if self.calibration_error is not None:
             notes.append(
-                f"In {percent(_CHANCE)} of such studies of a calibrated model the upper limit of "
+                f"In {percent(_PASSES)} of such studies of a calibrated model the upper limit of "
                 f"the calibration error ({level} confidence) is at most the target."
             )
         title = f"Collect {self.n_samples:,} samples, with about {self.n_events:,} events"
@@ -108,12 +108,12 @@ class ValidationSampleSize:
 @validate_params(
     {
         "prevalence": [_SHARE],
-        "oe_width": [_WIDTH],
-        "slope_width": [_WIDTH],
+        "oe_width": [_WIDTH_OPTION],
+        "slope_width": [_WIDTH_OPTION],
         "c_statistic": [Interval(Real, 0.5, 1, closed="neither"), None],
         "c_width": [_SHARE],
         "threshold": [_SHARE, None],
-        "net_benefit_width": [_WIDTH],
+        "net_benefit_width": [_WIDTH_OPTION],
         "max_error": [_SHARE, None],
         **CONFIDENCE_LEVEL,
     },
@@ -280,7 +280,7 @@ def _distribution(prevalence, linear_predictor, y_proba, c_statistic):
             reason = f"is {linear_predictor!r}."
             remedy = "Pass mean and standard deviation of the log-odds, the second above 0."
             raise InputError("linear_predictor", reason, remedy)
-        x = np.linspace(-_WIDEST, _WIDEST, _NODES)
+        x = np.linspace(-_N_DEVIATIONS, _N_DEVIATIONS, _N_NODES)
         density = norm.pdf(x)
         return numbers[0] + numbers[1] * x, density / density.sum()
     if c_statistic is None:
@@ -290,8 +290,8 @@ def _distribution(prevalence, linear_predictor, y_proba, c_statistic):
     # [1] Eq. (10): N(m, v) without and N(m + v, v) with the event, where C = Φ(√(v / 2)). They are
     # the log-odds of the event if m = logit(prevalence) - v / 2.
     v = 2 * norm.ppf(c_statistic) ** 2
-    low, reach = logit(prevalence) - v / 2, _WIDEST * sqrt(v)
-    x = np.linspace(low - reach, low + v + reach, _NODES)
+    low, reach = logit(prevalence) - v / 2, _N_DEVIATIONS * sqrt(v)
+    x = np.linspace(low - reach, low + v + reach, _N_NODES)
     density = (1 - prevalence) * norm.pdf(x, low, sqrt(v))
     density += prevalence * norm.pdf(x, low + v, sqrt(v))
     return x, density / density.sum()
@@ -349,7 +349,7 @@ def _of_error(variance, max_error, tail) -> int:
     """
     cells = np.full(1024, 1 / 1024)
     means, deviations = noise_of_sums(cells)
-    k = CHANGES.index(_CROSSINGS)
-    z = means[k] + norm.ppf(_CHANCE) * deviations[k] + _MORE + norm.isf(tail)
+    k = CHANGES.index(CROSSINGS)
+    z = means[k] + norm.ppf(_PASSES) * deviations[k] + _MORE + norm.isf(tail)
     a, b = z * sqrt(variance), log(1 / tail)  # a / √n + b / n = max_error
     return ceil(((a + sqrt(a**2 + 4 * b * max_error)) / (2 * max_error)) ** 2)

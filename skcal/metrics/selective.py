@@ -31,7 +31,7 @@ from skcal.sample import read_sample
 
 _STARTS = 5  # of the sequence of tests
 _LEAST_FREEDOM = 0.1
-_TIMES = np.geomspace(1.1, 10, 25)  # as many answers as are given, in steps of 10 %
+_MULTIPLES = np.geomspace(1.1, 10, 25)  # as many answers as are given, in steps of 10 %
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -676,7 +676,7 @@ def _needed(answers: _AnswersByConfidence, enough, max_risk: float, alpha: float
         highs = np.where(enough, _highs(many, alpha), 1)
         return _last_that_passes(many, highs, max_risk, alpha) >= 0
 
-    times = next((times for times in _TIMES if passes(times)), None)
+    times = next((times for times in _MULTIPLES if passes(times)), None)
     if times is None:
         return None
     needed = times * (answers.n_groups or answers.n_samples)

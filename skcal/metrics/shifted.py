@@ -35,15 +35,15 @@ from skcal.recalibration.scalar_scaling import BetaCalibration
 from skcal.recalibration.scaling import VectorScaling
 from skcal.sample import Sample, error_of_shares, read_sample
 
-_FEWEST = 50  # effective samples, below which there is a warning
-_CELLS = 20  # of predictions, whose shares are compared with those of the target
+_LEAST_COUNT = 50  # effective samples, below which there is a warning
+_SHIFT_CELLS = 20  # of predictions, whose shares are compared with those of the target
 _UNLIKELY = 0.01  # p-value from which there is a warning that the weights do not fit
-_ROUNDING = 1e-12  # of the share of a class that is absent from the target
-_APART = 0.999  # area under the ROC curve from which source and target are separate
+_SHARE_ROUNDING = 1e-12  # of the share of a class that is absent from the target
+_SEPARATE = 0.999  # area under the ROC curve from which source and target are separate
 _BEYOND = 0.05  # share of target samples unlike any source sample, from which there is a warning
-_FOLDS = 5
+_SHIFT_FOLDS = 5
 _LEAST_OF_CLASS = 10  # samples, or groups
-_SINGULAR = 1e8
+_SINGULAR_MATRIX = 1e8
 
 
 @dataclass(frozen=True, eq=False)
@@ -277,10 +277,10 @@ def shifted_calibration_error(
         weights = _covariate_shift(sample, pair, estimator, seeds, rng)
     weight = weights.source[0] / weights.source[0].mean()
     effective = float(weight.sum() ** 2 / (weight @ weight))
-    if effective < _FEWEST:
+    if effective < _LEAST_COUNT:
         _warn(
             f"After weighting, the {len(weight):,} source samples count as {effective:.1f}, fewer "
-            f"than {_FEWEST}: few of them are like the target. Estimate and limits are rough. "
+            f"than {_LEAST_COUNT}: few of them are like the target. Estimate and limits are rough. "
             "Collect labels in the target."
         )
     pvalue = None
@@ -376,13 +376,13 @@ def _label_shift(sample, target, seeds, unused) -> _Weights:
     def solve(source, drawn):
         mass = one_hot * source[:, None]
         means = of_source.T @ (mass / mass.sum(axis=0))
-        if not np.linalg.cond(means) < _SINGULAR:
+        if not np.linalg.cond(means) < _SINGULAR_MATRIX:
             reason = "does not tell the classes apart, so that their prevalences are unknown."
             raise InputError("y_proba", reason, "Use a model with some discrimination.")
         return np.linalg.solve(means, drawn @ of_target / drawn.sum()), mass.sum(axis=0)
 
     target_shares, _ = solve(sample.weight, np.ones(len(target)))
-    target_shares = np.where(target_shares > _ROUNDING, target_shares, 0.0)
+    target_shares = np.where(target_shares > _SHARE_ROUNDING, target_shares, 0.0)
     target_shares = target_shares / target_shares.sum()
     sources = [sample.weight * (target_shares / share)[sample.codes]]
     targets, prevalences = [np.ones(len(target))], []
@@ -447,20 +447,20 @@ def _covariate_shift(sample, pair, estimator, seeds, rng) -> _Weights:
     features = np.vstack(pair)
     n, n_target = map(len, pair)
     domain = np.r_[np.zeros(n, dtype=int), np.ones(n_target, dtype=int)]
-    if min(n, n_target) < 2 * _FOLDS:
+    if min(n, n_target) < 2 * _SHIFT_FOLDS:
         name = "X" if n < n_target else "target_X"
         reason = f"has {min(n, n_target)} rows of positive weight."
-        raise InputError(name, reason, f"At least {2 * _FOLDS} are needed.")
+        raise InputError(name, reason, f"At least {2 * _SHIFT_FOLDS} are needed.")
     folds = np.empty(n + n_target, dtype=np.intp)
-    splitter = StratifiedKFold(_FOLDS, shuffle=True, random_state=rng.randint(2**31 - 1))
+    splitter = StratifiedKFold(_SHIFT_FOLDS, shuffle=True, random_state=rng.randint(2**31 - 1))
     for k, (_, rows) in enumerate(splitter.split(features, domain)):
         folds[rows] = k
     if not sample.groups.independent:  # whose samples stay together
-        folds[:n] = (sample.groups.codes + folds[n]) % _FOLDS
+        folds[:n] = (sample.groups.codes + folds[n]) % _SHIFT_FOLDS
     fit = (estimator, features, domain, folds)
     ones = np.ones(n + n_target, dtype=np.intp)
     odds = _cross_fitted_odds(*fit, ones)
-    if roc_auc_score(domain, odds) >= _APART:
+    if roc_auc_score(domain, odds) >= _SEPARATE:
         reason = "separates source and target: no source sample is like the target."
         remedy = "Collect labels in the target, or leave out features that only name the place."
         raise InputError("X", reason, remedy)
@@ -480,7 +480,7 @@ def _covariate_shift(sample, pair, estimator, seeds, rng) -> _Weights:
 def _cross_fitted_odds(estimator, features, domain, folds, count) -> np.ndarray:
     """Odds of target against source of all samples, each by a fit to the other folds."""
     odds = np.empty(len(domain))
-    for k in range(_FOLDS):
+    for k in range(_SHIFT_FOLDS):
         rows = np.repeat(np.arange(len(domain)), np.where(folds == k, 0, count))
         fitted = clone(estimator).fit(features[rows], domain[rows])
         proba = fitted.predict_proba(features[folds == k])[:, 1]
@@ -496,7 +496,7 @@ def _fit_of_predictions(source, target, weights: _Weights) -> float:
     """
     differences = []
     for of_source, of_target in zip(source.T, target.T, strict=True):
-        edges = np.unique(np.quantile(of_target, np.arange(1, _CELLS) / _CELLS))
+        edges = np.unique(np.quantile(of_target, np.arange(1, _SHIFT_CELLS) / _SHIFT_CELLS))
         shares = [
             mass @ (values[:, None] <= edges) / mass.sum(axis=1, keepdims=True)
             for mass, values in ((weights.source, of_source), (weights.target, of_target))

@@ -14,13 +14,12 @@ from skcal._sklearn_compat import Interval, StrOptions, validate_params
 from skcal._validation import row_weights
 from skcal.functions.dirichlet_sums import leave_one_out_residuals, loo_log_likelihoods
 from skcal.functions.kernel_density import BANDWIDTHS
-from skcal.metrics.base import Average, Density, Smooth, estimate_problems
+from skcal.metrics.base import AVERAGE, Average, Density, Smooth, estimate_problems
 from skcal.metrics.statistic import prepared_by
 from skcal.sample import Sample, read_sample
 
-_AVERAGE = {"average": [StrOptions({"sum", "macro"}), None]}
 _SMALLEST_WIDTH, _FINE_WIDTH = 1e-5, 1e-3
-_NEGLIGIBLE = 37.0  # exp(-37) is below the rounding of 1
+_VANISHING = 37.0  # exp(-37) is below the rounding of 1
 _POINTS_PER_MODE = 8  # the grid is then 1/22 of the width
 _CELLS_PER_MODE = 2, 32  # of the Taylor series: the fewer, the more terms
 _SETTLED = 1e-6  # a relative step of Newton's after which the next is below 1e-11
@@ -45,7 +44,7 @@ def smooth_calibration_error(
 @prepared_by()
 @validate_params(
     {
-        **_AVERAGE,
+        **AVERAGE,
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"self-consistent"})],
     }
 )
@@ -200,7 +199,7 @@ class CosineSeries:
 
     def error_and_slope(self, width: float) -> tuple[float, float]:
         """Return the smooth error ∫ |g(t)| dt of g(t) = Σ_i m_i K_σ(t, x_i), and its slope by σ."""
-        n_modes = int(np.sqrt(2 * _NEGLIGIBLE) / (np.pi * width)) + 2
+        n_modes = int(np.sqrt(2 * _VANISHING) / (np.pi * width)) + 2
         k = np.arange(n_modes)
         decayed = self.up_to(n_modes) * np.exp(-((k * np.pi * width) ** 2) / 2)
         n_points = next_fast_len(_POINTS_PER_MODE * n_modes, real=True)
@@ -280,7 +279,7 @@ def kernel_density_calibration_error(
 @prepared_by(at_least=2)
 @validate_params(
     {
-        **_AVERAGE,
+        **AVERAGE,
         "norm": [Interval(Real, 1, 50, closed="both")],
         "bandwidth": [Interval(Real, 0, None, closed="neither"), StrOptions({"loo"})],
         "root": ["boolean"],

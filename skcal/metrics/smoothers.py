@@ -18,16 +18,16 @@ from skcal.metrics.logistic import LogisticLikelihood
 
 _MAX_POINTS = 1000  # distinct predictions; more are grouped
 _MAX_GROUPS = 100  # of isotonic limits, which take every interval of groups
-_DRAWS = 2000
-_RIDGE = 1e-9
-_KNOTS = (  # fewest events and non-events, and the shares at whose quantiles the knots are
+_BAND_DRAWS = 2000
+_SPLINE_RIDGE = 1e-9
+_KNOT_RULES = (  # fewest events and non-events, and the shares at whose quantiles the knots are
     (100, (0.05, 0.275, 0.5, 0.725, 0.95)),
     (30, (0.05, 0.35, 0.65, 0.95)),
     (0, (0.1, 0.5, 0.9)),
 )
 _FEWEST_CERTAIN = 12  # samples of predictions of 0, or of 1, that have a frequency of their own
 _SPAN = 0.75
-_ROUNDING = 1e-12  # of sums of weights, relatively: a share that is just reached is reached
+_MASS_ROUNDING = 1e-12  # of sums of weights, relatively: a share that is just reached is reached
 
 
 class Points(NamedTuple):
@@ -129,7 +129,7 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
     if grid is not points.prediction:
         logits = bounded_logits(logits_of(grid), given)
         rows = _with_ends(_natural_splines(logits, knots), grid, certain) - middle
-    penalty = np.full(design.shape[1], _RIDGE * mass.sum())
+    penalty = np.full(design.shape[1], _SPLINE_RIDGE * mass.sum())
     penalty[0] = 0
     likelihood = LogisticLikelihood(design, hits, mass, penalty)
     calibrated = np.append([middle[1], 1.0], np.zeros(design.shape[1] - 2))
@@ -137,7 +137,7 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
     centre = rows @ coefficients
     if level is None:
         return Curve(expit(centre))
-    curvature = likelihood.at(coefficients)[2] + _RIDGE * np.eye(len(coefficients))
+    curvature = likelihood.at(coefficients)[2] + _SPLINE_RIDGE * np.eye(len(coefficients))
     roots = rows @ np.linalg.pinv(np.linalg.cholesky(curvature)).T
     of_groups = None
     if not data.problem.groups.independent:
@@ -154,9 +154,9 @@ def spline_curve(points: Points, grid, level: float | None = None, data: Any = N
 
 def _knots(logit, mass, events) -> np.ndarray:
     """Harrell's: 5 quantiles, of fewer than 100 events or non-events 4, below 30 they are 3."""
-    shares = next(shares for fewest, shares in _KNOTS if events >= fewest)
+    shares = next(shares for fewest, shares in _KNOT_RULES if events >= fewest)
     knots = np.quantile(
-        logit, np.array(shares) * (1 - _ROUNDING), method="inverted_cdf", weights=mass
+        logit, np.array(shares) * (1 - _MASS_ROUNDING), method="inverted_cdf", weights=mass
     )
     return np.unique(knots)
 
@@ -212,7 +212,7 @@ def loess_curve(points: Points, grid, level: float | None = None, data: Any = No
 def _loess_weights(points: Points, grid) -> np.ndarray:
     """The weight (n_grid, n_points) of each point's frequency in the curve at each place."""
     smoother_weights = np.empty((len(grid), len(points.mass)))
-    needed = _SPAN * points.mass.sum() * (1 - _ROUNDING)
+    needed = _SPAN * points.mass.sum() * (1 - _MASS_ROUNDING)
     for row, x in zip(smoother_weights, grid, strict=True):
         away = points.prediction - x
         distance = np.abs(away)
@@ -302,7 +302,7 @@ def _widths(roots, level, data: Outcome, of_groups) -> np.ndarray:
         of_groups, implied = of_groups
         floor, deviation = np.maximum(deviation, implied), np.sqrt((of_groups**2).sum(axis=1))
         freedom = data.problem.groups.degrees_of_freedom(data.weight)
-        chi = np.sqrt(np.random.default_rng(1).chisquare(freedom, _DRAWS) / freedom)
+        chi = np.sqrt(np.random.default_rng(1).chisquare(freedom, _BAND_DRAWS) / freedom)
         pointwise = float(student.isf((1 - level) / 2, freedom))
         largest = largest_deviations(of_groups, deviation) / chi
         deviation = np.maximum(deviation, floor)
@@ -318,7 +318,7 @@ def largest_deviations(roots, deviation) -> np.ndarray:
         roots, deviation[:, None], out=np.zeros_like(roots), where=deviation[:, None] > 0
     )
     u, s, _ = np.linalg.svd(scaled, full_matrices=False)
-    draws = np.random.default_rng(0).standard_normal((_DRAWS, len(scaled)))
+    draws = np.random.default_rng(0).standard_normal((_BAND_DRAWS, len(scaled)))
     return np.abs(draws @ (u * s) @ u.T).max(axis=1)
 
 

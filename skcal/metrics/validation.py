@@ -36,7 +36,7 @@ _PARAGRAPH = (
     "The C-statistic was {c_statistic}, the Brier score {brier_score} and the scaled Brier score "
     "{scaled_brier_score}. Ranges in parentheses are {level} confidence intervals. "
 )
-_FEW = 100  # events, or samples without one: a rule of thumb for validations
+_FEW_EITHER = 100  # events, or samples without one: a rule of thumb for validations
 
 
 class Measure(NamedTuple):
@@ -206,12 +206,12 @@ class ValidationMeasures:
         few, what = min(
             (self.n_events, "events"), (self.n_samples - self.n_events, "samples without an event")
         )
-        if few >= _FEW:
+        if few >= _FEW_EITHER:
             return [*notes, _NOTE]
         return [
             *notes,
-            f"{few:,} {what} are fewer than the {_FEW} of a rule of thumb for validations. The "
-            "intervals say how much these samples show.",
+            f"{few:,} {what} are fewer than the {_FEW_EITHER} of a rule of thumb for validations. "
+            "The intervals say how much these samples show.",
             _NOTE,
         ]
 
@@ -225,7 +225,7 @@ class ValidationMeasures:
 
     def _manuscript_table(self) -> Table:
         """The measures in three decimals."""
-        rows = [(self.titles[name], *_cells(measure)) for name, measure in self.measures.items()]
+        rows = [(self.titles[name], *_as_cells(measure)) for name, measure in self.measures.items()]
         columns = ("measure", "estimate", f"{percent(self.confidence_level)} interval")
         return Table(columns, rows, "lrr", self._title(), self._notes())
 
@@ -249,7 +249,7 @@ class ValidationMeasures:
         return html_result(self._title(), replace(self._table(), title=""))
 
 
-def _cells(measure: Measure) -> tuple[str, str]:
+def _as_cells(measure: Measure) -> tuple[str, str]:
     if not math.isfinite(measure.estimate):
         return "–", ""
     if math.isnan(measure.low):
@@ -392,10 +392,9 @@ def validation_of(
         remedy = "Pass a row for each vote, and groups= the sample of each row."
         refuse_groups(sample.groups, "validation_measures", remedy)
     cox = recalibration_of(inner or sample, confidence_level)
-    changes = _weights_of_mean_1(sample)
-    weight, data = changes["weight"], outcome_of(sample._replace(**changes))
-    x, outcome, together = data.prediction, data.happened, data.problem.groups
-    about = outcome, weight, together, confidence_level
+    data = _of_mean_weight_1(sample)
+    x, outcome = data.prediction, data.happened
+    about = outcome, data.weight, data.problem.groups, confidence_level
     few = LogisticLine(data, slope=1).events < FEWEST_EVENTS
     unknown = Measure(np.nan, np.nan, np.nan)
     rate, mean, ratio = _rate_and_ratio(data, confidence_level)
@@ -420,18 +419,18 @@ def validation_of(
 
 def observed_expected_ratio(sample: Sample, confidence_level: float) -> Measure:
     """O/E with its limits, of any number of events: 0 and an upper limit of none."""
-    data = outcome_of(sample._replace(**_weights_of_mean_1(sample)))
-    return _rate_and_ratio(data, confidence_level)[2]
+    return _rate_and_ratio(_of_mean_weight_1(sample), confidence_level)[2]
 
 
-def _weights_of_mean_1(sample: Sample) -> dict[str, Any]:
+def _of_mean_weight_1(sample: Sample) -> Outcome:
+    """The outcome of a sample, which is a group of its own where weights differ."""
     weight = sample.weight / sample.weight.mean()
-    return {"weight": weight, "groups": sample.groups.or_singles(weight)}
+    return outcome_of(sample._replace(weight=weight, groups=sample.groups.or_singles(weight)))
 
 
 def _rate_and_ratio(data: Outcome, level: float) -> tuple[Measure, float, Measure]:
     """The share of events, the mean prediction, and their ratio."""
-    outcome, weight = data.happened, data.problem.weight
+    outcome, weight = data.happened, data.weight
     limits = frequency_limits(data.problem, (1 - level) / 2)
     rate = Measure(float(np.average(outcome, weights=weight)), *limits)
     mean = float(np.average(data.prediction, weights=weight))

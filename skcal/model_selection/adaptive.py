@@ -43,13 +43,13 @@ from skcal.notions import Problem, Problems
 
 WHOLE = "1 cell"
 _MAX_CELLS = 64
-_WIDTHS = (5, 10, 15, 30)  # numbers of bins of equal width
-_ROUNDING = 1e-9  # what is equal up to this is a tie, whatever the scale of the weights
+_BIN_NUMBERS = (5, 10, 15, 30)  # numbers of bins of equal width
+_TIE_ROUNDING = 1e-9  # what is equal up to this is a tie, whatever the scale of the weights
 _MIN_SAMPLES = 5  # samples of a cell, on average
-_BLOCK_BYTES = 2**22  # of temporaries
+_CANDIDATE_BYTES = 2**22  # of temporaries
 _MIN_VARIANCE = 3.0  # variance of the outcomes of a cell, on average; of rare events their number
 _PENALTY = 3.0  # standard deviations at calibration
-_NEAR = 0.7  # standard deviations of the best candidate
+_NEAR_BEST = 0.7  # standard deviations of the best candidate
 
 
 @dataclass(frozen=True, eq=False)
@@ -183,7 +183,7 @@ def near_best(values, deviations) -> tuple[np.ndarray, np.ndarray]:
     """Which of the candidates (…, n_candidates) are as good as the best, and which that is."""
     lower = values - _PENALTY * deviations
     best, highest = lower.argmax(axis=-1), lower.max(axis=-1)
-    least = highest - _NEAR * deviations[best] - _ROUNDING * np.abs(highest)
+    least = highest - _NEAR_BEST * deviations[best] - _TIE_ROUNDING * np.abs(highest)
     return lower >= least[..., None], best
 
 
@@ -232,7 +232,7 @@ def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
     known = [cells]
 
     def is_new(cells):
-        enough = variance * (1 + _ROUNDING) >= _MIN_VARIANCE * sum(map(_n_cells, cells))
+        enough = variance * (1 + _TIE_ROUNDING) >= _MIN_VARIANCE * sum(map(_n_cells, cells))
         return enough and not any(all(map(np.array_equal, cells, others)) for others in known)
 
     most = min(_MAX_CELLS, max(sizes) / _MIN_SAMPLES)
@@ -244,7 +244,7 @@ def partitions_of(data: Problems) -> Iterator[tuple[str, list[np.ndarray]]]:
         yield f"{max(map(_n_cells, cells))} cells", cells
     if data.parts[0].features.shape[1] > 1:
         return
-    for n_bins in _WIDTHS:
+    for n_bins in _BIN_NUMBERS:
         bins = equal_intervals(n_bins)
         cells = [
             np.unique(bins.assign(part.features), return_inverse=True)[1] for part in data.parts
@@ -261,7 +261,7 @@ def _n_cells(cell) -> int:
 def _effective_samples(problem: Problem) -> float:
     weight = problem.weight
     # Whatever the rounding of a sum.
-    return (1 + _ROUNDING) * weight.sum() ** 2 / (weight @ weight) if len(weight) else 0.0
+    return (1 + _TIE_ROUNDING) * weight.sum() ** 2 / (weight @ weight) if len(weight) else 0.0
 
 
 def _mean_variance(problem: Problem) -> float:
@@ -296,13 +296,13 @@ def halve(problem: Problem, cell: np.ndarray) -> np.ndarray:
         )
         variance = squares / mass[:, None] - means**2
         largest = variance.max(axis=1, keepdims=True)
-        coordinate = (variance >= largest * (1 - _ROUNDING)).argmax(axis=1)
+        coordinate = (variance >= largest * (1 - _TIE_ROUNDING)).argmax(axis=1)
         value = X[np.arange(len(X)), coordinate[cell]].astype(np.float64)
         order = np.lexsort((value, cell))
     value, ordered = value[order], cell[order]
     below = np.cumsum(weight[order]) - (np.cumsum(mass) - mass)[ordered]
     ends = np.flatnonzero((ordered[1:] == ordered[:-1]) & (value[1:] > value[:-1]))
-    miss = np.round(np.abs(below[ends] / mass[ordered[ends]] - 0.5) / _ROUNDING)
+    miss = np.round(np.abs(below[ends] / mass[ordered[ends]] - 0.5) / _TIE_ROUNDING)
     ends = ends[np.lexsort((miss, ordered[ends]))]
     cut = np.full(len(mass), np.inf)
     halved, first = np.unique(ordered[ends], return_index=True)
@@ -348,8 +348,8 @@ def _group_cells(problem: Problem, cell):
     return parts // groups.n_groups, parts % groups.n_groups, place.ravel()
 
 
-def _blocks_of(problem) -> Iterator[slice]:
-    return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1], most=_BLOCK_BYTES)
+def _blocks_in(problem) -> Iterator[slice]:
+    return row_blocks(len(problem.weight), 8 * 4 * problem.features.shape[1], most=_CANDIDATE_BYTES)
 
 
 def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
@@ -363,7 +363,7 @@ def _product(name, data: Problems, corrections, cells=None) -> _Candidate:
         if cells is None:
             means = np.zeros_like(means)
         places = np.arange(n)[part.rows]
-        for rows in _blocks_of(part):
+        for rows in _blocks_in(part):
             mean = means[cell[rows]]
             v, delta = correction[rows] - mean, part.residuals[rows]
             terms[places[rows]] += rowwise_dot(delta, v)
@@ -403,7 +403,7 @@ class Spread:
     def add(self, places, proba, vectors) -> None:
         """Add columns of probabilities and of v (n_rows, m) for some of the samples."""
         self._columns[places] += proba.shape[1]
-        for rows in row_blocks(len(places), 8 * 4 * proba.shape[1], most=_BLOCK_BYTES):
+        for rows in row_blocks(len(places), 8 * 4 * proba.shape[1], most=_CANDIDATE_BYTES):
             product, v = proba[rows].astype(np.float64), vectors[rows]
             for power in self._powers:
                 power[places[rows]] += product.sum(axis=1)
@@ -447,7 +447,7 @@ def _pairs_in_cells(data: Problems, cells) -> _Candidate:
                 vectors.append(csr_array((scale * column, (of_group, of_cell)), shape=shape))
         else:
             norms, row = np.empty(len(cell)), np.empty(len(cell))
-            for rows in _blocks_of(part):
+            for rows in _blocks_in(part):
                 delta = part.residuals[rows]
                 norms[rows] = rowwise_dot(delta, delta)
                 row[rows] = rowwise_dot(delta, sums[cell[rows]])
@@ -474,7 +474,7 @@ def _products_of_covariances(part, cell, n_cells) -> np.ndarray:
         own = squares * _variance(X[:, 0])
         return _above_rounding(np.bincount(cell, own, n_cells) ** 2, np.bincount(cell, own**2))
     own = np.empty(len(cell))
-    for rows in _blocks_of(part):
+    for rows in _blocks_in(part):
         p = X[rows].astype(np.float64)
         p2 = (p**2).sum(axis=1)
         own[rows] = squares[rows] ** 2 * (p2 - 2 * (p**3).sum(axis=1) + p2**2)

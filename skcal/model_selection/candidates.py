@@ -12,7 +12,7 @@ from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import make_pipeline
 
-from skcal._selection import as_pair, distinct_names, settings_of, shown_name
+from skcal._selection import as_pair, distinct_names, settings_of, short_name
 from skcal.functions import (
     Binning,
     DirichletKernelDensity,
@@ -36,7 +36,7 @@ _MAX_RANK = 1000
 _C_GRID = [0.01, 0.1, 1.0, 10.0, 100.0]
 _TREES = ExtraTreesRegressor(n_estimators=30, min_samples_leaf=20, random_state=0)
 _ISOTONIC = IsotonicRegression(out_of_bounds="clip")
-_RIDGE = RidgeCV(alphas=np.logspace(-2, 4, 13), gcv_mode="svd")  # one for all alphas
+_RIDGE_CV = RidgeCV(alphas=np.logspace(-2, 4, 13), gcv_mode="svd")  # one for all alphas
 MATRIX_SCALING_MAX_CLASSES = 100
 _INTERACTIONS_MAX_CLASSES = 30  # there are C² of them
 _STACK_MIN_SAMPLES = 100
@@ -121,10 +121,10 @@ def _matrix_maps(n_classes):
     maps = [TemperatureScaling(), MatrixScaling(structured=True), MatrixScaling(C=0.01), _TREES]
     parts = [PlugIn(one) for one in maps]
     if n_classes <= _INTERACTIONS_MAX_CLASSES:
-        by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
+        by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE_CV)
         parts += [
             PlugIn(ClassBasedTemperatureScaling()),
-            PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), _RIDGE)),
+            PlugIn(make_pipeline(ProbabilityInteractions("predicted class"), _RIDGE_CV)),
             PlugIn(by_confidence),
             PlugIn(by_confidence, equivariant=True),
         ]
@@ -143,7 +143,7 @@ def fast_function(notion, n_classes: int, n_train: float) -> BilinearFunction:
     if n_classes > _INTERACTIONS_MAX_CLASSES or n_train < _STACK_MIN_SAMPLES:
         return PlugIn(MatrixScaling(C=0.1, structured=True))
     # A map by class, and one of all predictions whatever the names of the classes.
-    by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE)
+    by_confidence = make_pipeline(ProbabilityInteractions("confidence"), _RIDGE_CV)
     parts = [PlugIn(ClassBasedTemperatureScaling()), PlugIn(by_confidence, equivariant=True)]
     return Stacking(parts, cv=3, random_state=0)
 
@@ -166,14 +166,14 @@ def resolve_candidates(candidates, notion, n_classes: int, n_train: float) -> li
     for position, candidate in enumerate(candidates):
         if callable(candidate) and not isinstance(candidate, type):
             candidate = FixedFunction(candidate)
-        function, grid = as_pair(candidate, f"candidates[{position}]", _is_function, _REMEDY)
+        function, grid = as_pair(candidate, f"candidates[{position}]", _is_function, _CANDIDATES)
         resolved.append((function, grid(n_train) if callable(grid) else grid))
     if not resolved:
         raise ValueError("candidates is empty. Pass at least one (function, param_grid).")
     return resolved
 
 
-_REMEDY = (
+_CANDIDATES = (
     "Pass (function, param_grid) with a calibration-estimation function such as skcal.Binning(); "
     "wrap scikit-learn estimators and recalibration maps as skcal.PlugIn(estimator)."
 )
@@ -185,7 +185,7 @@ def _is_function(candidate) -> bool:
 
 def family_name(function: BilinearFunction) -> str:
     """Name of a candidate for tables: its class, for a plug-in that of its last step."""
-    return shown_name(function.estimator if isinstance(function, PlugIn) else function)
+    return short_name(function.estimator if isinstance(function, PlugIn) else function)
 
 
 def expand_candidates(candidates, from_logits=False) -> list[FunctionFamily]:
@@ -200,11 +200,11 @@ def expand_candidates(candidates, from_logits=False) -> list[FunctionFamily]:
         settings, functions = settings_of(function, grid, place)
         function = function.reading(from_logits)
         functions = [setting.reading(from_logits) for setting in functions]
-        families.append(_kind_of(function)(name, function, settings, functions))
+        families.append(_family_of(function)(name, function, settings, functions))
     return families
 
 
-def _kind_of(function: BilinearFunction) -> type[FunctionFamily]:
+def _family_of(function: BilinearFunction) -> type[FunctionFamily]:
     if function.parts:
         return Stack
     return Shared if function._shares_with(function) else Plain

@@ -22,7 +22,7 @@ from skcal.notions import Problem, Problems
 from skcal.pair_risk import PairRisk, excess_risk
 
 #: Differences below this are rounding: residuals are probabilities, so risks are of order 1.
-ROUNDING = 1e-15
+LAST_DIGIT = 1e-15
 _FEW_PAIRS = 256  # samples of a group, of which pairs cost less than the call of a function
 
 
@@ -129,7 +129,7 @@ def compare_risks(a, b, X, y, sample_weight=None, groups=None) -> RiskComparison
     implied = _implied_standard_error(a.functions_, b.functions_, data)
     standard_error = max(difference.standard_error, implied)
     compared = as_comparison([replace(difference, standard_error=standard_error)])
-    if data.groups.independent or compared.identical or standard_error < ROUNDING:
+    if data.groups.independent or compared.identical or standard_error < LAST_DIGIT:
         return compared
     law = law_of_mean(data.groups.degrees_of_freedom(data.weight))
     return replace(compared, pvalue=float(2 * law.sf(abs(difference.value) / standard_error)))
@@ -253,10 +253,10 @@ def as_comparison(folds, difference=None) -> RiskComparison:
     mean = float(np.mean([fold.value for fold in folds]))
     difference = mean if difference is None else difference
     standard_error = float(np.linalg.norm([fold.standard_error for fold in folds]) / len(folds))
-    identical = max(abs(mean), standard_error) < ROUNDING
+    identical = max(abs(mean), standard_error) < LAST_DIGIT
     if identical:
         return RiskComparison(0.0, 0.0, 1.0, True)
-    if standard_error < ROUNDING:  # two samples make one pair, which has no spread
+    if standard_error < LAST_DIGIT:  # two samples make one pair, which has no spread
         return RiskComparison(difference, np.inf, 1.0)
     pvalue = float(2 * norm.sf(abs(difference) / standard_error))
     return RiskComparison(difference, standard_error, pvalue)

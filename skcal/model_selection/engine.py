@@ -168,7 +168,7 @@ def raise_no_pairs(n_samples):
     )
 
 
-_SETTLED = 1e-5  # relative change of the lowest risk by an approximation half as fine
+_SETTLED_RISK = 1e-5  # relative change of the lowest risk by an approximation half as fine
 
 
 class SharedTask(NamedTuple):
@@ -266,7 +266,7 @@ def _is_settled(coarser, paths, group, scores) -> bool:
     best = [path[int(mean.argmax())] for path, mean in zip(paths, means, strict=True)]
     highest = np.array([mean.max() for mean in means])
     others = coarser.scores(best, group).mean(axis=1)
-    return bool((np.abs(others - highest) <= _SETTLED * np.abs(highest)).all())
+    return bool((np.abs(others - highest) <= _SETTLED_RISK * np.abs(highest)).all())
 
 
 class FitsOfProblems(NamedTuple):

@@ -49,10 +49,10 @@ from skcal.model_selection.estimates import (
 )
 from skcal.notions import Notion, Problem, Problems
 
-_LEVEL = 0.95
+_BOUND_LEVEL = 0.95
 _PART = 0.2  # of the error: what a side needs to be said
-_TAIL = 0.05
-_TINY = np.finfo(float).tiny
+_BOUND_TAIL = 0.05
+_TINIEST = np.finfo(float).tiny
 _NAMES = {
     "squared": "squared error",
     "rms": "root mean square error",
@@ -117,7 +117,7 @@ class ErrorEstimate(ShownRounded):
         if self.one_step is None:
             return None
         known = math.isinf(self.estimate) or np.isfinite(self.one_step.standard_error)
-        return self.lower_confidence_bound(_LEVEL) if known else None
+        return self.lower_confidence_bound(_BOUND_LEVEL) if known else None
 
     def to_dict(self) -> dict[str, Any]:
         """Return plain numbers and strings; None is what is not finite."""
@@ -128,7 +128,7 @@ class ErrorEstimate(ShownRounded):
             "estimate": _finite(self.estimate),
             "standard_error": _finite(self.standard_error),
             "lower_confidence_bound": _finite(self._bound),
-            "confidence_level": _LEVEL,
+            "confidence_level": _BOUND_LEVEL,
             "over": self.over,
             "under": self.under,
             "reading": self.reading,
@@ -149,7 +149,7 @@ class ErrorEstimate(ShownRounded):
             if facts["standard_error"] is not None:
                 text += f" ± {number(facts['standard_error'])} (s.e.)"
             if (bound or 0) > 0:
-                text += f", at least {number(bound)} at {percent(_LEVEL)} confidence"
+                text += f", at least {number(bound)} at {percent(_BOUND_LEVEL)} confidence"
             text += f"; {self.reading}" * bool(self.reading)
         return f"{facts['name'].ljust(width)} {text}"
 
@@ -289,7 +289,7 @@ def _sizes(kind, parts, shapes) -> np.ndarray:
         return _mean_to_rms(
             kind, [(np.array([part.share]), _mean_residual(part)) for part, _ in parts]
         )
-    weights = [(part.share / max(part.weight.sum(), _TINY) * part.weight) for part, _ in parts]
+    weights = [(part.share / max(part.weight.sum(), _TINIEST) * part.weight) for part, _ in parts]
     of_all = _mean_to_rms(kind, list(zip(weights, (g for _, g in parts), strict=True)))
     of_chosen = [of_all if shape is None else _mean_to_rms(kind, shape) for shape in shapes]
     # Where ĝ is 0 on average in every cell, those cells have no say.
@@ -311,7 +311,7 @@ def _mean_to_rms(kind, shape) -> np.ndarray:
 
 
 def _mean_residual(part: Problem) -> np.ndarray:
-    return part.weight @ part.residuals[None] / max(part.weight.sum(), _TINY)
+    return part.weight @ part.residuals[None] / max(part.weight.sum(), _TINIEST)
 
 
 def median_of_errors(estimates: list[ErrorEstimate]) -> ErrorEstimate:
@@ -383,5 +383,5 @@ def _range_of_side(data: Problems, correction, sign) -> str:
 def _quantiles(x, weight):
     order = np.argsort(x, kind="stable")
     mass = np.cumsum(weight[order]) / weight.sum()
-    places = np.searchsorted(mass, [_TAIL, 1 - _TAIL])
+    places = np.searchsorted(mass, [_BOUND_TAIL, 1 - _BOUND_TAIL])
     return x[order][np.minimum(places, len(x) - 1)]

@@ -123,7 +123,7 @@ class OneStepEstimate(ShownRounded):
 
 
 @dataclass(frozen=True, eq=False)
-class Gain:
+class Gains:
     """One-step terms of the samples of a problem: what the outcomes pay, above a constant.
 
     Attributes
@@ -146,26 +146,26 @@ class Gain:
     correction: np.ndarray
 
 
-def _squared_gain(part: Problem, correction) -> Gain:
+def _squared_gain(part: Problem, correction) -> Gains:
     """2⟨δ, ĝ⟩ - ‖ĝ‖²."""
     norms = rowwise_dot(correction, correction)
     terms = one_step_terms(correction, part.residuals)
-    return Gain(terms, -norms, norms, 2 * correction, correction)
+    return Gains(terms, -norms, norms, 2 * correction, correction)
 
 
-def _outcome_gain(part: Problem, payoff, base, corrected, correction) -> Gain:
+def _outcome_gain(part: Problem, payoff, base, corrected, correction) -> Gains:
     """⟨outcome, payoff⟩ + base."""
     terms = rowwise_dot(part.features + part.residuals, payoff) + base
-    return Gain(terms, rowwise_dot(part.features, payoff) + base, corrected, payoff, correction)
+    return Gains(terms, rowwise_dot(part.features, payoff) + base, corrected, payoff, correction)
 
 
-def _direction_gain(part: Problem, direction, correction) -> Gain:
+def _direction_gain(part: Problem, direction, correction) -> Gains:
     """⟨δ, direction⟩."""
     base = -rowwise_dot(part.features, direction)
     return _outcome_gain(part, direction, base, rowwise_dot(correction, direction), correction)
 
 
-def _l1_gain(part: Problem, correction, n_samples) -> Gain:
+def _l1_gain(part: Problem, correction, n_samples) -> Gains:
     return _direction_gain(part, np.sign(correction) * half(correction), correction)
 
 
@@ -174,7 +174,7 @@ def half(correction) -> float:
     return 0.5 if correction.shape[1] > 1 else 1.0
 
 
-def _l2_gain(part: Problem, correction, n_samples) -> Gain:
+def _l2_gain(part: Problem, correction, n_samples) -> Gains:
     norms = np.linalg.norm(correction, axis=1, keepdims=True)
     direction = np.divide(correction, norms, out=np.zeros_like(correction), where=norms > 0)
     return _direction_gain(part, direction, correction)
@@ -194,7 +194,7 @@ def corrected_proba(p, correction, n_samples) -> np.ndarray:
     return q / q.sum(axis=1, keepdims=True)
 
 
-def _log_gain(part: Problem, correction, n_samples) -> Gain:
+def _log_gain(part: Problem, correction, n_samples) -> Gains:
     """Gain of log loss of the corrected probabilities."""
     p = proba_of_outcomes(part)
     scalar = correction.shape[1] == 1
@@ -211,7 +211,7 @@ def _log_gain(part: Problem, correction, n_samples) -> Gain:
 
 
 #: Kind of error → its one-step terms, by a problem, ĝ and the number of samples.
-GAINS: dict[str, Callable[..., Gain]] = {"l1": _l1_gain, "l2": _l2_gain, "log": _log_gain}
+GAINS: dict[str, Callable[..., Gains]] = {"l1": _l1_gain, "l2": _l2_gain, "log": _log_gain}
 
 
 def one_step(corrections: Sequence[np.ndarray], data: Problems) -> OneStepEstimate:
@@ -230,12 +230,12 @@ def one_step(corrections: Sequence[np.ndarray], data: Problems) -> OneStepEstima
     return one_step_gain([_squared_gain(*pair) for pair in pairs], data)[0]
 
 
-def one_step_gain(gains: Sequence[Gain], data: Problems) -> tuple[OneStepEstimate, float]:
+def one_step_gain(gains: Sequence[Gains], data: Problems) -> tuple[OneStepEstimate, float]:
     """One-step estimate by the terms of each problem, and their mean if the outcomes follow p + ĝ.
 
     Parameters
     ----------
-    gains : sequence of Gain, one a problem
+    gains : sequence of Gains, one a problem
     data : Problems
 
     Returns
@@ -305,10 +305,10 @@ def median_of_one_steps(repeats: list[OneStepEstimate | None]) -> OneStepEstimat
     return OneStepEstimate(middle, error, closest.terms, closest.degrees_of_freedom)
 
 
-_LEVEL = 0.95
-_DRAWS = 400
-_TOGETHER = 2**15  # outcomes that are redrawn at a time
-_OUTCOMES = 4e7  # of more samples, or of hundreds of classes, fewer draws, but at least 100
+_SHRINK_LEVEL = 0.95
+_SIGN_DRAWS = 400
+_DRAWN_TOGETHER = 2**15  # outcomes that are redrawn at a time
+_DRAWN_OUTCOMES = 4e7  # of more samples, or of hundreds of classes, fewer draws, but at least 100
 
 
 def calibrated_limit(
@@ -352,12 +352,12 @@ def _limit_of(values, deviations) -> float:
     near, _ = near_best(values, deviations)
     means = (values * near).sum(axis=1) / near.sum(axis=1)
     shrunk = shrunk_value(means, largest_z(values, deviations))
-    return float(max(np.quantile(shrunk, _LEVEL), 0.0))
+    return float(max(np.quantile(shrunk, _SHRINK_LEVEL), 0.0))
 
 
 def _flipped(data: Problems, corrections) -> np.ndarray:
     """The values of all candidates where groups keep or change the signs of their residuals."""
-    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_DRAWS, data.groups.n_groups))
+    signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(_SIGN_DRAWS, data.groups.n_groups))
     candidates = candidates_of(data, corrections)
     return np.stack([candidate.sums.flipped(signs) for candidate in candidates], axis=1)
 
@@ -366,7 +366,7 @@ def _redrawn(data: Problems, corrections) -> np.ndarray:
     """The values of all candidates, as in their estimates, under redrawn outcomes, a row a draw."""
     rng, n = np.random.default_rng(0), len(data.weight)
     cost = n * max(1, data.parts[0].features.shape[1] / 100)
-    n_draws = int(np.clip(_OUTCOMES / cost, 100, _DRAWS))
+    n_draws = int(np.clip(_DRAWN_OUTCOMES / cost, 100, _SIGN_DRAWS))
     names, cells_of_parts = zip(*partitions_of(data), strict=True)
     parts = [
         _RedrawnProblem(part, correction, names, [cells[k] for cells in cells_of_parts])
@@ -392,11 +392,11 @@ def _outcomes(parts, rng, n_draws, share_samples) -> Iterator[list]:
         whole = [parts[0]._replace(features=np.hstack([part.features for part in parts]))]
     limits = [_cumulated(part.features) for part in whole]
     ends = np.cumsum([len(part.weight) for part in whole])
-    step = max(1, _TOGETHER // ends[-1])
+    step = max(1, _DRAWN_TOGETHER // ends[-1])
     for start in range(0, n_draws, step):
         uniform = rng.random((min(step, n_draws - start), ends[-1]))
         columns = np.split(uniform, ends[:-1], axis=1)
-        drawn = [_events(own, limit) for own, limit in zip(columns, limits, strict=True)]
+        drawn = [_drawn_events(own, limit) for own, limit in zip(columns, limits, strict=True)]
         if len(whole) < len(parts):
             [(count, draws, rows, column)] = drawn
             order = np.argsort(column, kind="stable")
@@ -416,7 +416,7 @@ def _cumulated(proba) -> np.ndarray:
     return limit
 
 
-def _events(uniform, limit) -> tuple:
+def _drawn_events(uniform, limit) -> tuple:
     """The events in uniform numbers, a row a draw: number of draws, draws, rows, columns."""
     (count, n), m = uniform.shape, limit.shape[1]
     if m == 1:

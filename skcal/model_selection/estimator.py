@@ -20,7 +20,7 @@ from skcal.model_selection.errors import ErrorEstimate, estimate_error
 from skcal.model_selection.estimates import ConfidenceInterval, OneStepEstimate, one_step
 from skcal.notions import Problems, make_problems
 from skcal.pair_risk import PairRisk
-from skcal.sample import HoldsNotion, read_fit, read_predictions
+from skcal.sample import HoldsNotion, read_fit, read_proba
 
 __all__ = ["CalibrationErrorEstimator", "ConfidenceInterval", "OneStepEstimate"]
 
@@ -320,7 +320,7 @@ class CalibrationErrorEstimator(HoldsNotion, BaseEstimator):
     def _predictions(self, X) -> tuple[np.ndarray, np.ndarray | None, bool]:
         """Checked probabilities, their logits, and whether ``pos_label`` turned two columns."""
         check_is_fitted(self)
-        proba, logits = read_predictions(X, self.notion_, self.from_logits, "X", self, reset=False)
+        proba, logits = read_proba(X, self.notion_, self.from_logits, "X", self, reset=False)
         turned = is_positive_first(proba, self.classes_, self.pos_label)
         if turned:
             proba, logits = proba[:, ::-1], None if logits is None else logits[:, ::-1]

@@ -188,11 +188,11 @@ class Plain(FunctionFamily):
 
     def known_fits(self) -> dict[tuple[Hashable, int], Fit]:
         """The fits by the key of the function and the number of the training set."""
-        keys = [key_of(function) for function in self.functions]
+        keys = [hash_or_id(function) for function in self.functions]
         return {(keys[setting], k): fitted for (setting, k), fitted in self._fits.items()}
 
 
-def key_of(function: BilinearFunction) -> Hashable:
+def hash_or_id(function: BilinearFunction) -> Hashable:
     """What is equal for functions of equal parameters, if these can be pickled."""
     try:
         return hash_of(function)
@@ -337,7 +337,7 @@ class Stack(FunctionFamily):
 
     def calls(self, group: list, work: Work) -> list[tuple]:
         """Return the call that fits the parts, for each training set."""
-        keys = [key_of(part) for part in self.function.parts]
+        keys = [hash_or_id(part) for part in self.function.parts]
         known = [
             [self._known.get((key, k)) for key in keys] for k in range(len(work.plan.trainings))
         ]

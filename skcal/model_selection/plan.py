@@ -17,7 +17,7 @@ from skcal._folds import OUTCOMES_UNKNOWN, absent_class, read_splits, warn_of_ab
 from skcal._show import worded
 from skcal.sample import Sample
 
-_SHUFFLES = 100  # tries to keep every class in every training set
+_PLAN_SHUFFLES = 100  # tries to keep every class in every training set
 
 
 class Column(NamedTuple):
@@ -188,7 +188,7 @@ def _disjoint_blocks(search, data, seed) -> list[np.ndarray]:
         return blocks
     rng = np.random.default_rng(seed)
     enough = np.bincount(data.codes) >= 3
-    for _ in range(_SHUFFLES):
+    for _ in range(_PLAN_SHUFFLES):
         folds = _splitter(search.cv, int(rng.integers(2**31 - 1)), data)
         blocks = [test for _, test in _split(folds, data, "cv")]
         counts = [np.bincount(data.codes[rows], minlength=len(enough)) for rows in blocks]

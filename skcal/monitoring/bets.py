@@ -60,21 +60,21 @@ SHIFTS = np.array([-1.2, -0.6, -0.3, 0.3, 0.6, 1.2])  # of log-odds
 _SLOPES = np.array([-0.5, -0.25, 0.3, 0.8])  # temperatures 2, 4/3, 0.77, 0.56
 _CLASS_SHIFTS = np.array([-1.5, np.log(2)])  # a class nearly lost, and one twice as frequent
 PRECISION = np.array([[10.0, 0.0], [0.0, 4.0]])  # of a and b before any sample
-_LIMITS = np.array([0.8, 3.0])  # of |a| and |b|
+_STAKE_LIMITS = np.array([0.8, 3.0])  # of |a| and |b|
 _EDGES = np.array(
     [0.001, 0.003, 0.01, 0.03, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8, 0.9, 0.97, 0.99, 0.997, 0.999]
 )
 _PSEUDO_COUNT = 4.0  # by which observed counts are drawn towards expected ones
-_MOST = 5.0  # that log-odds are shifted in a bin
+_MOST_SHIFTED = 5.0  # that log-odds are shifted in a bin
 _LEVELS = np.arange(2, 7)  # ranges hold 1/4, 1/8, … 1/64 of the predictions
 _N_CELLS = 2 ** (_LEVELS[-1] + 1)  # of equally many predictions, two a narrowest range
 _OF_LEVELS = np.array([1.0, 1.0, 1.5, 2.0, 2.5]) / 8  # of the share: narrow ranges are many
 # Shifts of each level: a drift of few predictions is found if it is large.
 _RANGE_SHIFTS = np.outer(2.0 ** (0.4 * _LEVELS), [-0.45, -0.2, 0.2, 0.45])
 _GRID = np.concatenate([[0.0], expit(np.linspace(-14, 14, 281)), [1.0]])  # counts predictions
-_LEAST = 200.0  # predictions, by which ranges are made
-_FLOOR = 1e-12
-_BLOCK_BYTES = 2**22
+_RANGES_FROM = 200.0  # predictions, by which ranges are made
+_WEALTH_FLOOR = 1e-12
+_BET_BYTES = 2**22
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,7 +134,7 @@ class Batch:
 
     def blocks(self) -> Iterator[Batch]:
         """Cut into batches whose temporary arrays stay small."""
-        for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BLOCK_BYTES):
+        for rows in row_blocks(len(self.proba), 64 * self.proba.shape[1], most=_BET_BYTES):
             yield Batch(*(array[rows] for array in self._arrays))
 
     @property
@@ -148,7 +148,7 @@ class Batch:
     @property
     def log_proba(self) -> np.ndarray:
         """Logarithms with the floor."""
-        return np.log(np.maximum(self.proba, _FLOOR))
+        return np.log(np.maximum(self.proba, _WEALTH_FLOOR))
 
     @property
     def happened(self) -> np.ndarray:
@@ -286,7 +286,7 @@ class LearnedTilt(Tilts):
         """Return a and b of each memory."""
         score, information = self.sums[:, :2], self.sums[:, [2, 3, 3, 4]].reshape(-1, 2, 2)
         step = np.linalg.solve(information + PRECISION, score[..., None])[..., 0]
-        pairs = np.clip(step, -_LIMITS, _LIMITS)
+        pairs = np.clip(step, -_STAKE_LIMITS, _STAKE_LIMITS)
         return pairs[:, 0], pairs[:, 1:]
 
     def sums_of(self, batch: Batch) -> np.ndarray:
@@ -347,7 +347,7 @@ class LearnedBins(TiltFamily):
         # wherever that lies.
         prior = _PSEUDO_COUNT / (share * (1 - share))
         drawn = np.clip((observed + prior * share) / (total + prior), 1e-9, 1 - 1e-9)
-        return np.clip(logit(drawn) - logit(share), -_MOST, _MOST)
+        return np.clip(logit(drawn) - logit(share), -_MOST_SHIFTED, _MOST_SHIFTED)
 
     def _by_row(self, batch: Batch) -> np.ndarray:
         """Shift of each row for each memory (n_memories, n_rows)."""
@@ -424,7 +424,7 @@ class Ranges(TiltFamily):
 
     @property
     def _are_known(self) -> bool:
-        return bool(self.sums.sum() >= _LEAST)
+        return bool(self.sums.sum() >= _RANGES_FROM)
 
     def _below(self) -> np.ndarray:
         """The part of the predictions so far below each value of the grid."""

@@ -63,12 +63,12 @@ import numpy as np
 
 from skcal.monitoring.bets import Batch, LearnedBins, LearnedTilt, Ranges, tilt_families, tilted
 
-SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
+BET_SCALES = np.array([0.04, 0.2, 1.0])  # c: small ones for small errors
 _AT_ONCE, _EARLY, _FALL = 0.2, 100.0, 0.3  # of R
 SHARE_OF_BETS = 0.75  # of the e-value
 _RATES = 0.9 * 0.5 ** np.arange(16.0)  # λ: the smallest suits some 1e9 samples
 _PSI = -np.log1p(-_RATES) - _RATES
-_STEPS = 60
+_NEWTON_ROUNDS = 60
 
 
 class Estimate(NamedTuple):
@@ -137,7 +137,7 @@ class Evidence:
         )
         self.log_wealth, self.log_starts = np.full((2, self.ends[-1]), -np.inf)
         self.totals, self.bias_sums, self.begun = np.zeros(5), np.zeros(2), np.zeros(4)
-        self.error_sums = np.zeros((2, len(SCALES)))
+        self.error_sums = np.zeros((2, len(BET_SCALES)))
         self.runs = np.zeros((2, self.families[-1].n_tilts if ranges else 0))
 
     def bet(self, part: Batch) -> list:
@@ -198,7 +198,7 @@ class Evidence:
         square = part * np.einsum("ij,ij->i", gap, gap)
         span = 2 * part * (gap.max(axis=1) - gap.min(axis=1))
         product = batch.of_column(gap, batch.code) - np.einsum("ij,ij->i", batch.proba, gap)
-        shrunk = np.minimum(1, SCALES / np.maximum(span + square, 1e-300)[:, None])
+        shrunk = np.minimum(1, BET_SCALES / np.maximum(span + square, 1e-300)[:, None])
         terms = 2 * part * shrunk * product[:, None] - shrunk**2 * square[:, None]
         squares = terms**2 + (2 * shrunk * gap[:, 1:2]) ** 2 * batch.excess[:, None]
         return bias_sums, np.stack([weight @ terms, weight @ squares])
@@ -317,7 +317,7 @@ def add_bets(first: list, second: list) -> list:
     return [a + b for a, b in zip(first, second, strict=True)]
 
 
-N_SUMS = 3 + 2 * len(SCALES)
+N_SUMS = 3 + 2 * len(BET_SCALES)
 
 
 def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
@@ -327,14 +327,14 @@ def estimate_from_sums(sums: np.ndarray, alpha: float) -> Estimate:
     e-value is at least 1 / alpha. The scales of the error share alpha.
     """
     count, total, squares = np.moveaxis(sums[..., :3], -1, 0)
-    errors = sums[..., 3:].reshape(*sums.shape[:-1], 2, len(SCALES))
+    errors = sums[..., 3:].reshape(*sums.shape[:-1], 2, len(BET_SCALES))
     with np.errstate(divide="ignore", invalid="ignore"):
         bias = total / count
     low = lower_bound(total, squares, count, alpha / 8)
     high = -lower_bound(-total, squares, count, alpha / 8)
     bounds = [
-        lower_bound(errors[..., 0, k], errors[..., 1, k], count, alpha / len(SCALES), scale)
-        for k, scale in enumerate(SCALES)
+        lower_bound(errors[..., 0, k], errors[..., 1, k], count, alpha / len(BET_SCALES), scale)
+        for k, scale in enumerate(BET_SCALES)
     ]
     rms = np.sqrt(np.maximum(np.max(bounds, axis=0), 0))
     limits = np.maximum(low, -1), np.minimum(high, 1), rms
@@ -371,7 +371,7 @@ def boundary(variance: Any, alpha: float) -> np.ndarray:
     cost = np.asarray(variance, dtype=np.float64)[..., None] * _PSI
     threshold = np.log(len(_RATES) / alpha)
     u = ((threshold + cost) / _RATES).min(axis=-1)  # one λ alone is above 1 / α: Newton descends
-    for _ in range(_STEPS):
+    for _ in range(_NEWTON_ROUNDS):
         terms = _RATES * u[..., None] - cost
         total = np.logaddexp.reduce(terms, axis=-1)
         slope = (np.exp(terms - total[..., None]) * _RATES).sum(axis=-1)

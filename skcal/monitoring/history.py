@@ -12,10 +12,10 @@ from skcal.monitoring.evidence import N_SUMS, as_e_value, estimate_from_sums
 
 MOST_ROWS = 256
 N_MOMENTS = 5
-_FIRST = ("n_samples", "log_e_value", "log_detector")
+_FIRST_COLUMNS = ("n_samples", "log_e_value", "log_detector")
 RECENT = 25.0  # variance of the events of the recent period: O/E of rare events is known to 20 %
 _Z = 1.96
-_CLEARLY = 10.0  # twice the log-likelihood by which another start fits clearly better
+_CLEAR_GAIN = 10.0  # twice the log-likelihood by which another start fits clearly better
 _CHANGED = 16.0  # the same, for a change at any one of all times since
 
 
@@ -71,7 +71,7 @@ class History:
     """
 
     def __init__(self) -> None:
-        self.rows = np.empty((0, len(_FIRST) + N_SUMS + N_MOMENTS))
+        self.rows = np.empty((0, len(_FIRST_COLUMNS) + N_SUMS + N_MOMENTS))
         self.n_batches = 0
 
     def add(self, *values: float, sums: np.ndarray, moments: np.ndarray) -> None:
@@ -85,8 +85,8 @@ class History:
 
     def columns(self, alpha: float) -> dict[str, np.ndarray]:
         """Return columns: evidence, bias and error with their limits, bias since the last row."""
-        table = dict(zip(_FIRST, self.rows.T, strict=False))
-        sums = self.rows[:, len(_FIRST) : -N_MOMENTS]
+        table = dict(zip(_FIRST_COLUMNS, self.rows.T, strict=False))
+        sums = self.rows[:, len(_FIRST_COLUMNS) : -N_MOMENTS]
         count, bias = np.diff(sums[:, :2], axis=0, prepend=0.0).T
         with np.errstate(divide="ignore", invalid="ignore"):
             recent = bias / count
@@ -121,7 +121,7 @@ class History:
 
         The second number is the margin about 0 that holds 95 % of those of a calibrated model.
         """
-        weight, ends = np.append(0.0, self.rows[:, len(_FIRST)]), self.ends()
+        weight, ends = np.append(0.0, self.rows[:, len(_FIRST_COLUMNS)]), self.ends()
         _, residual, *_, variance = (ends[end] - ends[start]) / (weight[end] - weight[start])
         margin = _Z * np.sqrt(variance / (weight[end] - weight[start]))
         return float(residual), float(margin)
@@ -149,7 +149,7 @@ class History:
         at = int(np.clip(np.searchsorted(n, alarm), 1, last))
         starts = np.flatnonzero(n[:at] >= min(after, n[at - 1]))
         of_alarm = self._gains(starts, at)
-        starts = starts[of_alarm >= of_alarm.max() - _CLEARLY]
+        starts = starts[of_alarm >= of_alarm.max() - _CLEAR_GAIN]
         # The best value of all after each row, a change there included, and the next change.
         ends = np.arange(at, last + 1)
         first, end = np.minimum(ends[:, None], ends), np.maximum(ends[:, None], ends)
@@ -177,7 +177,7 @@ class History:
 
     def _noise(self, first, last) -> np.ndarray:
         """The variance of events between rows by that of their predictions, at least 1."""
-        squares = np.append(0.0, self.rows[:, len(_FIRST) + 2])
+        squares = np.append(0.0, self.rows[:, len(_FIRST_COLUMNS) + 2])
         variance = self.ends()[:, -1]
         ratio = (squares[last] - squares[first] + 1) / (variance[last] - variance[first] + 1)
         return np.maximum(ratio, 1.0)
@@ -192,7 +192,7 @@ class History:
 
     def first_after(self, weight: float) -> int:
         """Return the first sample, or nearly so, after samples whose weights have this sum."""
-        sums = np.append(0.0, self.rows[:, len(_FIRST)])
+        sums = np.append(0.0, self.rows[:, len(_FIRST_COLUMNS)])
         row = int(np.searchsorted(sums, weight * (1 + 1e-9), side="right")) - 1
         return int(self.ends()[row, 0]) + 1
 
@@ -244,5 +244,5 @@ class History:
 
     def ends(self) -> np.ndarray:
         """Samples, Σ δ and moments before all samples and after each row."""
-        ends = self.rows[:, [0, len(_FIRST) + 1, *range(-N_MOMENTS, 0)]]
+        ends = self.rows[:, [0, len(_FIRST_COLUMNS) + 1, *range(-N_MOMENTS, 0)]]
         return np.vstack([np.zeros(ends.shape[1]), ends])

@@ -169,7 +169,7 @@ def read_batch(X, y, sample_weight, notion, labels, layout: Layout | None) -> tu
     return layout or Layout.of(given, sample.classes, sample.notion), sample
 
 
-def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout | None) -> tuple:
+def read_sums(table: CalibrationTable, beside, notion, labels, layout: Layout | None) -> tuple:
     """Read a table as :func:`read_batch` reads rows; of two classes it has one column or two."""
     for name, value in beside.items():
         if value is not None:
@@ -195,7 +195,7 @@ def read_table(table: CalibrationTable, beside, notion, labels, layout: Layout |
     return layout, sample
 
 
-def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, Batch]:
+def read_unknown(X, notion, labels, layout: Layout | None) -> tuple[Layout, Batch]:
     """Check predictions, and return a batch whose outcomes mean nothing."""
     proba, given = check_proba(X, name="X"), GivenColumns.of(X, "X")
     if layout is None:
@@ -209,22 +209,22 @@ def read_unlabelled(X, notion, labels, layout: Layout | None) -> tuple[Layout, B
     return layout, Batch.of(joined, np.zeros_like(joined), np.ones(len(joined)))
 
 
-_FORMAT, _VERSION = "skcal monitor", 4
+_MONITOR_FORMAT, _MONITOR_VERSION = "skcal monitor", 4
 _EARLIER = 3  # which knows no bets on ranges, nor what an alarm was raised for
-_MOST = 2**62  # of samples, and of sums of numbers up to 1
+_MOST_SUM = 2**62  # of samples, and of sums of numbers up to 1
 _SIGNED = {"log_wealth", "log_starts", "bias_sums", "error_sums", "rows", "totals", "begun"} | {
     "LearnedTilt",
     "PivotedSlopes",
     "runs",
 }
-_INFINITE = {"log_wealth", "log_starts", "rows"}
+_MAY_BE_INFINITE = {"log_wealth", "log_starts", "rows"}
 
 
-def dump(monitor) -> str:
+def dumped(monitor) -> str:
     """Write a monitor; floats are written so that they are read as the same."""
     document: dict[str, Any] = {
-        "format": _FORMAT,
-        "version": _VERSION,
+        "format": _MONITOR_FORMAT,
+        "version": _MONITOR_VERSION,
         "alpha": float(monitor.alpha),
         "run_length": None if monitor.run_length is None else float(monitor.run_length),
         "layout": None,
@@ -262,15 +262,15 @@ def _nested_lists(array: np.ndarray) -> list:
     return [_nested_lists(row) for row in array]
 
 
-def load(cls, text: str):
+def loaded(cls, text: str):
     """Read a monitor of a class; raises ValueError where the text is not one's state."""
     remedy = worded("Pass what to_json() of a monitor returned.", "The order is STATE, then FILE.")
     document = Document.parse(text, "the state of a monitor", remedy)
-    if document.parts.get("format") != _FORMAT:
+    if document.parts.get("format") != _MONITOR_FORMAT:
         raise document.wrong("text", "is not the state of a monitor")
     given = document.parts
     if given.get("version") != _EARLIER:
-        document.expect("version", _VERSION)
+        document.expect("version", _MONITOR_VERSION)
     options = {"alpha": given.get("alpha"), "run_length": given.get("run_length")}
     question, layout = (given.get("notion"), given.get("labels")), None
     if given.get("layout") is not None:
@@ -339,8 +339,8 @@ def _fill(arrays: dict[str, np.ndarray], given: Document) -> None:
     if given.parts.keys() != arrays.keys():
         raise given.wrong("evidence", f"has other parts than {', '.join(arrays)}")
     for name, kept in arrays.items():
-        low = -_MOST if name in _SIGNED else 0
-        array = given.array(name, low=low, high=_MOST, infinite=name in _INFINITE)
+        low = -_MOST_SUM if name in _SIGNED else 0
+        array = given.array(name, low=low, high=_MOST_SUM, infinite=name in _MAY_BE_INFINITE)
         if array.shape != kept.shape:
             raise given.wrong(name, f"has shape {array.shape}, not {kept.shape}")
         if name == "totals" and (array[[0, 1, 2, 4]] < 0).any():
@@ -352,12 +352,12 @@ def _fill(arrays: dict[str, np.ndarray], given: Document) -> None:
 
 
 def _read_history(history, given: Document) -> None:
-    rows = given.array("rows", low=-_MOST, high=_MOST, infinite=True).astype(np.float64)
+    rows = given.array("rows", low=-_MOST_SUM, high=_MOST_SUM, infinite=True).astype(np.float64)
     rows = rows if rows.size else np.empty_like(history.rows)
     if rows.ndim != 2 or rows.shape[1] != history.rows.shape[1] or len(rows) > MOST_ROWS:
         raise given.wrong("rows", f"has shape {rows.shape}")
     counts = rows[:, [0, 3]]
-    if not ((counts >= 0) & (counts < _MOST)).all() or not np.isfinite(rows[:, 3:]).all():
+    if not ((counts >= 0) & (counts < _MOST_SUM)).all() or not np.isfinite(rows[:, 3:]).all():
         raise given.wrong("rows", "holds a number that is not possible")
     history.rows = rows
     history.n_batches = given.count("n_batches", len(rows))

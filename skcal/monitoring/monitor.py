@@ -18,7 +18,7 @@ from skcal.exceptions import InputError
 from skcal.monitoring.bets import Batch
 from skcal.monitoring.evidence import Estimate, Evidence, add_bets, as_e_value
 from skcal.monitoring.history import N_MOMENTS, History, Period
-from skcal.monitoring.layout import Layout, dump, load, read_batch, read_table, read_unlabelled
+from skcal.monitoring.layout import Layout, dumped, loaded, read_batch, read_sums, read_unknown
 from skcal.monitoring.planning import MonitorPlan, Outlook, condensed, log_prior_of
 from skcal.monitoring.status import (
     CHANCE,
@@ -33,7 +33,7 @@ from skcal.sample import HoldsNotion, Sample
 from skcal.table import CalibrationTable
 
 _FIRST_STAGE, _LAST_STAGE = 200, 10_000  # samples of a batch that are bet on together
-_MOST_ENTRIES, _LONGEST_NOTE = 200, 500  # of the journal
+_MOST_NOTED, _LONGEST_NOTE = 200, 500  # of the journal
 
 
 class CalibrationMonitor(HoldsNotion, BaseEstimator):
@@ -231,7 +231,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             if not X.n_samples_seen_:
                 return self
             beside = {"y": y, "sample_weight": sample_weight, "groups": groups}
-            layout, sample = read_table(X, beside, *question)
+            layout, sample = read_sums(X, beside, *question)
             return self._bet(layout, sample, [None])
         if y is None:
             raise InputError("y", "is missing.", "Pass labels, or a CalibrationTable alone.")
@@ -308,7 +308,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             reason = f"is not text of at most {_LONGEST_NOTE} characters."
             raise InputError("note", reason, "Pass a short sentence.")
         entry = Entry(what, self.n_samples_seen_, note)
-        self.journal_ = (*self.journal_, entry)[-_MOST_ENTRIES:]
+        self.journal_ = (*self.journal_, entry)[-_MOST_NOTED:]
 
     def acknowledge(self, note: str = ""):
         """Say that the alarm is known, and watch on: evidence begins anew with the next sample.
@@ -554,7 +554,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
             raise ValueError("There are no samples to plan by. Add a batch, or pass predictions X.")
         layout, batch = self._layout, None
         if X is not None:
-            layout, batch = read_unlabelled(X, self.notion, self.labels, layout)
+            layout, batch = read_unknown(X, self.notion, self.labels, layout)
         if not layout.common:
             raise ValueError(
                 f"notion={str(layout.notion)!r} has a problem for each class. Plan with 'binary' "
@@ -629,7 +629,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         ValueError
             If the notion is a lens, or labels are neither strings nor numbers.
         """
-        return dump(self)
+        return dumped(self)
 
     @classmethod
     def from_json(cls, text: str) -> CalibrationMonitor:
@@ -649,7 +649,7 @@ class CalibrationMonitor(HoldsNotion, BaseEstimator):
         ValueError
             If the text is not the state of a monitor; says what is wrong in it.
         """
-        return load(cls, text)
+        return loaded(cls, text)
 
 
 def _is_empty(values) -> bool:

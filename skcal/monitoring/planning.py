@@ -23,9 +23,9 @@ from skcal.monitoring.bets import MEMORIES, PRECISION, SHIFTS, LearnedTilt, Shif
 from skcal.monitoring.evidence import SHARE_OF_BETS, Evidence, not_started
 
 _MOST_BATCHES = 20_000
-_MOST_SHIFT = 6.0  # of log-odds
+_MOST_DRIFT = 6.0  # of log-odds
 _N_SHIFTS = 2**13  # up to it
-_STEPS = 20  # in which a drift may begin
+_DRIFT_STARTS = 20  # in which a drift may begin
 _END = 1e-12
 _POINTS = 200
 
@@ -103,13 +103,13 @@ class Outlook:
 
     def shift_of(self, ratio: float) -> float:
         """Return the shift of the log-odds at which O/E is ``ratio``."""
-        ends = [self.ratio_of(side) for side in (-_MOST_SHIFT, _MOST_SHIFT)]
+        ends = [self.ratio_of(side) for side in (-_MOST_DRIFT, _MOST_DRIFT)]
         if not ends[0] < ratio < ends[1]:
             raise ValueError(
                 f"ratio is {ratio:g}, and predictions with a mean of {self.mean:.3g} allow O/E "
                 f"from {ends[0]:.3g} to {ends[1]:.3g}. Pass one between them."
             )
-        return brentq(lambda b: self.ratio_of(b) - ratio, -_MOST_SHIFT, _MOST_SHIFT)
+        return brentq(lambda b: self.ratio_of(b) - ratio, -_MOST_DRIFT, _MOST_DRIFT)
 
     def ratio_of(self, shift: float) -> float:
         """O/E after a shift of the log-odds."""
@@ -181,8 +181,8 @@ class Outlook:
 
     def least_ratios(self, n_samples, n_before, variance_before, chance) -> list[float | None]:
         """Return the largest O/E below 1 and the least above it that are found, None for none."""
-        state = n_samples, _STEPS, n_before, variance_before, chance
-        return [self._least_ratio(sign * _MOST_SHIFT / _N_SHIFTS, state) for sign in (-1, 1)]
+        state = n_samples, _DRIFT_STARTS, n_before, variance_before, chance
+        return [self._least_ratio(sign * _MOST_DRIFT / _N_SHIFTS, state) for sign in (-1, 1)]
 
     def _least_ratio(self, step: float, state: tuple) -> float | None:
         """O/E of the least multiple of a shift that is found."""

@@ -19,10 +19,10 @@ _CHECKS = {  # what may be the cause, by words of what an alarm was raised for
 }
 CHANCE = 0.8  # of finding what "would have been found" says
 # Standard deviations, beyond: one of two by chance in 5 %, 0.1 %.
-_OFF, _SURELY_OFF = 2.24, 3.5
+_LIKELY_OFF, _SURELY_OFF = 2.24, 3.5
 _PAST = {" happens": " happened", " is ": " was ", " are ": " were "}
 _GONE = " Later samples speak against a drift: it is over, or the alarm came by chance."
-_REVERSED, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
+_REVERSED_ORDER, _SWAPPED = 4.0, 6.0  # standard deviations, of an order below 0 and of a mean
 
 
 class Entry(NamedTuple):
@@ -101,7 +101,7 @@ def summary(monitor) -> str:
     if not monitor.n_samples_seen_:
         return f"No samples yet{_last_reset(monitor)}"
     lines = [_alarm(monitor), *_periods(monitor), _evidence_so_far(monitor)]
-    if (impossible := _impossible(monitor)) and impossible not in lines[0]:
+    if (impossible := _shown_impossible(monitor)) and impossible not in lines[0]:
         lines.insert(1, f"{impossible}.")
     lines += [_detectable(drifts) for drifts in monitor.found_by_now_[:1]]  # of the last samples
     if len(monitor.e_values_) > 1:
@@ -141,7 +141,7 @@ def _where_to_look(monitor) -> str:
     if not monitor._layout.common:
         which = f"the samples of {max(titles, key=titles.__getitem__)}"
     if raised.get("low") is not None:
-        which = f"the samples with {_range_in_words(raised['low'], raised['high'])}"
+        which = f"the samples with {_predictions_in(raised['low'], raised['high'])}"
     drift = monitor.periods_.get("drift")
     since = raised.get("since") if drift is None else drift.first_sample  # as it is known now
     place = f" since about sample {since:,} with earlier ones" if since else " with earlier ones"
@@ -174,10 +174,10 @@ def _is_over(monitor) -> str:
     ratio = variance / max(history.variance_since(before) - variance, 1e-300)
     # By so many standard deviations predictions would be off now, had the drift gone on.
     gone_on = np.abs(history.leanings(before, start)).max() * np.sqrt(ratio)
-    if variance < RECENT or gone_on < 2 * _OFF:
+    if variance < RECENT or gone_on < 2 * _LIKELY_OFF:
         return f"{others} Since then there are too few events to say whether the drift is over."
     leanings = np.array(history.leanings(start))
-    is_back = np.abs(leanings) <= np.clip(gone_on / 2, _OFF, _SURELY_OFF)
+    is_back = np.abs(leanings) <= np.clip(gone_on / 2, _LIKELY_OFF, _SURELY_OFF)
     if is_back.all():
         return f"{others} The drift seems to be over."
     if np.abs(leanings).max() < _SURELY_OFF:
@@ -190,7 +190,7 @@ def _is_over(monitor) -> str:
 def _other_drift(monitor, start: int, end: int) -> str:
     """Which way predictions were off between two changes after a drift, if they were."""
     leanings, period = monitor._history.leanings(start, end), monitor._history.between(start, end)
-    if np.abs(leanings).max() <= _OFF:
+    if np.abs(leanings).max() <= _LIKELY_OFF:
         return ""
     said = _in_the_past(_leaning_words(monitor, *leanings))
     return f" From about sample {period.first_sample:,} to {period.last_sample:,} {said}."
@@ -227,14 +227,14 @@ def cause(monitor) -> dict[str, Any]:
 
     The note is empty where a notion has no common direction.
     """
-    if note := _impossible(monitor):
+    if note := _shown_impossible(monitor):
         return {"note": note}
     if not monitor._layout.common:
         return {}
     evidence, history = monitor._evidence[0], monitor._history
     if found := evidence.winning_range(monitor.run_length is None):
         low, high, shift, weight = found
-        note = f"among {_range_in_words(low, high)} {_leaning_words(monitor, shift, 0.0)}"
+        note = f"among {_predictions_in(low, high)} {_leaning_words(monitor, shift, 0.0)}"
         return {"note": note, "since": history.first_after(weight), "low": low, "high": high}
     drift, notion = monitor.periods_["drift"], monitor._layout.notion
     leanings = history.leanings(*monitor._drift_rows()[:2])
@@ -246,7 +246,7 @@ def cause(monitor) -> dict[str, Any]:
     return {"note": note, "since": drift.first_sample}
 
 
-def _impossible(monitor) -> str:
+def _shown_impossible(monitor) -> str:
     """Say how many outcomes since the last acknowledgement had the probability 0, if any."""
     n = max(evidence.totals[4] for evidence in monitor._evidence)
     outcomes = f"{n:,.0f} outcome{'s' * bool(n != 1)}"
@@ -267,7 +267,7 @@ def _leaning_words(monitor, of_mean: float, of_slope: float) -> str:
     return " and ".join(said)
 
 
-def _range_in_words(low: float, high: float) -> str:
+def _predictions_in(low: float, high: float) -> str:
     if low == 0:
         return f"predictions up to {share(high)}"
     to = "or more" if high == 1 else f"to {share(high)}"
@@ -279,7 +279,7 @@ def _is_reversed(order: float, of_mean: float, drift: Period) -> bool:
     away = drift.observed - drift.predicted
     of_swapped = of_mean * (drift.observed + drift.predicted - drift.n_samples) / (away or 1.0)
     clearly = abs(of_mean) > _SWAPPED and abs(of_swapped) < abs(of_mean) / 4
-    return order < -_REVERSED or (order < 0 and clearly)
+    return order < -_REVERSED_ORDER or (order < 0 and clearly)
 
 
 def _periods(monitor) -> list[str]:

@@ -13,7 +13,7 @@ from scipy.special import expit, logsumexp, softmax
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
-from skcal._selection import shown_name
+from skcal._selection import short_name
 from skcal._show import method_name, worded
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context
 from skcal._validation import (
@@ -40,11 +40,11 @@ BLOCK_BYTES = 2**20  # what stays in the processor's cache
 # on its 10 classes of digits the held-out log loss is 0.57 at a floor of 2⁻⁵², 0.59 at 2⁻¹²⁶, 1.09
 # without one. The many small probabilities of 1,000 classes weigh: 2⁻⁵² makes 6.9 of a temperature
 # of 8, 2⁻¹²⁶ loses nothing.
-_MANY_CLASSES = 100
-_SMALLEST = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
+_MANY_COLUMNS = 100
+_SMALLEST_FLOAT32 = float(np.finfo(np.float32).tiny)  # 2⁻¹²⁶
 # Zeros beside a smallest probability between these are no predictions, but rounding of float32. Of
 # float64 there are zeros of forests above, and naive Bayes below, which gains nothing by logits.
-_ROUNDED = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
+_ROUNDED_ENDS = {np.float64: (1e-46, 1e-30), np.float32: (0.0, 1e-6)}
 
 
 class RecalibrationMap(ClassifierMixin, BaseEstimator, ABC):
@@ -434,7 +434,7 @@ class Smoothed(RecalibrationMap):
 
     @property
     def _shown_name(self):
-        return f"Smoothed {shown_name(self.estimator)}"
+        return f"Smoothed {short_name(self.estimator)}"
 
     def _smooth(self, z):
         p = expit(z) if z.shape[1] == 1 else np.exp(z)
@@ -470,15 +470,15 @@ def _floor_of(X):
     if X.shape[1] == 1:
         lost += np.count_nonzero(X == 1)
         smallest = min(positive, _smallest_positive(1 - X))
-    low, high = _ROUNDED[X.dtype.type]
+    low, high = _ROUNDED_ENDS[X.dtype.type]
     if lost > 0.01 * X.size and low < smallest < high:
         warnings.warn(
             f"{lost} of {X.size} probabilities in X are 0 or 1, which float32 rounded: their "
             "logarithms are lost. Pass logits to a map with from_logits=True.",
             stacklevel=2,
         )
-    many = X.shape[1] > _MANY_CLASSES
-    return min(PROBABILITY_FLOOR, max(_SMALLEST, positive)) if many else PROBABILITY_FLOOR
+    many = X.shape[1] > _MANY_COLUMNS
+    return min(PROBABILITY_FLOOR, max(_SMALLEST_FLOAT32, positive)) if many else PROBABILITY_FLOOR
 
 
 def _smallest_positive(X):

@@ -14,7 +14,7 @@ from sklearn.isotonic import isotonic_regression
 from skcal._show import worded
 from skcal._validation import effective_weights
 from skcal.recalibration.base import RecalibrationMap
-from skcal.recalibration.features import Cells
+from skcal.recalibration.features import LogitCells, now_and_then_wrong
 from skcal.recalibration.likelihood import modes, two_class_terms
 
 #: Prior weight of each model.
@@ -31,13 +31,14 @@ PRIOR = {
 }
 #: How many times the samples' own variance a prior variance of coefficients is → its share.
 _UNITS = {8.0: 0.3, 32.0: 0.6, np.inf: 0.1}
-_SMOOTHING, _SHARE_OF_SMOOTHED = 0.01, {"slope": 0.2, "Platt": 0.23}
+_SHARE_OF_SMOOTHED = {"slope": 0.2, "Platt": 0.23}
 _SLOPE, _INTERCEPT = 0.8, 1.2  # largest prior standard deviations
 _LENGTHS, _HEIGHTS = (0.4, 0.15, 0.05), (0.15, 0.4, 1.0)  # of splines: shares of samples, logits
-_NOISE = np.log(0.04), 1.2  # shares of wrong labels: mean and deviation of their logarithms
+_NOISE_PRIOR = np.log(0.04), 1.2  # shares of wrong labels: mean and deviation of their logarithms
 _SHIFTS, _CUTS = (0.3, 1.0), (3, 12)  # standard deviations of shifts, expected ends of segments
-_MOST_SEGMENTS, _N_KNOTS, _FARTHEST = 128, 400, 36.04
-_CLEARLY = 15.0  # log-likelihood; in 500 sets of increasing truths 14.5 was the largest
+_MOST_SEGMENTS, _N_KNOTS = 128, 400
+FARTHEST_LOGIT = 36.04  # log-odds of probabilities of 0 and 1
+_CLEAR_LOSS = 15.0  # log-likelihood; in 500 sets of increasing truths 14.5 was the largest
 
 
 class BayesianCalibration(RecalibrationMap):
@@ -122,16 +123,19 @@ class BayesianCalibration(RecalibrationMap):
         self.from_logits = from_logits
 
     def _fit(self, z, codes, weight):
-        z = np.clip(z[:, 0], -_FARTHEST, _FARTHEST)
-        self.weights_, at, proba, lost = _average(Cells.of(z, codes, weight), self.monotone)
+        z = np.clip(z[:, 0], -FARTHEST_LOGIT, FARTHEST_LOGIT)
+        self.weights_, at, proba, lost = _average(LogitCells.of(z, codes, weight), self.monotone)
         if self.monotone:
             # No row counts more than once: a heavy one alone would look like a fall.
             rows = np.minimum(effective_weights(weight), 1)
             if not np.array_equal(rows, weight):
-                *_, lost = _average(Cells.of(z, codes, rows), True)
+                *_, lost = _average(LogitCells.of(z, codes, rows), True)
         self._lost = lost
         warn_if_contradicted(self)
-        self.logits_, self.mapped_logits_ = at, np.clip(logit(proba), -_FARTHEST, _FARTHEST)
+        self.logits_, self.mapped_logits_ = (
+            at,
+            np.clip(logit(proba), -FARTHEST_LOGIT, FARTHEST_LOGIT),
+        )
 
     def _map(self, z):
         beyond = z - np.clip(z, self.logits_[0], self.logits_[-1])
@@ -142,7 +146,7 @@ class BayesianCalibration(RecalibrationMap):
 
 def is_contradicted(fitted) -> bool:
     """Whether the outcomes of a fit clearly contradict every increasing map."""
-    return getattr(fitted, "_lost", 0.0) > _CLEARLY
+    return getattr(fitted, "_lost", 0.0) > _CLEAR_LOSS
 
 
 def warn_if_contradicted(fitted) -> None:
@@ -172,7 +176,7 @@ def _average(cells, monotone):
 
     The last is a log-likelihood, 0 unless ``monotone``.
     """
-    at = _knots(cells)
+    at = _knots_of_map(cells)
     models = list(_models(cells, at))
     share = softmax(np.array([model.log_weight for model in models]))
     weights = dict.fromkeys(PRIOR, 0.0)
@@ -186,11 +190,11 @@ def _average(cells, monotone):
     return weights, at, rising, lost
 
 
-def _knots(cells) -> np.ndarray:
+def _knots_of_map(cells) -> np.ndarray:
     """Logits at which the map is computed: quantiles of the samples, and a wide grid."""
     quantiles = np.interp(np.linspace(0, 1, _N_KNOTS), cells.rank, cells.z)
     grid = np.linspace(-12, 12, 97)
-    return np.unique(np.concatenate([quantiles, grid, [-_FARTHEST, _FARTHEST]]))
+    return np.unique(np.concatenate([quantiles, grid, [-FARTHEST_LOGIT, FARTHEST_LOGIT]]))
 
 
 def _increasing(proba, at, cells) -> np.ndarray:
@@ -211,19 +215,14 @@ def _models(cells, at) -> Iterator[_Model]:
     """All models, with their weights and probabilities."""
     likelihood = -float(cells.mass @ np.logaddexp(0, cells.z) - cells.events @ cells.z)
     yield _Model("identity", likelihood + np.log(PRIOR["identity"]), expit(at))
-    unsmoothed = {name: 1 - _SHARE_OF_SMOOTHED.get(name, 0.0) for name in _LINEAR}
+    unsmoothed = {name: 1 - _SHARE_OF_SMOOTHED.get(name, 0.0) for name in _LINEAR_MAPS}
     yield from _linear(cells, at, unsmoothed)
-    drawn_in = cells._replace(z=_smoothed(cells.z))
-    yield from _linear(drawn_in, _smoothed(at), _SHARE_OF_SMOOTHED)
+    drawn_in = cells._replace(z=now_and_then_wrong(cells.z))
+    yield from _linear(drawn_in, now_and_then_wrong(at), _SHARE_OF_SMOOTHED)
     yield _noise(cells, at)
     if len(cells.z) > 3:
         yield from _splines(cells, at)
         yield from _piecewise(cells, at)
-
-
-def _smoothed(z):
-    """Logits of p + a relative to 1 - p + a, as of probabilities that are wrong now and then."""
-    return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
 
 
 # Lines
@@ -235,9 +234,9 @@ def _features(z) -> np.ndarray:
 
 
 #: The largest prior standard deviations of the coefficients of these features.
-_DEVIATIONS = np.array([_SLOPE, _INTERCEPT, _SLOPE, _SLOPE])
+_PRIOR_DEVIATIONS = np.array([_SLOPE, _INTERCEPT, _SLOPE, _SLOPE])
 #: Model → its features.
-_LINEAR = {"intercept": [1], "slope": [0], "Platt": [0, 1], "Beta": [2, 3, 1]}
+_LINEAR_MAPS = {"intercept": [1], "slope": [0], "Platt": [0, 1], "Beta": [2, 3, 1]}
 
 
 def _linear(cells, at, shares: dict[str, float]) -> Iterator[_Model]:
@@ -247,7 +246,7 @@ def _linear(cells, at, shares: dict[str, float]) -> Iterator[_Model]:
     """
     X, roots, priors = _features(cells.z), [], []
     for name, share in shares.items():
-        columns = _LINEAR[name]
+        columns = _LINEAR_MAPS[name]
         for unit, share_of_unit in _UNITS.items():
             root = np.zeros((len(X), len(X)))  # features without a coefficient have columns of 0
             root[np.ix_(columns, columns)] = _prior_scale(columns, cells, unit)
@@ -290,7 +289,7 @@ def _prior_scale(columns, cells, unit):
     """
     X, p = _features(cells.z)[columns], expit(cells.z)
     information = X * (cells.mass * np.maximum(p * (1 - p), 1e-6)) @ X.T
-    precision = information / unit + np.diag(1 / np.square(_DEVIATIONS[columns]))
+    precision = information / unit + np.diag(1 / np.square(_PRIOR_DEVIATIONS[columns]))
     return np.linalg.inv(np.linalg.cholesky(precision)).T
 
 
@@ -335,7 +334,7 @@ def _noise(cells, at) -> _Model:
     expected information.
     """
     p, rest, others = expit(cells.z), expit(-cells.z), cells.mass - cells.events
-    mean, deviation = _NOISE[0] + np.log(2), _NOISE[1]
+    mean, deviation = _NOISE_PRIOR[0] + np.log(2), _NOISE_PRIOR[1]
 
     def derivatives(b, _):
         a = expit(mean + deviation * b[0]) / 2

@@ -26,7 +26,7 @@ from skcal._validation import read_probabilities
 
 #: Smallest probability whose logarithm is taken: 2⁻⁵² ≈ 2.2e-16, so that log p ≥ -36.04.
 PROBABILITY_FLOOR = float(np.finfo(np.float64).eps)
-_SMALLEST = 5e-324  # zeros count as that
+_SMALLEST_FLOAT = 5e-324  # zeros count as that
 #: How much of a logarithm maps read beyond this floor, so that the order stays.
 BEYOND = 1e-7
 
@@ -51,7 +51,7 @@ def _floored_logarithms(X: np.ndarray, floor: float, beyond: float) -> np.ndarra
     np.log(log_p, out=log_p)
     if beyond and X.min() < floor:
         rare = floor > X
-        log_p[rare] += beyond * np.log(np.maximum(X[rare], _SMALLEST) / floor)
+        log_p[rare] += beyond * np.log(np.maximum(X[rare], _SMALLEST_FLOAT) / floor)
     return log_p
 
 
@@ -215,18 +215,18 @@ def b_splines(x: np.ndarray, knots: np.ndarray, degree: int) -> np.ndarray:
     return splines(np.clip(x[:, 0], knots[0], knots[-1]))
 
 
-_SLOPES = (1 / 8, 4.0)  # of log-odds that maps take as they are
-_WIDE = 12.0  # half the width of most scores, up to which any small slope is likely
+_SLOPE_LIMITS = (1 / 8, 4.0)  # of log-odds that maps take as they are
+_WIDE_HALF = 12.0  # half the width of most scores, up to which any small slope is likely
 _LEAST_SLOPE = 0.1  # of a line, per spread
 _CLEARLY = 4.0  # log-likelihood
 _SMOOTHING = 0.01
 _BENDS = (1.0, 3.0, 10.0)  # spreads beyond which a score counts by 0.01 of its logarithm
 _RISE = 0.01
 _OUTLIER = 100.0  # and more than the last bend
-_MOST_ENTRIES, _MOST_CELLS = 2**18, 1000
+_MOST_ENTRIES, _MOST_LOGIT_CELLS = 2**18, 1000
 
 
-class Cells(NamedTuple):
+class LogitCells(NamedTuple):
     """Samples of about equal logits: their mean logit, their events and their number."""
 
     z: np.ndarray
@@ -234,13 +234,13 @@ class Cells(NamedTuple):
     mass: np.ndarray
 
     @classmethod
-    def of(cls, z: np.ndarray, codes: np.ndarray, mass: np.ndarray) -> Cells:
+    def of(cls, z: np.ndarray, codes: np.ndarray, mass: np.ndarray) -> LogitCells:
         """Samples of single logits (n,), quantiles of them where there are many."""
         distinct, rows = np.unique(z, return_inverse=True)
         cells = cls(distinct, np.bincount(rows, mass * codes), np.bincount(rows, mass))
-        if len(distinct) <= _MOST_CELLS:
+        if len(distinct) <= _MOST_LOGIT_CELLS:
             return cells
-        place = cells.in_quantiles(_MOST_CELLS)
+        place = cells.in_quantiles(_MOST_LOGIT_CELLS)
         total = np.bincount(place, cells.mass)
         mean = np.bincount(place, cells.mass * cells.z) / total
         return cls(mean, np.bincount(place, cells.events), total)
@@ -301,7 +301,7 @@ def line_of(
     """
     z = _centred(z)
     if z.shape[1] == 1:
-        cells = Cells.of(z[:, 0], codes, weight)
+        cells = LogitCells.of(z[:, 0], codes, weight)
         z, outcomes = cells.z[:, None], np.stack([cells.mass - cells.events, cells.events], axis=1)
         low, centre, high = np.interp([[0.05], [0.5], [0.95]], cells.rank, cells.z)
     else:
@@ -312,14 +312,14 @@ def line_of(
     spread = float(np.squeeze(high - low)) / 2 or float(np.ptp(z)) / 2 or 1.0
     t = (z - centre) / spread
     outlying = bool(((np.abs(t) > _BENDS[-1]) & (np.abs(z) > _OUTLIER)).any())
-    if z.shape[1] > 1 and not outlying and 1 <= spread <= _WIDE and _is_balanced(z, outcomes):
+    if z.shape[1] > 1 and not outlying and 1 <= spread <= _WIDE_HALF and _is_balanced(z, outcomes):
         return None, np.nan
     bends = _BENDS if outlying else _BENDS[-1:]
     fits = [(*_fit_either_way(_compressed(t, bend), outcomes), bend) for bend in bends]
     loss, slope, offset, bend = min(fits, key=lambda fit: fit[0])
     if not outlying:
-        slopes = (_SLOPES[0] if spread > _WIDE else None, _SLOPES[1])
-        plain = [z] if from_logits else [z, _now_and_then_wrong(z)]
+        slopes = (_SLOPE_LIMITS[0] if spread > _WIDE_HALF else None, _SLOPE_LIMITS[1])
+        plain = [z] if from_logits else [z, now_and_then_wrong(z)]
         gain = min(_fitted_line(u, outcomes, slopes, most_offset)[0] for u in plain) - loss
         if gain * outcomes.sum() <= _CLEARLY + len(offset):
             return None, loss
@@ -346,9 +346,9 @@ def _compressed(t: np.ndarray, bend: float) -> Any:
     return inner + _RISE * np.sign(t) * np.log1p(np.abs(t - inner))
 
 
-def _now_and_then_wrong(z: np.ndarray) -> Any:
-    """Log-odds of probabilities that are wrong now and then."""
-    if z.shape[1] == 1:
+def now_and_then_wrong(z: np.ndarray) -> Any:
+    """Log-odds of probabilities that are wrong now and then; those of one event may be 1-D."""
+    if z.ndim == 1 or z.shape[1] == 1:
         return np.log((expit(z) + _SMOOTHING) / (expit(-z) + _SMOOTHING))
     return np.log(softmax(z, axis=1) + _SMOOTHING)
 

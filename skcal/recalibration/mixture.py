@@ -15,7 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import Pipeline
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from skcal._selection import as_pair, distinct_names, settings_of, shown_name
+from skcal._selection import as_pair, distinct_names, settings_of, short_name
 from skcal._sklearn_compat import Interval, _fit_context
 from skcal._validation import InputError, read_columns
 from skcal.recalibration.base import Identity, Smoothed
@@ -26,8 +26,8 @@ from skcal.recalibration.scaling import MatrixScaling, VectorScaling
 from skcal.recalibration.temperature import EnsembleTemperatureScaling, TemperatureScaling, uniform
 
 _PACKAGE = str(Path(__file__).parents[1])
-_STEPS = 200
-_SMALLEST = 0.02  # weight of a map that is worth its fit
+_EM_STEPS = 200
+_LEAST_WEIGHT = 0.02  # weight of a map that is worth its fit
 
 
 def fit_map(estimator, data: LabelledPredictions):
@@ -213,18 +213,18 @@ def mixture_weights(log_losses: np.ndarray, sample_weight: np.ndarray) -> np.nda
     log_losses, share = log_losses[kept], sample_weight[kept]
     happened = np.exp(log_losses.min(axis=1, keepdims=True) - log_losses)
     weights = np.full(n_maps, 1 / n_maps)
-    for _ in range(_STEPS):
+    for _ in range(_EM_STEPS):
         belief = happened * weights
         before, weights = weights, (share / belief.sum(axis=1)) @ belief + 1 / n_maps
         weights /= weights.sum()
         if np.abs(weights - before).max() < 1e-4:
             break
-    weights[weights < _SMALLEST] = 0
+    weights[weights < _LEAST_WEIGHT] = 0
     return weights / weights.sum()
 
 
 MATRIX_MAX_CLASSES = 100
-_TOL = 1e-5  # of maps whose neighbours on the grid differ by far more
+_GRID_TOL = 1e-5  # of maps whose neighbours on the grid differ by far more
 
 
 def default_candidates(
@@ -242,11 +242,11 @@ def default_candidates(
         return temperatures[:2]
     if preserve_classes:
         return temperatures
-    vector = VectorScaling(C=1 / (2 * n_classes), structured=True, tol=_TOL)
+    vector = VectorScaling(C=1 / (2 * n_classes), structured=True, tol=_GRID_TOL)
     if n_classes > MATRIX_MAX_CLASSES:
         return [*temperatures[:2], (vector, {})]
-    roots = MatrixScaling(structured=True, tol=_TOL)
-    logs = MatrixScaling(C=0.01, structured=True, coordinates="log-ratio", tol=_TOL)
+    roots = MatrixScaling(structured=True, tol=_GRID_TOL)
+    logs = MatrixScaling(C=0.01, structured=True, coordinates="log-ratio", tol=_GRID_TOL)
     return [
         *temperatures,
         (vector, {}),
@@ -278,7 +278,7 @@ class MapCandidate:
     maps: list
 
 
-_REMEDY = (
+_PASS_METHODS = (
     "Pass a map such as skcal.TemperatureScaling(), or (map, param_grid); a map has fit and "
     "predict_proba."
 )
@@ -309,20 +309,20 @@ def make_map_candidates(
     expanded: list[tuple] = [(identity, [{}], [identity])]
     for position, candidate in enumerate(candidates):
         place = f"candidates[{position}]"
-        estimator, grid = as_pair(candidate, place, _is_map, _REMEDY)
+        estimator, grid = as_pair(candidate, place, _is_map, _PASS_METHODS)
         if preserve_classes and not keeps_order(estimator):
-            reason = f"is {shown_name(estimator)}, which can change the order of the classes."
+            reason = f"is {short_name(estimator)}, which can change the order of the classes."
             remedy = "Pass preserve_classes=False, or temperatures, which keep it."
             raise InputError(place, reason, remedy)
         if not isinstance(estimator, Identity):
-            place = f"{place}, {shown_name(estimator)}"
+            place = f"{place}, {short_name(estimator)}"
             estimator = for_input(estimator, from_logits, place)
             if absent and not getattr(estimator, "_takes_absent", False):
                 reason = "does not take logits of -inf, those of absent options."
                 remedy = "Leave candidates out, or pass TemperatureScaling() or "
                 raise InputError(place, reason, f"{remedy}EnsembleTemperatureScaling().")
             expanded.append((estimator, *settings_of(estimator, grid, place)))
-    names = distinct_names(shown_name(estimator) for estimator, _, _ in expanded)
+    names = distinct_names(short_name(estimator) for estimator, _, _ in expanded)
     return [MapCandidate(name, *rest) for name, rest in zip(names, expanded, strict=True)]
 
 

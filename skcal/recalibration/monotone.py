@@ -15,7 +15,7 @@ from skcal._validation import BIN_COUNT, read_columns
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.features import graded
 
-_ROUNDING = 1e-12  # by which parts differ that are one
+_PART_ROUNDING = 1e-12  # by which parts differ that are one
 
 
 class IsotonicCalibration(RecalibrationMap):
@@ -82,7 +82,7 @@ class IsotonicCalibration(RecalibrationMap):
         mean = np.bincount(rows, weight * codes) / total
         level = isotonic_regression(mean, sample_weight=total, y_min=0, y_max=1)
         if self.centered:
-            start = np.flatnonzero(np.diff(level, prepend=-1.0) > _ROUNDING)
+            start = np.flatnonzero(np.diff(level, prepend=-1.0) > _PART_ROUNDING)
             p = np.add.reduceat(p * total, start) / np.add.reduceat(total, start)
             level = level[start]
         n = weight.sum()

@@ -38,8 +38,8 @@ import numpy as np
 
 from skcal._show import Document
 
-FORMAT = 1
-_REMEDY = "Pass what to_json() of a map returned."
+MAP_FORMAT = 1
+_PASS_MAP = "Pass what to_json() of a map returned."
 
 
 def to_text(fitted) -> str:
@@ -50,7 +50,7 @@ def to_text(fitted) -> str:
     return json.dumps(
         {
             "map": type(fitted).__name__,
-            "format": FORMAT,
+            "format": MAP_FORMAT,
             "options": {
                 name: value.item() if isinstance(value, np.generic) else value
                 for name, value in fitted.get_params(deep=False).items()
@@ -96,7 +96,7 @@ def _description_of_z(fitted):
 
 def from_text(text, known: dict[str, Any]):
     """The fitted map that a text holds, of one of the known classes."""
-    return from_document(Document.parse(text, "a map", _REMEDY), known)
+    return from_document(Document.parse(text, "a map", _PASS_MAP), known)
 
 
 def from_document(document: Document, known: dict[str, Any]):
@@ -104,7 +104,7 @@ def from_document(document: Document, known: dict[str, Any]):
     name = document.value("map", str)
     if name not in known:
         raise document.wrong("map", f"is {name!r:.80}, which is none of {', '.join(known)}")
-    document.expect("format", FORMAT)
+    document.expect("format", MAP_FORMAT)
     fitted, options = known[name](), document.value("options", dict)
     unknown = set(options) - set(fitted.get_params(deep=False))
     if unknown:

@@ -13,8 +13,8 @@ from skcal._validation import row_blocks
 from skcal.recalibration.base import BLOCK_BYTES, RecalibrationMap, logits_of_all
 
 _ACCURACY = 1e-12  # of log T
-_ABSENT = -1e150  # of a logit of -inf, whose product with a probability of 0 is 0
-_NEWTON_STEPS = 10  # in log T, before its limits are tried
+_ABSENT_LOGIT = -1e150  # of a logit of -inf, whose product with a probability of 0 is 0
+_STEPS_IN_LOG_T = 10  # in log T, before its limits are tried
 
 
 class TemperatureScaling(RecalibrationMap):
@@ -242,7 +242,7 @@ def _best_scale(logits, codes, weight, max_temperature, center=1.0, penalty=0.0)
     sample = logits, top, codes, weight, center, penalty
     low, high = np.array([-1, 1]) * np.log(max_temperature) - np.log(_unit(logits, top))
     log_scale = np.log(center)
-    for _ in range(_NEWTON_STEPS):
+    for _ in range(_STEPS_IN_LOG_T):
         scale = np.exp(log_scale)
         slope, curvature = _derivatives(scale, *sample)
         if slope == 0:
@@ -287,7 +287,7 @@ def _derivatives(scale, logits, top, codes, weight, center, penalty):
             curvature += row_weight @ (margin**2 * share * (1 - share))
         else:
             below = logits[rows] - top[rows]  # rows without information are 0
-            np.maximum(below, _ABSENT, out=below)
+            np.maximum(below, _ABSENT_LOGIT, out=below)
             share = np.exp(scale * below)
             total = share.sum(axis=1)
             share *= below

@@ -291,7 +291,7 @@ def _with_mixture(trial: Trial, identity, data, scoring) -> Trial:
     """Add a mixture of all maps, each fold judging one whose weights come from the other folds."""
     mixtures, mixed = [], []
     for number, (_, test) in enumerate(trial.splits):
-        mixture, used = _mixture(trial.without(number))
+        mixture, used = _mixed_maps(trial.without(number))
         mixture.estimators_ = [trial.held_out[k][number].fitted for k in used]
         mixture.n_features_in_, mixture.classes_ = data.X.shape[1], np.arange(data.n_classes)
         mixtures.append(mixture)
@@ -302,7 +302,7 @@ def _with_mixture(trial: Trial, identity, data, scoring) -> Trial:
     for number, (mixture, split) in enumerate(zip(mixtures, trial.splits, strict=True)):
         mixture.temperature = _temperature_of(mixed[:number] + mixed[number + 1 :])
         held_out.append(judge(mixture, identity, data, *split, scoring))
-    mixture, _ = _mixture(trial)
+    mixture, _ = _mixed_maps(trial)
     mixture.temperature = _temperature_of(mixed)
     return replace(
         trial,
@@ -326,7 +326,7 @@ def _temperature_of(mixed: list[LabelledPredictions]) -> float:
     return float(best_temperature(log_probabilities(proba), codes, weight))
 
 
-def _mixture(trial: Trial) -> tuple[Mixture, np.ndarray]:
+def _mixed_maps(trial: Trial) -> tuple[Mixture, np.ndarray]:
     """The mixture that the test samples choose, unfitted, and the numbers of its maps."""
     columns = [np.concatenate([judged.log_losses for judged in row]) for row in trial.held_out]
     weights = mixture_weights(np.stack(columns, axis=1), trial.tested.counted().as_labels().weight)

@@ -11,6 +11,7 @@ from skcal._show import (
     about,
     beside_limit,
     listed,
+    not_compared,
     percent,
     plain_number,
     pvalue_text,
@@ -23,7 +24,7 @@ LIMIT = 0.05  # the tolerance, which is less where an outcome is rare
 NO_EVIDENCE = "No evidence of miscalibration"
 NOWHERE = "No single range of predictions is significant by itself."
 _OF_AVERAGE = 0.5  # share of the error that the difference of the averages makes
-NAMES = 5  # of classes and subgroups that are wrong
+N_NAMED = 5  # of classes and subgroups that are wrong
 AGAIN = "then run this report again on fresh data."
 
 
@@ -105,9 +106,7 @@ def _beside_limit(found) -> list[str]:
 
 
 def _not_needed(limit: str, parts: str | None) -> str:
-    if parts is None:
-        compare = worded("by= compares them", "report --by COLUMN compares them")
-        parts = f"Subgroups were not compared; {compare}."
+    parts = not_compared() if parts is None else parts
     text = (
         f"The error of all samples together is below {limit}: recalibration of all is not needed."
     )
@@ -216,7 +215,7 @@ def _wrong_classes(found) -> str:
     pvalues, classes = found.test.class_pvalues, found.overview.classes
     wrong = np.flatnonzero(pvalues <= 1 - found.error.confidence_level)
     wrong = wrong[np.argsort(pvalues[wrong], kind="stable")]
-    verb, names = "is" if len(wrong) == 1 else "are", listed([classes[k] for k in wrong], NAMES)
+    verb, names = "is" if len(wrong) == 1 else "are", listed([classes[k] for k in wrong], N_NAMED)
     return (
         f"{len(wrong):,} of {len(classes):,} classes {verb} significantly miscalibrated: {names}."
     )
@@ -280,7 +279,7 @@ def how_sure(found) -> str:
     p = pvalue_text(test.pvalue, test.smallest_pvalue)
     if found.is_significant:
         this = "Overall it" if what_is_wrong(found) == NOWHERE else "This"
-        size = _beside_rate(found)
+        size = _size_beside_rate(found)
         return f"{this} is significant ({p}): {error.sentence(found.tolerance)}.{size}"
     estimate, high = plain_number(error.estimate), beside_limit(error.high, found.tolerance)
     return (
@@ -289,7 +288,7 @@ def how_sure(found) -> str:
     )
 
 
-def _beside_rate(found) -> str:
+def _size_beside_rate(found) -> str:
     """To what the size in the title is relative, where the tolerance is less than usual."""
     if found.max_error is not None or found.tolerance >= LIMIT:
         return ""
@@ -309,16 +308,17 @@ def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
         return f"Recalibrate on a held-out set, {AGAIN}"
-    before, high = plain_number(found.error.estimate), plain_number(gain.high)
-    after = f"{about(gain.error, gain.high)} (at most {high}"
-    unsure = (
-        f" The error after it may also be above {before}, up to {high}: the samples are too few to "
-        "be sure of a reduction."
-    )
+    before, after = plain_number(found.error.estimate), about(gain.error, gain.high)
+    high, level = plain_number(gain.high), f"{percent(found.error.confidence_level)} confidence"
+    limit = f" (at most {high} with {level})."
+    if gain.high >= found.error.estimate:
+        limit = (
+            ". The samples are too few to be sure of a reduction: the error after it may be up to "
+            f"{high} ({level})."
+        )
     return (
-        f"{gain.method} is expected to reduce the error from {before} to {after} with "
-        f"{percent(found.error.confidence_level)} confidence)."
-        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {AGAIN}"
+        f"{gain.method} is expected to reduce the error from {before} to {after}{limit} Fit it "
+        f"on a held-out set, {AGAIN}"
     )
 
 

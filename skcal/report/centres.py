@@ -1,4 +1,4 @@
-"""Centres: how their O/E, slope and C differ, and what a recalibration leaves in one left out."""
+"""How subgroups differ: in O/E, slope and C, after a recalibration of all, and when left out."""
 
 from __future__ import annotations
 
@@ -6,22 +6,24 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from scipy import stats
+from scipy import sparse, stats
 from scipy.optimize import minimize_scalar
 from scipy.special import expit, logit, wrightomega
+from sklearn.linear_model import LogisticRegression
 
+from skcal._groups import FEWEST_GROUPS
 from skcal._show import broken
 from skcal.displays import draw as drawing
-from skcal.report.compare import columns_of, sample_of, subgroups_of
+from skcal.report.compare import Subgroup
 from skcal.report.findings import Gain, gain_of, recalibrated
 from skcal.report.measure import Measures
 from skcal.sample import Sample
 
 _FREEDOM_LOST = 2
 _SHRUNK = 1.0  # events of all centres, beside those of one, in its variance of an event
-_NODES, _WEIGHTS = np.polynomial.hermite.hermgauss(31)
-_STEPS, _SMALL = 100, 1e-10
-_MOST = 1000  # of a limit that is printed
+_ABSCISSAS, _MASSES = np.polynomial.hermite.hermgauss(31)
+_MEAN_STEPS, _SMALL = 100, 1e-10
+_MOST_PRINTED = 1000  # of a limit that is printed
 
 
 @dataclass(frozen=True)
@@ -56,7 +58,7 @@ class Heterogeneity:
     def sentence(self) -> str:
         """Return what a new subgroup would have, in words."""
         of = f" ({self.column})" if self.column else ""
-        high = f"{self.high:.2f}" if self.high < _MOST else f"more than {_MOST:,}"
+        high = f"{self.high:.2f}" if self.high < _MOST_PRINTED else f"more than {_MOST_PRINTED:,}"
         name = self.measure if self.measure == "O/E" else f"the {self.measure}"
         return (
             f"In a new subgroup{of}, {name} is expected between {self.low:.2f} and {high} "
@@ -68,12 +70,12 @@ class Heterogeneity:
         if not float(shown):
             return f"Chance explains how the {self.n_subgroups} subgroups differ."
         return (
-            f"Beyond chance, {_SCALES[self.measure][0]} differs between the {self.n_subgroups} "
+            f"Beyond chance, {_SCALE_OF[self.measure][0]} differs between the {self.n_subgroups} "
             f"subgroups by a standard deviation of {shown}."
         )
 
 
-_SCALES: dict[str, tuple[str, Callable, Callable]] = {
+_SCALE_OF: dict[str, tuple[str, Callable, Callable]] = {
     "O/E": ("log O/E", np.log, lambda value: np.exp(np.minimum(value, 700))),
     "calibration slope": ("the slope", lambda value: value, lambda value: value),
     "C-statistic": ("logit C", logit, expit),
@@ -152,7 +154,7 @@ def heterogeneity_of_limits(
     Their estimates, on a scale on which they are about normal, have standard errors by their
     limits. τ² maximises the restricted likelihood; the rest is as of O/E.
     """
-    _, scale, _ = _SCALES[measure]
+    _, scale, _ = _SCALE_OF[measure]
     values, low, high = (scale(np.array(x, float)) for x in (values, low, high))
     spread = ((high - low) / (2 * stats.norm.isf((1 - confidence_level) / 2))) ** 2
     between = restricted_likelihood_variance(values, spread)
@@ -167,7 +169,7 @@ def _predicted(column, measure, mean, between, variance, squares, n, level) -> H
     """The prediction interval, from the variance of the mean and a sum of squares of n - 1."""
     error = np.sqrt(between + variance * max(squares / (n - 1), 1.0))
     half = stats.t(n - _FREEDOM_LOST).isf((1 - level) / 2) * error
-    back, deviation = _SCALES[measure][2], float(np.sqrt(between))
+    back, deviation = _SCALE_OF[measure][2], float(np.sqrt(between))
     estimate, low, high = back(np.array([mean, mean - half, mean + half])).tolist()
     return Heterogeneity(column, measure, n, deviation, estimate, low, high, level)
 
@@ -175,7 +177,7 @@ def _predicted(column, measure, mean, between, variance, squares, n, level) -> H
 def fitted_mean(between: float, events, offset) -> tuple[float, float, float]:
     """Return μ, the log-likelihood there and its negative second derivative, given τ²."""
     mean = float(np.log(events.sum() / offset.sum()))
-    for _ in range(_STEPS):  # the likelihood is log-concave, as all marginals of such ones
+    for _ in range(_MEAN_STEPS):  # the likelihood is log-concave, as all marginals of such ones
         value, score, information = marginal_likelihood(mean, between, events, offset)
         step = float(np.clip(score / information, -1, 1))
         mean += step
@@ -197,10 +199,10 @@ def marginal_likelihood(mean, between, events, offset) -> tuple[float, float, fl
     top = mean + between * events
     rate = wrightomega(np.log(between * offset) + top)  # of the mode, times τ²
     scale = np.sqrt(2 * between / (1 + rate))
-    theta = (top - rate)[:, None] + scale[:, None] * _NODES
+    theta = (top - rate)[:, None] + scale[:, None] * _ABSCISSAS
     rates = offset[:, None] * np.exp(theta)
     logs = events[:, None] * theta - rates - (theta - mean) ** 2 / (2 * between)
-    logs += np.log(_WEIGHTS) + _NODES**2 + np.log(scale / np.sqrt(2 * np.pi * between))[:, None]
+    logs += np.log(_MASSES) + _ABSCISSAS**2 + np.log(scale / np.sqrt(2 * np.pi * between))[:, None]
     values = np.logaddexp.reduce(logs, axis=1)
     chance = np.exp(logs - values[:, None])
     means = (chance * rates).sum(axis=1)
@@ -233,31 +235,31 @@ def _least(deviance: Callable[[float], float], top: float) -> float:
 
 
 _FEWEST_CENTRES = 5
-_ROW, _LINE = 0.25, 20  # inches of a row of a forest plot, and letters of a line of its name
-_MARGIN, _WIDEST = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
+_ROW, _NAME_WIDTH = 0.25, 20  # inches of a row of a forest plot, and letters of a line of its name
+_MARGIN, _TOO_LONG = 0.05, 3.0  # beside what a plot shows; of the median, an interval that it holds
 
 
 def heterogeneity(
-    by, rows: Sample, sample: Sample, subgroups: list[Measures], level: float
+    columns: dict[str, list[Subgroup]], subgroups: list[Measures], level: float
 ) -> list[Heterogeneity]:
     """How O/E, slope and C differ between the subgroups of each column that makes at least five.
 
     Those of too few groups are left out: they have no standard error.
     """
-    if not sample.notion.of_positive_class:
+    if not (subgroups and subgroups[0].notion.of_positive_class):
         return []
-    found, measured, n = [], iter(subgroups), len(rows.weight)
-    for name, column in columns_of(by).items():
-        parts = [(part, next(measured)) for _, part in subgroups_of(column, n, rows.weight)]
+    found, measured = [], iter(subgroups)
+    for name, of_column in columns.items():
+        parts = [(part, next(measured)) for part in of_column]
         parts = [(part, one) for part, one in parts if not one.overview.has_few_groups]
         if len(parts) < _FEWEST_CENTRES:
             continue
-        of_column = [one.validation for _, one in parts]
-        events = [_events(sample_of(sample, part)) for part, _ in parts]
+        validations = [one.validation for _, one in parts]
+        events = [_events(part.about.sample) for part, _ in parts]
         observed, expected, variance = np.transpose(events)
         found.append(heterogeneity_of_ratios(name, observed, expected, variance, level))
         for measure_name, field in (("calibration slope", "slope"), ("C-statistic", "c_statistic")):
-            values = [getattr(part, field) for part in of_column if part is not None]
+            values = [getattr(part, field) for part in validations if part is not None]
             known = [value for value in values if np.isfinite(value).all()]
             if len(known) >= _FEWEST_CENTRES:
                 estimate, low, high = np.transpose(known)
@@ -287,7 +289,7 @@ class LeftOut:
     after: tuple[float, float]
 
 
-def leave_out(by, rows: Sample, sample: Sample, error) -> list[LeftOut]:
+def leave_out(columns: dict[str, list[Subgroup]], sample: Sample, error) -> list[LeftOut]:
     """Recalibrate each subgroup of a column by the others, if there are at least five.
 
     That is of use where the error of all is significant.
@@ -295,18 +297,19 @@ def leave_out(by, rows: Sample, sample: Sample, error) -> list[LeftOut]:
     if not (sample.notion.of_positive_class and error is not None and error.is_significant):
         return []
     found = []
-    for name, column in columns_of(by).items():
-        parts = subgroups_of(column, len(rows.weight), rows.weight)
+    for name, parts in columns.items():
         if len(parts) < _FEWEST_CENTRES:
             continue
         blocks = np.empty(len(sample.codes), dtype=np.intp)
-        for k, (_, part) in enumerate(parts):
-            blocks[part] = k
+        for k, part in enumerate(parts):
+            blocks[part.rows] = k
         proba = recalibrated(sample, blocks)
         after = sample._replace(proba=proba, logits=None)
         ranges = []
         for one in (sample, after):
-            ratios = [events[0] / events[1] for events in (_events(one.take(p)) for _, p in parts)]
+            ratios = [
+                events[0] / events[1] for events in (_events(one.take(p.rows)) for p in parts)
+            ]
             ranges.append((min(ratios), max(ratios)))
         found.append(LeftOut(name, len(parts), gain_of(proba, sample, error), *ranges))
     return found
@@ -334,8 +337,8 @@ def _names_of_rows(names: list[str]) -> tuple[str, list[str]]:
     columns = {name.partition(" = ")[0] for name in names}
     column = columns.pop() if len(columns) == 1 and all(" = " in name for name in names) else ""
     names = [name.removeprefix(f"{column} = ") for name in names]
-    cut = drawing.as_labels(names, 2 * _LINE)
-    return column, [broken(name, _LINE) for name in cut]
+    cut = drawing.as_labels(names, 2 * _NAME_WIDTH)
+    return column, [broken(name, _NAME_WIDTH) for name in cut]
 
 
 def draw_forest(axis, report, measure: str) -> None:
@@ -348,7 +351,7 @@ def draw_forest(axis, report, measure: str) -> None:
     for one in report.heterogeneity:
         if one.measure == measure:
             ends = one.estimate, one.low, one.high
-            name = drawing.as_label(f"a new {one.column or 'subgroup'}", _LINE)
+            name = drawing.as_label(f"a new {one.column or 'subgroup'}", _NAME_WIDTH)
             rows.append((name, ends, drawing.GREY, 5))
     rows = [row for row in rows if np.isfinite(row[1]).all()]
     if not rows:
@@ -379,7 +382,7 @@ def _limits_of_forest(rows, measure: str) -> tuple[float, float]:
     with np.errstate(divide="ignore"):
         places = np.log(ends) if measure == "O/E" else ends
     widths = places[:, 2] - places[:, 1]
-    whole = widths <= _WIDEST * np.median(widths)
+    whole = widths <= _TOO_LONG * np.median(widths)
     whole |= np.array([colour == drawing.GREY for _, _, colour, _ in rows])
     ideal = [] if measure == "C-statistic" else [0.0 if measure == "O/E" else 1.0]
     shown = np.concatenate([places[:, 0], places[whole, 1:].ravel(), ideal])
@@ -397,3 +400,130 @@ def _ends(part: Measures, measure: str) -> tuple[float, float, float]:
         return part.ratio or unknown
     name = "slope" if measure == "calibration slope" else "c_statistic"
     return unknown if part.validation is None else getattr(part.validation, name)
+
+
+_KNOTS = (0.25, 0.5, 0.75)  # quantiles of the log-odds, between which one recalibration is a line
+_FARTHEST_ODDS = 14.0  # log-odds of probabilities of 0 and 1
+_C = 1e4  # of the ridge, which keeps subgroups finite whose outcomes are all the same
+
+
+@dataclass(frozen=True)
+class DifferingColumns:
+    """Columns whose subgroups still differ after one recalibration of all samples.
+
+    Attributes
+    ----------
+    columns : list of str
+        Each differs after a recalibration by all columns before it; the first one differs most.
+    explained : list of str
+        Columns that differ alone, and not after a recalibration by ``columns``.
+    """
+
+    columns: list[str]
+    explained: list[str]
+
+
+def differing_columns(
+    columns: dict[str, list[Subgroup]], sample: Sample, level: float
+) -> DifferingColumns:
+    """Find them by score tests, adjusted for all columns; ``level`` is that of the confidence.
+
+    Notes
+    -----
+    The null hypothesis is a logistic regression of the outcomes on a linear spline of the log-odds,
+    and on level and slope of each subgroup of the columns that were chosen. A candidate adds those
+    of its own subgroups. If samples depend on each other, the variance of the scores is multiplied
+    by the ratio of the sums of squares of groups and of samples.
+    """
+    if not (columns and sample.notion.single and sample.holds_rows):
+        return DifferingColumns([], [])
+    data = _ScoreData(sample)
+    designs = {name: data.design(parts) for name, parts in columns.items() if len(parts) > 1}
+    if not designs or data.n_groups < FEWEST_GROUPS or not data.has_both_outcomes:
+        return DifferingColumns([], [])
+    least = np.log((1 - level) / len(designs))
+    alone: list[str] = []
+    chosen: list[str] = []
+    while len(chosen) < len(designs):
+        null = sparse.hstack([data.spline, *(designs[name] for name in chosen)], "csr")
+        found = data.log_pvalues(null, {k: v for k, v in designs.items() if k not in chosen})
+        alone = alone if chosen else [name for name, value in found.items() if value <= least]
+        best = min(found, key=found.__getitem__)
+        if found[best] > least:
+            break
+        chosen.append(best)
+    return DifferingColumns(chosen, [name for name in alone if name not in chosen])
+
+
+class _ScoreData:
+    """Outcomes, weights and the spline of the log-odds of a sample."""
+
+    def __init__(self, sample: Sample):
+        [problem] = sample.problems()
+        n = len(problem.features)
+        self.outcome = problem.outcomes[:, 0]
+        self.weight = problem.weight / problem.weight.mean()
+        self.has_both_outcomes = 0 < self.weight @ self.outcome < self.weight.sum()
+        x = np.clip(logit(problem.features[:, 0]), -_FARTHEST_ODDS, _FARTHEST_ODDS)
+        self._x = (x - x.mean()) / (x.std() or 1.0)
+        knots = np.unique(np.quantile(self._x, _KNOTS))
+        hinges = np.maximum(self._x[:, None] - knots, 0)
+        self.spline = sparse.csr_array(np.column_stack([np.ones(n), self._x, hinges]))
+        codes = np.arange(n)
+        if not sample.groups.independent:
+            codes = np.unique(sample.groups.units(n), return_inverse=True)[1]
+        self.n_groups = int(codes.max()) + 1
+        ones = np.ones(n), (codes, np.arange(n))
+        self._of_groups = sparse.csr_array(ones, shape=(self.n_groups, n))
+
+    def design(self, parts: list[Subgroup]) -> sparse.csr_array:
+        """Level and slope of each subgroup."""
+        code, rows = np.empty(len(self._x), np.intp), np.arange(len(self._x))
+        for k, part in enumerate(parts):
+            code[part.rows] = k
+        shape = len(self._x), len(parts)
+        columns = [sparse.csr_array((v, (rows, code)), shape) for v in (self._x**0, self._x)]
+        return sparse.hstack(columns, "csr")
+
+    def log_pvalues(self, null, candidates) -> dict[str, float]:
+        """The logarithm of the p-value of each candidate beside the columns of ``null``."""
+        n = len(self.outcome)
+        model = LogisticRegression(C=_C, fit_intercept=False, solver="lbfgs", max_iter=1000)
+        weight = np.concatenate([self.weight * self.outcome, self.weight * (1 - self.outcome)])
+        kept = weight > 0
+        model.fit(
+            sparse.vstack([null, null], "csr")[kept], np.repeat([1, 0], n)[kept], weight[kept]
+        )
+        chance = model.predict_proba(null)[:, 1]
+        residual, spread = self.weight * (self.outcome - chance), chance * (1 - chance)
+        found = {}
+        for name, design in candidates.items():
+            both = sparse.hstack([null, design], "csr")
+            m = null.shape[1]
+            information = _gram_of(both, self.weight * spread)
+            within = np.linalg.pinv(information[:m, :m], hermitian=True)
+            # Scores of the candidate, less what the estimates of the null model take of them.
+            effective = np.vstack([-within @ information[:m, m:], np.eye(design.shape[1])])
+            score = effective.T @ (both.T @ residual)
+            variance = effective.T @ _gram_of(both, self.weight**2 * spread) @ effective
+            variance *= self._design_effect(both, residual, effective)
+            roots, axes = np.linalg.eigh(variance)
+            known = roots > 1e-8 * max(roots.max(), 1e-300)
+            statistic = float(((axes[:, known].T @ score) ** 2 / roots[known]).sum())
+            found[name] = float(stats.chi2.logsf(statistic, max(int(known.sum()), 1)))
+        return found
+
+    def _design_effect(self, both, residual, effective) -> float:
+        """How much larger the variance of sums over groups is than that of samples, at least 1."""
+        if self.n_groups == len(residual):
+            return 1.0
+        scores = sparse.diags_array(residual) @ both
+        squares = [
+            np.trace(effective.T @ (part.T @ part).toarray() @ effective)
+            for part in (self._of_groups @ scores, scores)
+        ]
+        return max(squares[0] / squares[1], 1.0) if squares[1] > 0 else 1.0
+
+
+def _gram_of(columns, weight) -> np.ndarray:
+    return (columns.T @ (sparse.diags_array(weight) @ columns)).toarray()

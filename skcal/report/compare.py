@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 
 from skcal._groups import FEWEST_GROUPS
-from skcal._labels import column_names, columns_of_labels, plain_labels
+from skcal._labels import column_names, columns_of_labels, named_columns, plain_labels
 from skcal._show import listed
 from skcal.exceptions import InputError
 from skcal.hypothesis_tests import (
@@ -28,14 +27,13 @@ from skcal.hypothesis_tests.error_interval import (
     score_differences,
 )
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.segment_features import read_columns
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Attempts, plain_label
+from skcal.report.findings import Asked, Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample
 
 _DRAWS_A_GROUP, _MOST_DRAWS = 100, 20_000  # of the tests of subgroups
-_PAIRS = 1e10
+_SKCE_PAIRS = 1e10
 _LABEL_HOLDS = ("no label", "a label")  # the outcomes of a pair of a sample and a label
 
 
@@ -68,15 +66,14 @@ def of_pairs(sample: Sample, by, segments) -> tuple[dict[str, Any], dict[str, An
     columns = {"label": np.tile(sample.classes.astype(str), n)}
     if by is not None:
         named = {name or "subgroup": column for name, column in columns_of(by).items()}
-        with errors_of_features("by"):
-            given = dict(read_columns(named, n))
+        given = dict(named_columns(named, n, "by"))
         if "label" in given:
             reason = "has a column 'label', as are called the subgroups of each label."
             raise InputError("by", reason, "Give it another name.")
         columns |= {name: column[rows] for name, column in given.items()}
     if segments is not None:
-        with errors_of_features("segments"):
-            segments = {name: column[rows] for name, column in read_columns(segments, n)}
+        given = dict(named_columns(segments, n, "segments"))
+        segments = {name: column[rows] for name, column in given.items()}
     return columns, segments
 
 
@@ -99,25 +96,6 @@ def precisions_of_labels(sample: Sample, compare) -> Sample:
     return _of_events(sample, shares, problem.features[:, 0], *about)
 
 
-def _samples_of_pairs(by_label: Sample | None, pairs: np.ndarray) -> Sample | None:
-    """The samples whose pairs with all labels are given; None of those with one label."""
-    if by_label is None:
-        return None
-    samples, labels = np.divmod(pairs, by_label.proba.shape[1])
-    return None if np.ptp(labels) == 0 else sample_of(by_label, np.unique(samples))
-
-
-@contextmanager
-def errors_of_features(argument: str):
-    """Let errors about features name the argument of a report that holds them."""
-    try:
-        yield
-    except InputError as error:
-        if error.argument == "features":
-            error.argument = argument
-        raise
-
-
 # Subgroups
 
 
@@ -127,20 +105,61 @@ def columns_of(by) -> dict[str, Any]:
     return {"": by} if names is None else {str(name): by[name] for name in names}
 
 
-def read_subgroups(by, n_samples, weight: np.ndarray | None = None) -> list[tuple]:
-    """Name and rows of each subgroup; of several columns each makes its own.
+@dataclass(frozen=True, eq=False)
+class Subgroup:
+    """The samples with one value of a column.
 
-    Given weights, rows are numbered among the samples of positive weight.
+    Attributes
+    ----------
+    name : str
+    rows : ndarray of int
+        Their numbers among the samples of positive weight.
+    of : Asked
+        All samples.
     """
+
+    name: str
+    rows: np.ndarray
+    of: Asked
+
+    @cached_property
+    def about(self) -> Asked:
+        """Only its samples; the pairs of one label are samples of one event."""
+        (pairs, samples), whole = self.of, None
+        if samples.notion.of_labels:
+            numbers, labels = np.divmod(self.rows, samples.proba.shape[1])
+            whole = None if np.ptp(labels) == 0 else sample_of(samples, np.unique(numbers))
+        return Asked.of(sample_of(pairs, self.rows), whole)
+
+
+def split(by, rows: Sample, about: Asked) -> dict[str, list[Subgroup]]:
+    """The subgroups of each column, whose values stand beside ``rows``; a single one has no name.
+
+    ``about`` holds the samples of positive weight.
+    """
+    columns = {} if by is None else columns_of(by)
+    return {
+        name: [
+            Subgroup(*part, about) for part in _subgroups_of(column, name, len(rows), rows.weight)
+        ]
+        for name, column in columns.items()
+    }
+
+
+def read_subgroups(by, n_samples: int) -> list[tuple[str, np.ndarray]]:
+    """Name and rows of each subgroup; of several columns each makes its own."""
     return [
-        (f"{name} = {value}" if name else value, rows)
+        part
         for name, column in columns_of(by).items()
-        for value, rows in subgroups_of(column, n_samples, weight)
+        for part in _subgroups_of(column, name, n_samples)
     ]
 
 
-def subgroups_of(column, n_samples, weight) -> list[tuple]:
-    """Name and rows of each subgroup of a column, in natural order."""
+def _subgroups_of(column, of: str, n_samples: int, weight=None) -> list[tuple[str, np.ndarray]]:
+    """Name and rows of each subgroup of a column, in natural order of its values.
+
+    Given weights, rows are numbered among the samples of positive weight.
+    """
     groups = plain_labels(column, "by")
     if len(groups) != n_samples:
         raise ValueError(f"by has {len(groups)} entries, y_proba {n_samples} rows.")
@@ -152,7 +171,7 @@ def subgroups_of(column, n_samples, weight) -> list[tuple]:
     names = [str(plain_label(value)) for value in values.tolist()]
     parts = [(name, np.flatnonzero(codes == k)) for k, name in enumerate(names)]
     parts.sort(key=lambda part: _natural_order(part[0]))
-    return parts
+    return [(f"{of} = {value}" if of else value, rows) for value, rows in parts]
 
 
 def _natural_order(name: str) -> list:
@@ -171,21 +190,14 @@ def sample_of(sample: Sample, rows: np.ndarray) -> Sample:
 
 
 def measure_subgroups(
-    parts: list[tuple],
-    sample: Sample,
-    by_label: Sample | None,
-    settings: Settings,
-    overall: Measures,
+    parts: list[Subgroup], settings: Settings, overall: Measures
 ) -> tuple[list[Measures], list[str]]:
-    """Measure each subgroup, given its name and rows; return the measures and the warnings."""
-    names = [name for name, _ in parts]
-    samples = [sample_of(sample, rows) for _, rows in parts]
-    wholes = [_samples_of_pairs(by_label, rows) for _, rows in parts]
-    tested = [whole or part for whole, part in zip(wholes, samples, strict=True)]
+    """Measure each subgroup; return the measures and the warnings."""
+    names, tested = [part.name for part in parts], [part.about.whole for part in parts]
     tests, cautions, warnings = subgroup_tests(names, tested, settings)
     measures = [
-        measure(name, part, settings, test, part_of=overall, by_label=whole)
-        for name, part, test, whole in zip(names, samples, tests, wholes, strict=True)
+        measure(part.name, part.about, settings, test, part_of=overall)
+        for part, test in zip(parts, tests, strict=True)
     ]
     few = []
     for one, of_test in zip(measures, cautions, strict=True):
@@ -202,12 +214,12 @@ def measure_subgroups(
 
 
 def decide_together(
-    parts: list[tuple], sample: Sample, max_error: float | None, level: float
+    parts: list[Subgroup], sample: Sample, max_error: float | None, level: float
 ) -> tuple[list[EquivalenceTestResult], list[str]]:
     """Whether the errors of all samples and each part are below a limit, and the warnings."""
     if max_error is None:
         return [], []
-    samples = [sample, *(sample_of(sample, rows) for _, rows in parts)]
+    samples = [sample, *(part.about.sample for part in parts)]
     attempt, asked = Attempts("all subgroups"), [(one, "calibration") for one in samples]
     options: dict[str, Any] = {"limit": max_error, "confidence_level": level}
     decided = attempt("joint decision", partial(equivalence_tests, **options), asked)
@@ -330,28 +342,23 @@ def _require_same_shape(compare, y_proba) -> None:
 def compare_models(
     name: str,
     measures: Measures,
-    first: Sample,
-    second: Sample,
+    abouts: Sequence[Asked],
     settings: Settings,
-    by_label: Sequence[Sample | None] = (None, None),
 ) -> ModelComparison:
-    """Measure the second model as the first, whose ``measures`` are given, and test differences.
-
-    Of pairs of a sample and a label, errors are those of the samples ``by_label``.
-    """
-    others = measure(name, second, settings, tolerance=measures.tolerance, by_label=by_label[1])
-    attempt, pairs = Attempts("both models", settings.verbose), (first, second)
-    first, second = by_label[0] or first, by_label[1] or second
+    """Measure the second model as the first, whose ``measures`` are given, and test differences."""
+    others = measure(name, abouts[1], settings, tolerance=measures.tolerance)
+    attempt = Attempts("both models", settings.verbose)
     tests: list[ComparisonResult | None] = []
-    asked = [first, second]
+    wholes = [asked.whole for asked in abouts]
+    first = wholes[0]
     more = [notion for notion in measures.searches if notion in others.searches]
     for notion in dict.fromkeys([first.notion, *more]):
         notion = resolve_notion(notion, first.proba)
-        both = [part._replace(notion=notion) for part in (first, second)] if tests else asked
+        both = [whole._replace(notion=notion) for whole in wholes] if tests else wholes
         level = None if tests else settings.confidence_level
         about = *both, "auto", "projection", level
         tests.append(attempt(f"{notion} comparison, projection", comparison_of, *about))
-        affordable = len(first.codes) ** 2 * len(first.classes) <= _PAIRS or notion.scalar
+        affordable = len(first.codes) ** 2 * len(first.classes) <= _SKCE_PAIRS or notion.scalar
         if affordable and first.groups.independent:
             about = *both, "auto", "skce", None
             tests.append(attempt(f"{notion} comparison, SKCE", comparison_of, *about))
@@ -360,7 +367,7 @@ def compare_models(
         others,
         None if of_notion is None else of_notion.error_difference,
         [_paired(test, settings, len(first.codes)) for test in tests if test is not None],
-        _score_tests(*pairs, others.scores, settings),
+        _score_tests(abouts[0].sample, abouts[1].sample, others.scores, settings),
         attempt.messages,
     )
 

@@ -9,7 +9,7 @@ import math
 import warnings
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import linear_sum_assignment
@@ -36,8 +36,8 @@ from skcal.sample import Sample
 
 _SHARE_OF_RATE = 0.2  # of the rarer outcome, which is the tolerance where it is less than usual
 _FOLDS = 5  # of the recalibration that is tried
-_BINS = 0.4  # power of the number of samples
-_TAIL = 0.025  # of each limit of what happened on the other side
+_BIN_POWER = 0.4  # power of the number of samples
+_LIMIT_TAIL = 0.025  # of each limit of what happened on the other side
 _HELPS = 0.8  # of the error that is left, from which on recalibration is not promised
 
 
@@ -172,7 +172,7 @@ class Findings:
             reason = f"is {str(sample.notion)!r}, of which there is no calibration error."
             raise InputError("notion", reason, "Make a Sample of 'binary' or 'confidence'.")
         attempts = Attempts(name, holds_rows=sample.holds_rows)
-        return find(attempts, sample, confidence_level, max_error, n_jobs=n_jobs)
+        return find(attempts, Asked.of(sample), confidence_level, max_error, n_jobs=n_jobs)
 
     @property
     def answer(self) -> Answer:
@@ -248,9 +248,29 @@ class Attempts:
         return None
 
 
+class Asked(NamedTuple):
+    """The samples that a report is about.
+
+    Attributes
+    ----------
+    sample : Sample
+        Of several labels all pairs of a sample and a label, as samples of one event.
+    whole : Sample
+        The samples whose test and error are told; of one label or event the same.
+    """
+
+    sample: Sample
+    whole: Sample
+
+    @classmethod
+    def of(cls, sample: Sample, whole: Sample | None = None) -> Asked:
+        """Return both; without a ``whole`` they are the same."""
+        return cls(sample, sample if whole is None else whole)
+
+
 def find(
     attempt: Attempts,
-    sample: Sample,
+    asked: Asked,
     confidence_level: float,
     max_error: float | None = None,
     test: JointTestResult | None = None,
@@ -258,14 +278,12 @@ def find(
     tolerance: float | None = None,
     of_part: bool = False,
     n_jobs: int | None = None,
-    by_label: Sample | None = None,
 ) -> Findings:
     """Compute the numbers behind the answer; the test and the error may be known already.
 
-    Without a ``tolerance``, such as that of all samples, it is that of the sample. Of pairs of a
-    sample and a label, test and error are those of the samples ``by_label``.
+    Without a ``tolerance``, such as that of all samples, it is that of the sample.
     """
-    whole = sample if by_label is None else by_label
+    sample, whole = asked
     verdict = partial(calibration_test, n_resamples=None, n_jobs=n_jobs)
     test = test or attempt("test", verdict, whole)
     if tolerance is None:
@@ -284,7 +302,7 @@ def find(
     if error is not None:
         gate = attempt("samples needed", partial(equivalence_test, limit=tolerance, **given), whole)
     if error is not None and error.is_significant and not of_part:
-        gain = attempt.of_rows("recalibration", _gain, sample, whole, error)
+        gain = attempt.of_rows("recalibration", _gain_of_trial, sample, whole, error)
     return Findings(
         name=attempt.name,
         notion=sample.notion,
@@ -324,7 +342,7 @@ def _other_side(sample, ranges, spread) -> ScanRange | None:
     beyond = problem.take(np.flatnonzero(part), slice(None), problem.weight[part])
     predicted = float(np.average(x[part], weights=beyond.weight))
     observed = float(np.average(beyond.outcomes[:, 0], weights=beyond.weight))
-    limits = frequency_limits(beyond._replace(groups=sample.groups.take(part)), _TAIL)
+    limits = frequency_limits(beyond._replace(groups=sample.groups.take(part)), _LIMIT_TAIL)
     if limits[0] <= predicted <= limits[1]:
         return None
     about = beyond.number(), predicted, observed, np.nan, np.nan
@@ -371,7 +389,7 @@ def _tolerance(sample, max_error) -> float:
     return min(LIMIT, float(f"{_SHARE_OF_RATE * rate:.1g}"))
 
 
-def _gain(sample, whole, error) -> Gain:
+def _gain_of_trial(sample, whole, error) -> Gain:
     """The error of the whole after recalibration, by fits to other blocks of the samples.
 
     Samples, or their groups, are dealt to blocks in the order of their confidences.
@@ -405,8 +423,8 @@ def gain_of(proba, whole, error) -> Gain:
     return Gain(name, left.estimate, left.high, left.estimate <= _HELPS * error.estimate)
 
 
-_MOST_CLASSES = 100
-_SURE = 4.0  # standard errors
+_MOST_ORDERED = 100
+_SURE_ORDER = 4.0  # standard errors
 REVERSED = (
     "Shuffled labels would fit these predictions better than the labels do. The columns may be in "
     "another order than the labels, or the other class may be the positive one: check {}."
@@ -427,7 +445,7 @@ def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
     many classes fits the samples that chose it, even if predictions hold no information.
     """
     n, n_classes = rows.shape
-    if happened.ndim > 1 or not 2 < n_classes <= _MOST_CLASSES:
+    if happened.ndim > 1 or not 2 < n_classes <= _MOST_ORDERED:
         return None
     halves = np.zeros((2, n_classes, n_classes))
     samples = np.arange(n)
@@ -435,7 +453,7 @@ def _other_order(rows: np.ndarray, happened: np.ndarray, classes) -> str | None:
     np.add.at(halves, (half, happened), rows)
     orders = np.array([_best_order(sums) for sums in halves[::-1]])
     gain = rows[samples, orders[half, happened]] - rows[samples, happened]
-    if gain.mean() <= _SURE * max(gain.std() / math.sqrt(n), 1e-9):
+    if gain.mean() <= _SURE_ORDER * max(gain.std() / math.sqrt(n), 1e-9):
         return None
     names = ", ".join(str(classes[k]) for k in np.argsort(_best_order(halves.sum(axis=0))))
     option = worded("labels=", "--labels")
@@ -473,7 +491,7 @@ def likeness_of_neighbours(proba: np.ndarray, happened: np.ndarray) -> float:
     if changes < len(np.unique(happened, axis=0)):
         return 0.0
     for p, y in zip(proba.T, happened.T, strict=True):
-        edges = np.unique(np.quantile(p, np.linspace(0, 1, 2 + int(n**_BINS))[1:-1]))
+        edges = np.unique(np.quantile(p, np.linspace(0, 1, 2 + int(n**_BIN_POWER))[1:-1]))
         bins = np.searchsorted(edges, p)
         mean = (np.bincount(bins, y) / np.maximum(np.bincount(bins), 1))[bins]
         variance = np.maximum(mean * (1 - mean), 1e-300)

@@ -33,7 +33,7 @@ from skcal.metrics.validation import (
     validation_of,
 )
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Attempts, Findings, find
+from skcal.report.findings import Asked, Attempts, Findings, find
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
@@ -179,35 +179,34 @@ def at_threshold(curve: DecisionCurve) -> list[float]:
 @one_blas_thread()  # many products are small
 def measure(
     name: str,
-    sample: Sample,
+    about: Asked,
     settings: Settings,
     test: JointTestResult | None = None,
     *,
     tolerance: float | None = None,
     part_of: Measures | None = None,
-    by_label: Sample | None = None,
 ) -> Measures:
     """Compute all that a report says of one set of predictions, which may be tested already.
 
     Errors of a part of all samples are tuned only if the settings ask for more searches, and the
     distances of its curve have no intervals. Its axis is that of all. Sizes of errors are beside
     ``tolerance``, by default that of the samples, so that those of a part are those of its own
-    report. Of pairs of a sample and a label, errors and verdict are those of the samples
-    ``by_label``.
+    report.
     """
-    whole = sample if by_label is None else by_label
+    sample, whole = about
     level = settings.confidence_level
     attempt = Attempts(name, settings.verbose, sample.holds_rows)
     of_part = part_of is not None
     beside = part_of.diagram if part_of is not None else None
-    options: dict[str, Any] = {"of_part": of_part, "n_jobs": settings.n_jobs}
-    options |= {"by_label": by_label, "tolerance": tolerance}
-    findings = find(attempt, sample, level, settings.max_error, test, **options)
+    options: Any = {"of_part": of_part, "n_jobs": settings.n_jobs, "tolerance": tolerance}
+    findings = find(attempt, about, level, settings.max_error, test, **options)
     refuted = findings.is_significant
     inner = sample if findings.test is None else findings.test.inside(sample)
     diagram = None
     if findings.test is not None:
-        diagram = attempt("reliability diagram", _diagram, name, sample, settings, findings, beside)
+        drawn: Any = {"number": findings.error, "ranges": findings.ranges, "beside": beside}
+        panel = partial(ReliabilityPanel.of, confidence_level=level, **drawn)
+        diagram = attempt("reliability diagram", panel, sample, name)
     of_classes = attempt if sample.knows_classes else attempt.of_rows
     scores = [  # the Brier score of predictions as they are
         of_classes(score[0], _decomposed, sample if score[2] == "brier" else inner, *score)
@@ -216,7 +215,7 @@ def measure(
     ece = attempt("binned ECE", _binned_ece, whole, settings, refuted)
     given = (settings.metrics or {}).items()
     asked = Attempts(name, settings.verbose)  # short reports, too, say which metric failed
-    own = [asked(called, _own, sample, called, metric, settings) for called, metric in given]
+    own = [asked(called, _own_metric, sample, called, metric, settings) for called, metric in given]
     searches: dict[str, CalibrationErrorSearchCV] = {}
     for notion in _searched_notions(whole) if settings.search else []:
         search = attempt(f"RMS {notion} error", fit_search, whole, settings, notion)
@@ -229,11 +228,11 @@ def measure(
         ratio = attempt("O/E", observed_expected_ratio, sample, level)
         medicine = sample, inner, settings, refuted, n_curves
         validation = attempt.of_rows(VALIDATION, _validated, *medicine)
-        curve = attempt.of_rows("calibration curve", _curve_display, name, sample, level)
-        decision = attempt.of_rows("decision curve", _decision_curve, sample, level)
-        if decision is not None:
-            rate = sample.frequencies[1:]
-            at_prevalence = decision_curve(sample, thresholds=rate, confidence_level=level)
+        look: Any = {"name": name, "confidence_level": level, "plot": False}
+        smooth = partial(CalibrationCurveDisplay.from_predictions, **look)
+        curve = attempt.of_rows("calibration curve", smooth, sample)
+        curves = attempt.of_rows("decision curve", _decision_curves, sample, level)
+        decision, at_prevalence = curves or (None, None)
     return Measures(
         **vars(findings),
         cutoff=cutoff,
@@ -340,7 +339,7 @@ def _binned_ece(sample, settings, refuted) -> BinnedEce:
     )
 
 
-def _own(sample, name, metric, settings) -> OwnMetric:
+def _own_metric(sample, name, metric, settings) -> OwnMetric:
     """A metric of the samples, of their notion if it takes one, with its interval."""
     options = {**settings.resampling}
     if "notion" in signature(metric).parameters:
@@ -400,20 +399,10 @@ def _validated(sample, inner, settings, refuted, n_curves) -> ValidationMeasures
     return replace(measures, **distances)
 
 
-def _curve_display(name, sample, level) -> CalibrationCurveDisplay:
-    """The smooth curve with its limits and a histogram."""
-    options: dict[str, Any] = {"name": name, "confidence_level": level, "plot": False}
-    return CalibrationCurveDisplay.from_predictions(sample, **options)
-
-
-def _decision_curve(sample, level) -> DecisionCurve | None:
-    """The decision curve, if both outcomes happened."""
-    both = 0 < sample.frequencies[1] < 1
-    return decision_curve(sample, confidence_level=level) if both else None
-
-
-def _diagram(name, sample, settings, findings, beside) -> ReliabilityPanel:
-    """The panel of a reliability display, with the error and the ranges of the verdict."""
-    told: dict[str, Any] = {"number": findings.error, "ranges": findings.ranges, "beside": beside}
-    level = settings.confidence_level
-    return ReliabilityPanel.of(sample, name, confidence_level=level, **told)
+def _decision_curves(sample, level) -> tuple[DecisionCurve, DecisionCurve] | None:
+    """The decision curve, and that at the prevalence alone, if both outcomes happened."""
+    rate = sample.frequencies[1:]
+    if not 0 < rate[0] < 1:
+        return None
+    curves = partial(decision_curve, sample, confidence_level=level)
+    return curves(), curves(thresholds=rate)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from importlib.metadata import PackageNotFoundError
 from importlib.metadata import version as installed_version
@@ -29,26 +28,27 @@ from skcal.notions import Notion
 from skcal.report import words
 from skcal.report.answer import Answer, answer_of
 from skcal.report.centres import (
+    DifferingColumns,
     Heterogeneity,
     LeftOut,
+    differing_columns,
     draw_forest,
     height_of_forest,
     heterogeneity,
     leave_out,
 )
-from skcal.report.columns import DifferingColumns, differing_columns
 from skcal.report.compare import (
     ModelComparison,
     as_pairs,
     compare_models,
     decide_together,
-    errors_of_features,
     measure_subgroups,
     of_pairs,
     precisions_of_labels,
     read_second,
-    read_subgroups,
+    split,
 )
+from skcal.report.findings import Asked
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.rows import CENTRES, records_table
 from skcal.report.views import as_fragment, as_latex, as_page, as_text, reliability
@@ -558,20 +558,24 @@ Sample or CalibrationTable
     asked = rows.notion if rows.notion.of_answers else rows.source.asked
     of_labels = rows.notion.of_labels
     _require_reported(asked)  # that of a Sample
-    second: Sample | None = None
-    by_label: Sequence[Sample | None] = (None, None)
-    if of_labels and rows.notion != "multi-label":
-        rows = precisions_of_labels(rows, compare)
-    elif compare is not None:
+    in_pairs = rows.notion == "multi-label"
+    models = [precisions_of_labels(rows, compare) if of_labels and not in_pairs else rows]
+    if compare is not None:
         own = None if second_y_true is None else (second_y_true, rows.given_classes)
-        second = read_second(y_true, y_proba, compare, strategy, options, own)
-    if rows.notion == "multi-label":
-        by_label = rows.counted, second and second.counted
+        models.append(read_second(y_true, y_proba, compare, strategy, options, own))
+    if in_pairs:
         by, segments = of_pairs(rows, by, segments)
-        rows, second = as_pairs(rows), second and as_pairs(second)
-    sample, second = rows.counted, second and second.counted
-    n_samples = len(sample)
-    parts = [] if by is None else read_subgroups(by, len(rows.weight), rows.weight)
+        pairs = [as_pairs(model) for model in models]
+        abouts = [
+            Asked(*(part.counted for part in both)) for both in zip(pairs, models, strict=True)
+        ]
+        rows = pairs[0]
+    else:
+        abouts = [Asked.of(model.counted) for model in models]
+        rows = models[0]
+    about, sample = abouts[0], abouts[0].sample
+    columns = split(by, rows, about)
+    parts = [part for column in columns.values() for part in column]
     settings = Settings(
         search=search,
         n_bins=n_bins,
@@ -591,23 +595,22 @@ Sample or CalibrationTable
     )
     described = _options_as_data(settings, sample)  # which raises for candidates that are none
     described["notion_asked"] = asked
-    overall = measure(name, sample, settings, by_label=by_label[0])
-    subgroups, warnings = measure_subgroups(parts, sample, by_label[0], settings, overall)
+    overall = measure(name, about, settings)
+    subgroups, warnings = measure_subgroups(parts, settings, overall)
     centres: list[Heterogeneity] = []
     decided: list[EquivalenceTestResult] = []
     left_out: list[LeftOut] = []
-    differing = differing_columns(by, rows, sample, confidence_level)
+    differing = differing_columns(columns, sample, confidence_level)
     if by is not None and not of_labels:  # labels are no draws of new ones
-        centres = heterogeneity(by, rows, sample, subgroups, confidence_level)
-        left_out = leave_out(by, rows, sample, overall.error)
+        centres = heterogeneity(columns, subgroups, confidence_level)
+        left_out = leave_out(columns, sample, overall.error)
         decided, undecided = decide_together(parts, sample, max_error, confidence_level)
         warnings += undecided
-    alone = groups is None and by_label[0] is None and not sample.source.grouped
-    if alone and sample.holds_rows:
+    if groups is None and not (in_pairs or sample.source.grouped) and sample.holds_rows:
         warnings += words.likeness(sample.proba_of_classes, sample.happened)
     comparison = None
-    if second is not None:
-        comparison = compare_models(compare_name, overall, sample, second, settings, by_label)
+    if compare is not None:
+        comparison = compare_models(compare_name, overall, abouts, settings)
     return CalibrationReport(
         overall=replace(overall, cautions=overall.cautions + warnings),
         subgroups=subgroups,
@@ -615,7 +618,7 @@ Sample or CalibrationTable
         comparison=comparison,
         notion=sample.notion,
         target=None if target is None else _in_target(sample, target, settings),
-        n_searched=settings.n_searched(n_samples),
+        n_searched=settings.n_searched(len(sample)),
         settings=described,
         version=_version(),
         description=" ".join(description.split()),
@@ -623,7 +626,7 @@ Sample or CalibrationTable
         left_out=left_out,
         decided=decided,
         differing=differing,
-        read_as=(by_label[0] or rows).read_as,
+        read_as=(about.whole if in_pairs else rows).read_as,
     )
 
 
@@ -675,8 +678,12 @@ def _in_target(sample, target, settings) -> ShiftedCalibrationError:
 
 def _segments(sample, features, settings) -> SegmentTestResult:
     options = {"confidence_level": settings.confidence_level, **settings.resampling}
-    with errors_of_features("segments"):
+    try:
         return segment_test(sample, features=features, relative=True, **options)
+    except InputError as error:
+        if error.argument == "features":
+            error.argument = "segments"
+        raise
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

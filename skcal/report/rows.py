@@ -26,12 +26,12 @@ from skcal.report.measure import Measures, at_threshold
 
 _N_WORST = 10  # segments that are shown
 CENTRES = ("O/E", "calibration slope", "C-statistic")  # measures whose heterogeneity is estimated
-_TITLES = ValidationMeasures.titles
-_NEAR_1 = 5e-5  # what four decimals show as 1
+_ROW_TITLES = ValidationMeasures.titles
+_SHOWN_AS_1 = 5e-5  # what four decimals show as 1
 _RECORD = ("part", "name", "quantity", "notion", "value", "low", "high", "pvalue", "detail")
 _SUBGROUPS = ("subgroup", "n", "confidence", "accuracy", "calibration error", "p (Holm)")
 _OUTCOMES = ("subgroup", "n", "predicted", "observed", "O/E ratio", "calibration error", "p (Holm)")
-_BINS = ("samples", "mean prediction", "frequency", "from", "to", "all bins at once from", "to")
+_OF_BINS = ("samples", "mean prediction", "frequency", "from", "to", "all bins at once from", "to")
 _VALIDATION = {
     "intercept_in_the_large": "logistic intercept at slope 1; ideal 0",
     "ici": "mean distance of a spline curve from the prediction",
@@ -50,8 +50,8 @@ _PHRASES = {
     "mean confidence": "equal to the accuracy if calibrated on average",
     "Brier score": "mean squared error, of discrimination too",
 }
-_NOISE = "noise puts it above the calibration error"
-_BELOW = "smaller than the calibration error by noise"
+_BY_NOISE = "noise puts it above the calibration error"
+_LESS_BY_NOISE = "smaller than the calibration error by noise"
 _INFINITE = {
     "observed_expected_ratio": "undefined: all predictions are 0",
     "intercept_in_the_large": "undefined: predictions of exactly 0 or 1 have no finite logit",
@@ -142,7 +142,7 @@ def article_table(measures: Measures, settings: dict, full: bool = True) -> Tabl
     """Numbers for an article and the kind of their limits; sentences about them stand below."""
     rows = (measure_rows if full else headline_rows)(measures, settings)
     if not full:
-        asked = _TITLES["intercept_in_the_large"], _TITLES["c_statistic"]
+        asked = _ROW_TITLES["intercept_in_the_large"], _ROW_TITLES["c_statistic"]
         more = _validation_rows(measures, settings)
         rows += [row for row in more if row.quantity in asked]
     level = percent(settings["confidence_level"])
@@ -166,7 +166,7 @@ def headline_rows(measures: Measures, settings: dict) -> list[Row]:
         Row(score.name, score.score, _PHRASES[score.name], score.notion)
         for score in measures.scores[:1]
     ]
-    return [*_first_rows(measures, settings), *brier, *_own_rows(measures, settings)]
+    return [*_leading_rows(measures, settings), *brier, *_own_rows(measures, settings)]
 
 
 def measure_rows(measures: Measures, settings: dict) -> list[Row]:
@@ -175,7 +175,7 @@ def measure_rows(measures: Measures, settings: dict) -> list[Row]:
     if any(score.notion.by_class for score in measures.scores):
         spread += ", summed over classes"
     return [
-        *_first_rows(measures, settings),
+        *_leading_rows(measures, settings),
         *_test_rows(measures.test),
         Row("samples", measures.overview.n_samples),
         *_ece_rows(measures.ece, settings),
@@ -194,22 +194,22 @@ def _own_rows(measures, settings) -> list[Row]:
     return [Row(m.name, m.estimate, detail, m.notion, m.low, m.high) for m in measures.own]
 
 
-def _first_rows(measures, settings):
+def _leading_rows(measures, settings):
     """The error, the worst range, and two numbers about the average."""
     if measures.error is not None:
         yield _error_row(measures.error, measures)
     test, notion = measures.cutoff, settings["notion"]
     if test is not None:
-        detail = worst_range(test, notion) + f"; {_NOISE}" * _cutoff_is_larger(measures)
+        detail = worst_range(test, notion) + f"; {_BY_NOISE}" * _cutoff_is_larger(measures)
         yield Row("cutoff error", test.estimate, detail, test.notion, None, test.high)
     if measures.validation is not None:
         for name in ("observed_expected_ratio", "slope"):
-            yield _validation_row(name, measures, _PHRASES[_TITLES[name]], settings)
+            yield _validation_row(name, measures, _PHRASES[_ROW_TITLES[name]], settings)
     elif measures.ratio is not None:
         name = "observed_expected_ratio"
-        phrase = _PHRASES[_TITLES[name]]
+        phrase = _PHRASES[_ROW_TITLES[name]]
         yield _measure_row(name, measures.ratio, phrase, measures, settings)
-        yield Row(_TITLES["slope"], None, _why_no_slope(measures))
+        yield Row(_ROW_TITLES["slope"], None, _why_no_slope(measures))
     else:
         view = measures.overview
         for name, value in (("accuracy", view.accuracy), ("mean confidence", view.mean_confidence)):
@@ -273,7 +273,7 @@ def tuned_rows(facts: dict) -> Iterator[Row]:
     estimate += f"; if calibrated ≤ {plain_number(facts['calibrated_up_to'])}"
     headline = facts["calibration_error"]
     if headline and _is_larger(headline["estimate"], facts["rms_calibration_error"]):
-        estimate += f"; {_BELOW}"
+        estimate += f"; {_LESS_BY_NOISE}"
     plug_in = root(facts["plug_in_squared_error"])
     yield Row(f"RMS calibration error, {notion}", facts["rms_calibration_error"], estimate, notion)
     yield Row("plug-in", plug_in, how, notion, indented=True)
@@ -360,7 +360,7 @@ def _measure_row(name, measure, meaning, measures, settings) -> Row:
         if not holds and not measures.is_significant:
             meaning += f", {words.UNADJUSTED}"
     part = name in ("e50", "e90", "emax")
-    return Row(_TITLES[name], value, meaning, "binary", low, high, indented=part)
+    return Row(_ROW_TITLES[name], value, meaning, "binary", low, high, indented=part)
 
 
 def _net_benefit_rows(curve, settings) -> list[Row]:
@@ -388,12 +388,12 @@ def bins_table(panel) -> Table:
     names = ("prediction", "frequency", "low", "high", "band_low", "band_high")
     rows = zip(panel.count, *(getattr(panel, name) for name in names), strict=True)
     cells = [(f"{count:,}", *map(_probability, values)) for count, *values in rows]
-    return Table(_BINS, cells, "r" * 7)
+    return Table(_OF_BINS, cells, "r" * 7)
 
 
 def _probability(value: float) -> str:
     """Four decimals, or the distance from 1 of what would be shown as 1."""
-    return f"1 − {1 - value:.1e}" if 0 < 1 - value < _NEAR_1 else number(value)
+    return f"1 − {1 - value:.1e}" if 0 < 1 - value < _SHOWN_AS_1 else number(value)
 
 
 # Subgroups, segments, two models
@@ -406,7 +406,7 @@ def subgroups_table(report) -> Table:
     for part in parts:
         view = part.overview
         error = "–" if part.error is None else _error_row(part.error, part).with_limits
-        cells = [*map(share, view.averages(part.notion)), *[_ratio(part)] * of_events]
+        cells = [*map(share, view.averages(part.notion)), *[_shown_ratio(part)] * of_events]
         no_test = part.test is None or view.has_few_groups
         pvalue = "–" if no_test else pvalue_number(part.test.pvalue, part.test.smallest_pvalue)
         pvalue += " *" * part.is_significant
@@ -430,15 +430,15 @@ def centres_table(report) -> Table:
     rows = []
     for part in report.subgroups:
         events, measures = f"{part.overview.counts[-1]:,.0f}", part.validation
-        shown = [_ratio(part, False), "–", "–"]
+        shown = [_shown_ratio(part, False), "–", "–"]
         if measures is not None and not part.overview.has_few_groups:
-            shown[1:] = [_with_ends(measures.slope), _with_ends(measures.c_statistic)]
+            shown[1:] = [_with_limits(measures.slope), _with_limits(measures.c_statistic)]
         rows.append((part.name, events, *shown))
     for column in dict.fromkeys(one.column for one in report.heterogeneity):
         of = {one.measure: one for one in report.heterogeneity if one.column == column}
         found = [of.get(name) for name in CENTRES]
         ends = [
-            "–" if one is None else _with_ends((one.estimate, one.low, one.high)) for one in found
+            "–" if one is None else _with_limits((one.estimate, one.low, one.high)) for one in found
         ]
         rows.append((f"a new {column or 'subgroup'}", "", *ends))
     level = percent(report.settings["confidence_level"])
@@ -450,14 +450,14 @@ def centres_table(report) -> Table:
     return Table(("subgroup", "events", *CENTRES), rows, "lrrrr", notes=notes)
 
 
-def _with_ends(measure) -> str:
+def _with_limits(measure) -> str:
     estimate, low, high = measure
     if not math.isfinite(estimate):
         return "–"
     return f"{estimate:.2f} ({low:.2f} to {min(high, 999):.2f})"
 
 
-def _ratio(part, why: bool = True) -> str:
+def _shown_ratio(part, why: bool = True) -> str:
     """O/E with its interval, or why it has none."""
     if part.ratio is None or not math.isfinite(part.ratio.estimate):
         return "–"
@@ -465,7 +465,7 @@ def _ratio(part, why: bool = True) -> str:
         n_groups = part.overview.n_groups
         groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
         return f"{part.ratio.estimate:.2f}" + f" ({groups}, too few for a test)" * why
-    return _with_ends(part.ratio)
+    return _with_limits(part.ratio)
 
 
 def side_by_side(parts, settings, most=4) -> list[Table]:
@@ -519,7 +519,7 @@ def comparison_table(report, full: bool = True) -> Table:
     phrases = {
         **_PHRASES,
         "calibration error": f"each limit {level}",
-        "cutoff error": f"{whose}{_NOISE}" * any(larger),
+        "cutoff error": f"{whose}{_BY_NOISE}" * any(larger),
     }
     both = headline_rows(first, report.settings), headline_rows(second, report.settings)
     rows = [

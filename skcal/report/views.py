@@ -31,8 +31,8 @@ from skcal.report import rows, words
 from skcal.report.centres import draw_forest, height_of_forest
 from skcal.report.measure import Measures
 
-_CLASSES = 12  # that text shows
-_WIDEST, _NARROWER = 100, range(36, 12, -4)  # columns of text, and letters of names where more are
+_SHOWN_CLASSES = 12  # that text shows
+_BREADTH, _NARROWER = 100, range(36, 12, -4)  # columns of text, and letters of names where more are
 _LINES_OF_A_NAME = 4  # of the name of a row, whose middle is left out if it is longer
 
 
@@ -93,16 +93,16 @@ def _short_names(table, width) -> Table:
             first, *others = broken(name, most).split("\n")
             rows += [(first, *cells), *(("  " + line, *[""] * len(cells)) for line in others)]
         short = replace(table, rows=rows)
-        if max(map(len, replace(short, title="", notes=()).lines())) <= _WIDEST:
+        if max(map(len, replace(short, title="", notes=()).lines())) <= _BREADTH:
             break
     return short
 
 
 def _classes_text(measures) -> str:
     table = rows.classes_table(measures)
-    more = len(table.rows) - _CLASSES
+    more = len(table.rows) - _SHOWN_CLASSES
     notes = [f"… and {more:,} more"] if more > 0 else []
-    return _short_names(replace(table, rows=table.rows[:_CLASSES], notes=notes), 24).text()
+    return _short_names(replace(table, rows=table.rows[:_SHOWN_CLASSES], notes=notes), 24).text()
 
 
 # LaTeX
@@ -133,7 +133,7 @@ def as_latex(report, full: bool = False) -> str:
 
 _SIZE = (3.1, 4.2)  # at its own size, and on a telephone, text has at least 9 points
 _TITLE = 24  # letters of a line of its title, which is centred on the axes
-_LINES = 0.6  # of that height are for the error in the title
+_TITLE_SHARE = 0.6  # of that height are for the error in the title
 _WITHOUT_STRIP = 3.0  # the height of a figure without a histogram
 
 
@@ -168,7 +168,7 @@ def draw(display: ReliabilityDisplay):
     """Plot on a figure that pyplot does not know of."""
     n = len(display.panels)
     without = all(panel.number is None for panel in display.panels)
-    figure, axes = _new_figure(n, _SIZE[1] - _LINES * without)
+    figure, axes = _new_figure(n, _SIZE[1] - _TITLE_SHARE * without)
     for unused in axes[n:]:
         figure.delaxes(unused)
     display.plot(ax=axes[:n])
@@ -230,9 +230,9 @@ _NO_FIGURES = (
     "<p>This report has no figures, since matplotlib is not installed: pip install matplotlib, and "
     "make the report again.</p>\n"
 )
-_LINE = "The line is a smooth estimate of the observed frequency. "
+_ABOUT_LINE = "The line is a smooth estimate of the observed frequency. "
 _ARROWS = "Arrows mark intervals that go on beyond the axis. "
-_RANGES = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
+_SHADINGS = "Shaded ranges are significantly miscalibrated; points in them that miss are orange. "
 _CURVE_READING = (
     "Curves are regressions on splines. The darker band holds the curve at each single point, the "
     "paler one holds the whole curve. Below: how many samples have each prediction, by outcome."
@@ -245,9 +245,9 @@ _FOREST = (
     "Each point is a subgroup with its {0} interval. Thick grey lines are {0} prediction intervals "
     "of a new subgroup. The dashed line is the ideal."
 )
-_CSS = Path(__file__).with_name("page.css")
-_PAGE_STYLE = style("skcal-report", _CSS, of_page=True)
-_PART_STYLE = style("skcal-report", _CSS)
+_PAGE_CSS = Path(__file__).with_name("page.css")
+_PAGE_STYLE = style("skcal-report", _PAGE_CSS, of_page=True)
+_PART_STYLE = style("skcal-report", _PAGE_CSS)
 
 
 def as_page(report, full: bool = False) -> str:
@@ -335,11 +335,11 @@ def _head(report, tag) -> str:
     return (
         f"<header>\n<p>{kind}</p>\n"
         f"<{tag}><bdi>{html_text(names)}</bdi></{tag}>\n{''.join(lines)}</header>\n"
-        f"{_answers(report)}"
+        f"{_verdict_html(report)}"
     )
 
 
-def _answers(report) -> str:
+def _verdict_html(report) -> str:
     """Each title in its colour and its sentences, those of two models below their difference."""
     further = f"<p>{html_text(' '.join(report.further))}</p>\n" if report.further else ""
     if report.comparison is None:
@@ -385,8 +385,8 @@ def _figures(report, parts) -> str:
         reading += _READING.format(
             level=percent(level),
             chance=1 / (1 - level),
-            line=_LINE * all(panel.is_smooth for panel in display.panels),
-            ranges=_RANGES * shaded,
+            line=_ABOUT_LINE * all(panel.is_smooth for panel in display.panels),
+            ranges=_SHADINGS * shaded,
         )
     if any(panel.is_beyond(display.axis) for panel in display.panels):
         reading = f"{reading} {_ARROWS}".strip()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
-from skcal.displays.axis import UNIT, axes_of, ends_of
+from skcal.displays.axis import UNIT, axes_of, padded_ends
 
 RNG = np.random.default_rng(0)
 P = np.append(RNG.beta(0.5, 30, size=999), 0.9)
@@ -24,7 +24,7 @@ def test_places_run_along_the_axis_and_back(axis):
     ticks = axis.ticks()
     assert 3 <= len(ticks) <= 7
     assert axis.low <= ticks[0] < ticks[-1] <= axis.high
-    low, high = ends_of(axis)
+    low, high = padded_ends(axis)
     assert low < axis.low < axis.high < high
 
 
@@ -64,7 +64,7 @@ def test_curves_and_maps_are_enlarged_too():
         assert len(ends) == 1
         before, after = both.before.panels[0].axis, both.after.panels[0].axis
         assert before != after
-        assert both.ax_[0].get_xlim() == ends_of(before.joined(after))
+        assert both.ax_[0].get_xlim() == padded_ends(before.joined(after))
 
 
 @pytest.mark.parametrize("least", [0.86, 0.6, 0.3])

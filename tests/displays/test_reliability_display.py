@@ -30,7 +30,7 @@ from skcal import (
 from skcal._show import plain_number, pvalue_text
 from skcal._validation import InputError
 from skcal.displays import CalibrationCurveDisplay, RecalibrationDisplay, ReliabilityDisplay
-from skcal.displays.axis import HEIGHTS, UNIT, ends_of, strip_of
+from skcal.displays.axis import HEIGHTS, UNIT, padded_ends, strip_of
 from skcal.displays.draw import as_label
 from skcal.displays.reliability import as_percent
 from skcal.displays.reliability_panel import bins_of_axis, make_panel
@@ -425,7 +425,7 @@ def test_points_beyond_the_first_axis_are_placed_anew_on_the_longer_one_of_the_s
     assert "below the axis" in [one.get_text() for one in display.legends_[0].get_texts()]
     second = numbers_of(y, true, scale="logit", n_resamples=19).plot(ax=display.ax_)
     low = second.panels[0].axis.low
-    assert display.ax_.get_xlim() == ends_of(panel.axis.joined(second.panels[0].axis))
+    assert display.ax_.get_xlim() == padded_ends(panel.axis.joined(second.panels[0].axis))
     assert low < panel.frequency[below].max() < panel.axis.low
     drawn = np.concatenate([one.get_offsets()[:, 1] for one in display.points_[0]])
     assert_allclose(np.sort(drawn), np.sort(np.maximum(panel.frequency, low)))
@@ -586,6 +586,6 @@ def test_rare_classes_have_axes_of_their_own(rarest, figures):
     apart = rarest < 0.1
     assert (max(spans) > 3 * min(spans)) == apart
     for ax, axis in zip(display.ax_, axes, strict=True):
-        assert ax.get_xlim() == ax.get_ylim() == ends_of(axis if apart else display.axis)
+        assert ax.get_xlim() == ax.get_ylim() == padded_ends(axis if apart else display.axis)
         shown = [tick.label1.get_visible() for tick in ax.yaxis.get_major_ticks()]
         assert all(shown) == (apart or ax.get_subplotspec().is_first_col())

@@ -6,7 +6,7 @@ from numpy.testing import assert_allclose, assert_array_equal
 from skcal import CalibrationErrorEstimator, KroneckerKernelRidge, TwoStepKernelRidge
 from skcal.datasets import make_dirichlet
 from skcal.displays import SimplexDisplay
-from skcal.displays.simplex import cells_of
+from skcal.displays.simplex import triangles_of
 from skcal.metrics import calibration_bins
 
 
@@ -139,7 +139,7 @@ def test_small_triangles_hold_every_point_once():
     X = rng.dirichlet([0.3] * 3, size=2000)
     X[:6] = [[1, 0, 0], [0, 1, 0], [0, 0, 1], [0.5, 0.5, 0], [0, 0.5, 0.5], [0.5, 0, 0.5]]
     for n in (1, 2, 7, 30):
-        cells = cells_of(X, n)
+        cells = triangles_of(X, n)
         assert cells.min() >= 0
         assert cells.max() < 2 * n**2
         assert len(np.unique(cells)) <= n**2

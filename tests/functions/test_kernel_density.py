@@ -149,7 +149,7 @@ def test_blocks_do_not_change_the_result(rng, d, monkeypatch):
     function = DirichletKernelDensity("loo").fit(X, residuals)
     whole = function.residual(X), loo_log_likelihoods(X, BANDWIDTHS, np.ones(50))
     for rows in (1, 7):
-        monkeypatch.setattr(dirichlet_sums, "_BLOCK_BYTES", 8 * 50 * rows)
+        monkeypatch.setattr(dirichlet_sums, "_WEIGHT_BYTES", 8 * 50 * rows)
         assert_allclose(function.residual(X), whole[0], atol=1e-13)
         assert_allclose(loo_log_likelihoods(X, BANDWIDTHS, np.ones(50)), whole[1], rtol=1e-12)
 

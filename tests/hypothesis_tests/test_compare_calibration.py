@@ -109,7 +109,7 @@ def test_of_many_columns_a_residual_sees_the_polynomials_of_its_own_probability(
 def test_sums_do_not_depend_on_blocks_and_squares_hardly_on_which_are_averaged(monkeypatch):
     y, a, b = pair("canonical")
     one = compare_calibration(y, a, b, notion="canonical")
-    monkeypatch.setattr(comparison, "_BLOCK_BYTES", 2000)
+    monkeypatch.setattr(comparison, "_VECTOR_BYTES", 2000)
     assert_allclose(compare_calibration(y, a, b, notion="canonical").statistic, one.statistic)
     rng = np.random.default_rng(0)  # both are calibrated, so that squares are all there is
     a = rng.uniform(size=400)

@@ -104,19 +104,21 @@ def test_sentence_interval_and_p_value_of_a_comparison_agree():
             significant, agree = test.pvalue <= 0.05, test.estimate * each.estimate >= 0
             better = int(test.estimate > 0) if significant and agree else None
             names = ("the first model", "the second")[:: -1 if test.estimate > 0 else 1]
-            smaller = "the calibration error of {} is smaller than that of {} ".format(*names)
+            smaller = "calibration error of {} is smaller than that of {} ".format(*names)
+            within = each.low <= 0 <= each.high  # where errors may be equal, squared ones differ
             said = {
                 "do not differ significantly": not significant,
-                smaller: better is not None,
+                f"the {smaller}": better is not None and not within,
+                f"squared {smaller}": significant and within,
+                "smaller or": better is not None and within,
                 "depends on the measure": significant and not agree,
             }
             assert [text in each.sentence() for text in said] == list(said.values())
-            sides = {None: each.low <= 0 <= each.high, 0: each.high <= 0, 1: each.low >= 0}
-            assert sides[better]
+            assert within or better == int(each.low > 0)
             assert each.better == better
             assert each.low <= each.estimate <= each.high
-            seen.add((bool(significant), bool(agree)))
-    assert len(seen) == 4
+            seen.add((bool(significant), bool(agree), within))
+    assert len(seen) == 5
 
 
 def test_equal_predictions_of_equal_outcomes_differ_by_exactly_0():
@@ -180,6 +182,22 @@ def atom(rng):
 def few(rng):
     q = rng.beta(1, 2, 200).clip(1e-6, 1 - 1e-6)
     return q, SHAPES["slope"](q), q
+
+
+def test_the_interval_holds_0_where_only_squared_errors_differ():
+    """By jumps of 0.15 up and down the first errs everywhere by as much as the second on average.
+
+    Its squared errors of 0.0225 are smaller than 0.0289.
+    """
+    n_rejected = 0
+    for seed in range(6):
+        q, a, b = jumps(np.random.default_rng([seed, 3]))
+        y = (np.random.default_rng([seed, 4]).random(len(q)) < q).astype(int)
+        found = compare_calibration(y, a, b, labels=[0, 1]).error_difference
+        assert found.low < 0 < found.high
+        n_rejected += found.is_significant
+        assert ("the squared calibration error of" in found.sentence()) == found.is_significant
+    assert n_rejected > 2
 
 
 @pytest.mark.slow

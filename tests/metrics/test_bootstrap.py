@@ -24,7 +24,7 @@ from skcal.metrics import (
     smooth_calibration_error,
     squared_kernel_calibration_error,
 )
-from skcal.metrics.binned import _MANY_ROWS
+from skcal.metrics.binned import _MANY_RESAMPLED
 from skcal.metrics.bootstrap import interval_of_counts, resample_counts
 from skcal.metrics.statistic import CountedCells, prepare_counts, prepared_by
 
@@ -467,7 +467,7 @@ def test_labels_that_only_the_metric_knows_are_not_looked_at():
     assert bootstrap_interval(metric, y, np.full(30, 0.5), n_resamples=5).low < 1
 
 
-@pytest.mark.parametrize("n", [_MANY_ROWS - 1, _MANY_ROWS])
+@pytest.mark.parametrize("n", [_MANY_RESAMPLED - 1, _MANY_RESAMPLED])
 @pytest.mark.parametrize("law", ["uniform", "rare", "rounded", "edges"])
 def test_resamples_of_cells_vary_as_those_of_rows_do(n, law):
     rng = np.random.default_rng(0)
@@ -478,9 +478,9 @@ def test_resamples_of_cells_vary_as_those_of_rows_do(n, law):
     options = {"edges": [0, 0.0005, 0.3, 1]} if law == "edges" else {}
     for metric in (expected_calibration_error, maximum_calibration_error):
         evaluate = prepare_counts(metric, y, p, np.ones(n), options)
-        assert isinstance(evaluate, CountedCells) == (n >= _MANY_ROWS)
+        assert isinstance(evaluate, CountedCells) == (n >= _MANY_RESAMPLED)
         interval = bootstrap_interval(metric, y, p, n_resamples=400, random_state=1, **options)
-        if n < _MANY_ROWS:
+        if n < _MANY_RESAMPLED:
             continue
         assert_allclose(evaluate.of_cells(evaluate.sizes), interval.estimate, rtol=1e-9)
         rows = partial(evaluate.of_rows)

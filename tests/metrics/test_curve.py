@@ -301,7 +301,7 @@ def test_limits_of_splines_are_where_the_profile_likelihood_falls_by_their_quant
     design = smoothers._natural_splines(linear, knots)
     rows = smoothers._natural_splines(at, knots)
     scale = np.abs(design).max(axis=0)
-    ridge = np.append(0, np.full(len(scale) - 1, smoothers._RIDGE * len(p))) / scale**2
+    ridge = np.append(0, np.full(len(scale) - 1, smoothers._SPLINE_RIDGE * len(p))) / scale**2
 
     def lowest(start, directions):
         """The least deviance of start + directions @ c, by scipy's trust region."""

@@ -134,7 +134,8 @@ incomplete = partial(skce, method="incomplete", return_standard_error=True)
 
 @cache
 def dirichlet(seed, n=300, model="M2"):
-    return make_dirichlet(n, n_classes=3, model=model, noise=0.3, random_state=seed)
+    noise = {"M1": {}, "M2": {"noise": 0.3}}[model]
+    return make_dirichlet(n, n_classes=3, model=model, random_state=seed, **noise)
 
 
 @pytest.mark.parametrize("n", [2, 3, 51])  # of an even number, half a shift would be missing

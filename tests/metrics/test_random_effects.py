@@ -17,8 +17,9 @@ from skcal.report.centres import (
     marginal_likelihood,
     restricted_likelihood_variance,
 )
-from skcal.report.findings import Overview
-from skcal.report.rows import _ratio, subgroups_table
+from skcal.report.compare import split
+from skcal.report.findings import Asked, Overview
+from skcal.report.rows import _shown_ratio, subgroups_table
 from skcal.sample import read_sample
 
 
@@ -180,7 +181,8 @@ def test_a_report_of_five_centres_predicts_a_new_one():
     found, *others = report.heterogeneity
     assert [other.measure for other in others] == ["calibration slope", "C-statistic"]
     sample = read_sample(y, p)
-    assert heterogeneity({"ward": centre % 4}, sample, sample, report.subgroups, 0.95) == []
+    four = split({"ward": centre % 4}, sample, Asked.of(sample))
+    assert heterogeneity(four, report.subgroups, 0.95) == []
     observed = np.bincount(centre, y)
     variance = observed * (1 - observed / 100)
     expected = heterogeneity_of_ratios("centre", observed, np.bincount(centre, p), variance, 0.95)
@@ -218,4 +220,4 @@ def test_six_groups_have_limits(n_groups):
     view.has_few_groups = Overview.has_few_groups.fget(view)
     part = SimpleNamespace(overview=view, ratio=Measure(0.8, 0.5, 1.2))
     few = {1: "0.80 (1 group, too few for a test)", 5: "0.80 (5 groups, too few for a test)"}
-    assert _ratio(part) == few.get(n_groups, "0.80 (0.50 to 1.20)")
+    assert _shown_ratio(part) == few.get(n_groups, "0.80 (0.50 to 1.20)")

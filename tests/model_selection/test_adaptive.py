@@ -170,7 +170,7 @@ def test_the_deviation_of_a_cell_is_that_of_all_outcomes(n_classes):
 @pytest.mark.parametrize("notion", ["canonical", "confidence", "classwise", "top-label"])
 def test_redrawn_values_are_those_of_the_candidates(notion, monkeypatch):
     """Outcomes as the simulation draws them, made into residuals of the same problems."""
-    monkeypatch.setattr(calibrated_limit_module, "_TOGETHER", 10_000)
+    monkeypatch.setattr(calibrated_limit_module, "_DRAWN_TOGETHER", 10_000)
     data, corrections = made(notion, weighted=True)
     values = calibrated_limit_module._redrawn(data, corrections)
     claimed = [deviation for *_, deviation in adaptive_squared_error(data, corrections).candidates]

@@ -68,7 +68,7 @@ def test_the_mean_over_all_outcomes_is_exactly_1(n_columns, rng, monkeypatch):
     batches = make_batches([2, 1, 1], n_columns, rng)
     means = []
     for least in (2.0, 200.0):
-        monkeypatch.setattr("skcal.monitoring.bets._LEAST", least)
+        monkeypatch.setattr("skcal.monitoring.bets._RANGES_FROM", least)
         mean, spread = 0.0, 0.0
         for codes in product(range(n_columns), repeat=4):
             evidence, probability = Evidence(n_columns, n_columns == 2), 1.0
@@ -85,7 +85,7 @@ def test_the_mean_over_all_outcomes_is_exactly_1(n_columns, rng, monkeypatch):
 
 @pytest.mark.parametrize("n_columns", [2, 3])
 def test_the_e_process_is_the_mixture_over_tilts_and_starts(n_columns, rng, monkeypatch):
-    monkeypatch.setattr("skcal.monitoring.bets._LEAST", 4.0)
+    monkeypatch.setattr("skcal.monitoring.bets._RANGES_FROM", 4.0)
     batches = make_batches([3, 2, 6, 3], n_columns, rng, tilt=0.6)
     evidence, (e_value, detector) = (
         Evidence(n_columns, n_columns == 2),

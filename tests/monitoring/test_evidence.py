@@ -9,7 +9,7 @@ from naive_bets import e_process, make_batches
 from numpy.testing import assert_allclose
 
 from skcal.monitoring.bets import Batch, tilted
-from skcal.monitoring.evidence import SCALES, Evidence
+from skcal.monitoring.evidence import BET_SCALES, Evidence
 
 SCALAR_OR_NOT = pytest.mark.parametrize("n_columns", [2, 3])
 
@@ -104,7 +104,7 @@ def test_the_order_of_rows_and_the_size_of_blocks_do_not_matter(n_columns, rng, 
         for order in [rng.permutation(len(b.code))]
     ]
     first = watch(batches, n_columns)
-    monkeypatch.setattr("skcal.monitoring.bets._BLOCK_BYTES", 500)
+    monkeypatch.setattr("skcal.monitoring.bets._BET_BYTES", 500)
     second = watch(moved, n_columns)
     for name, array in first.arrays().items():
         assert_allclose(array, second.arrays()[name], atol=1e-10, err_msg=name)
@@ -120,10 +120,10 @@ def test_error_terms_are_bounded_and_mean_what_they_say(n_columns, rng):
     [batch] = batches[1:]
     gap = (tilted(batch, evidence.families[family].tilt(batch, place)) - batch.proba)[0]
     part = slice(1, 2) if n_columns == 2 else slice(None)
-    means = np.zeros(len(SCALES))
+    means = np.zeros(len(BET_SCALES))
     for code in range(n_columns):
         terms = evidence.bet(replace(batch, code=np.array([code])))[3][0]
-        assert (terms >= -SCALES - 1e-9).all()
+        assert (terms >= -BET_SCALES - 1e-9).all()
         means += batch.proba[0, code] * terms
     # Under H0 the mean is -‖ĝ‖²; the largest scale does not shrink this ĝ.
     assert_allclose(means[-1], -(gap[part] ** 2).sum(), rtol=1e-6)

@@ -61,7 +61,9 @@ def fed(notion, days, options, by_table):
     [*product(SCALAR, ("nothing", "weights of groups")), *product(["binary"], GIVEN)],
 )
 def test_equal_predictions_in_a_cell_are_bet_on_as_rows_are(notion, given, rng, monkeypatch):
-    monkeypatch.setattr("skcal.monitoring.bets._LEAST", np.inf)  # range ends may be predictions
+    monkeypatch.setattr(
+        "skcal.monitoring.bets._RANGES_FROM", np.inf
+    )  # range ends may be predictions
     days = list(days_of(notion, 3, rng))
     options = [GIVEN[given](rng) for _ in days]
     rows, tables = (fed(notion, days, options, by_table) for by_table in (False, True))
@@ -127,7 +129,7 @@ def test_no_bet_on_cells_wins_more_than_on_their_samples_and_hardly_less(weighte
 @pytest.mark.parametrize("weight", [None, [0.5, 1.0, 0.25, 1.0]])
 def test_the_mean_over_all_outcomes_is_at_most_1(weight, monkeypatch):
     """Two tables of four predictions, three of them different ones in one cell."""
-    monkeypatch.setattr("skcal.monitoring.bets._LEAST", 3.0)
+    monkeypatch.setattr("skcal.monitoring.bets._RANGES_FROM", 3.0)
     p = np.array([0.3003, 0.3005, 0.3007, 0.0])
     assert len(np.unique(cells(p))) == 2
     w = np.ones(4) if weight is None else np.array(weight, dtype=float)

@@ -12,7 +12,7 @@ from sklearn.linear_model import LogisticRegression
 
 from skcal import RecalibratedClassifierCV, Recalibrator
 from skcal.recalibration import BayesianCalibration, HistogramBinning, PlattScaling, bayesian
-from skcal.recalibration.features import Cells
+from skcal.recalibration.features import LogitCells
 from skcal.recalibration.likelihood import TwoClasses
 
 
@@ -60,7 +60,7 @@ def test_sums_over_partitions_are_those_of_all_partitions(monkeypatch):
 
 def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
     p, y = drawn(40, stepped)
-    cells = Cells.of(logit(p), y, np.ones(40))
+    cells = LogitCells.of(logit(p), y, np.ones(40))
     monkeypatch.setattr(bayesian, "_CUTS", (1e-12,))  # so that there is one segment
     [steps, *_] = bayesian._piecewise(cells, np.array([0.0]))
     rate = (y.sum() + 0.5) / 41
@@ -72,7 +72,7 @@ def test_one_step_has_the_evidence_of_a_beta_binomial_law(monkeypatch):
 
 def test_the_evidence_is_the_integral_over_the_prior():
     p, y = drawn(60, moved)
-    cells = Cells.of(logit(p), y, np.ones(60))
+    cells = LogitCells.of(logit(p), y, np.ones(60))
     # A feature that is 1 at the cells and the knot, and two roots: coefficients 0.8 b and 0.4 b.
     X, roots = np.ones((1, 60)), np.array([[[0.8]], [[0.4]]])
     priors = [("one", 1.0), ("other", 0.5)]
@@ -92,12 +92,12 @@ def test_the_evidence_of_wrong_labels_is_the_integral_over_both_shares():
     rng = np.random.default_rng(0)
     p = rng.beta(0.3, 0.3, 150)
     y = (rng.random(150) < 0.06 + 0.86 * p).astype(int)
-    cells = Cells.of(logit(p), y, np.ones(150))
+    cells = LogitCells.of(logit(p), y, np.ones(150))
     found = bayesian._noise(cells, np.array([-50, 0.3, 50]))
     t = np.linspace(-9, 6, 201)
     a, b = (grid[..., None] for grid in np.meshgrid(expit(t) / 2, expit(t) / 2))
     log_joint = np.log(a + (1 - a - b) * p) @ y + np.log1p(-a - (1 - a - b) * p) @ (1 - y)
-    unit = (t - bayesian._NOISE[0] - np.log(2)) / bayesian._NOISE[1]
+    unit = (t - bayesian._NOISE_PRIOR[0] - np.log(2)) / bayesian._NOISE_PRIOR[1]
     log_joint -= np.add.outer(unit**2, unit**2) / 2
     weight = np.exp(log_joint - log_joint.max())
     integral = log_joint.max() + np.log(weight.sum() * (unit[1] - unit[0]) ** 2 / (2 * np.pi))
@@ -214,7 +214,7 @@ def test_one_heavy_row_is_no_fall():
     with warnings.catch_warnings():
         warnings.simplefilter("error", UserWarning)
         fitted = BayesianCalibration().fit(p, y, weight)
-    assert fitted._lost < bayesian._CLEARLY
+    assert fitted._lost < bayesian._CLEAR_LOSS
 
 
 def test_weights_are_counts_of_rows_unless_they_are_worth_more():

@@ -13,7 +13,9 @@ from skcal.choice import SegmentRecalibrator
 from skcal.cli.commands import main
 from skcal.recalibration import PlattScaling
 from skcal.report import calibration_report
-from skcal.report.columns import differing_columns
+from skcal.report.centres import differing_columns
+from skcal.report.compare import split
+from skcal.report.findings import Asked
 from skcal.report.words import advice_by_part
 from skcal.sample import read_sample
 
@@ -228,8 +230,9 @@ def test_columns_differ_by_chance_as_rarely_as_the_level_says(copies):
         groups = None if copies == 1 else rows
         options = {"groups": groups, "at_least": 2, "keep_weightless": True}
         sample = read_sample(y[rows], p[rows], **options)
-        columns = {name: column[rows] for name, column in cases.items()}
-        found += bool(differing_columns(columns, sample, sample.counted, 0.95).columns)
+        by = {name: column[rows] for name, column in cases.items()}
+        columns = split(by, sample, Asked.of(sample.counted))
+        found += bool(differing_columns(columns, sample.counted, 0.95).columns)
     assert found <= 22
 
 

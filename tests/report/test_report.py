@@ -340,7 +340,7 @@ def test_a_comparison_leads_with_the_difference_of_the_calibration_errors():
     errors = report.overall.error.estimate, report.comparison.second.error.estimate
     assert found.estimate == pytest.approx(errors[0] - errors[1], rel=1e-12)
     answer = answer_of_comparison(report)
-    assert answer.sentences[0].startswith("The calibration error")
+    assert re.match("The (squared )?calibration error of ", answer.sentences[0])
     assert ("is better calibrated" in answer.title) == (found.better is not None)
     undecided = "Measures disagree", "No significant difference in calibration"
     assert (answer.title in undecided) == (found.better is None)

@@ -38,6 +38,7 @@ from skcal.report import calibration_report, findings
 from skcal.report import views as page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
+from skcal.report.findings import Asked
 from skcal.report.measure import Settings, measure
 from skcal.report.rows import (
     comparison_table,
@@ -328,7 +329,9 @@ def test_the_limit_that_the_user_sets_decides_the_words(rate, monkeypatch):
     sample = Sample((rng.random(5000) < expit(logit(p) - 0.5)).astype(int), p)
     usual = findings_of(sample)
     error = usual.error
-    monkeypatch.setattr(findings, "_gain", lambda *_: usual.gain)  # which it does not change
+    monkeypatch.setattr(
+        findings, "_gain_of_trial", lambda *_: usual.gain
+    )  # which it does not change
     monkeypatch.setattr(JointTestResult, "scan", lambda *_, **__: usual.scan)
     ends = error.low, error.estimate / 2, error.estimate, 2 * error.estimate, error.high
     assert error.is_significant
@@ -378,10 +381,10 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     y, p = binary()
     sample = read_sample(y, p)
     settings = Settings(False, 15, "uniform", None, 0.95, 99, [Zero()], 2, None, None, None, 0)
-    found = measure("model", sample, settings)
+    found = measure("model", Asked.of(sample), settings)
     assert found.diagram.number.pvalue == found.test.pvalue != found.scan.pvalue
     assert found.diagram.ranges == list(found.scan.ranges) != []
-    other = measure("model", sample, settings, replace(found.test, pvalue=0.5))
+    other = measure("model", Asked.of(sample), settings, replace(found.test, pvalue=0.5))
     assert other.scan.ranges != []
     assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
