@@ -99,7 +99,10 @@ def calibration_error(
     value that is alone and five standard errors off is read as it is.
 
     With three classes or more, each has the curve of all classes and an offset of its own in the
-    log-odds, or models of its own, averaged by the evidence of all.
+    log-odds, or models of its own, averaged by the evidence of all. Calibrated predictions of ten
+    classes (n = 1,000) read 0.0018 and 0.0024 on average, and 0.0048 and 0.0066 if each class is
+    estimated alone. Many small offsets in different directions are read too low:
+    :doc:`/validation/index`.
 
     Mean absolute error times 1,000 at n = 1,000, 200 data sets a row, and 100 of those with a star
     (``tests/studies/calibration_error_study.py``; more curves on :doc:`/validation/index`):

@@ -249,6 +249,33 @@ def test_ratios_to_the_smooth_error_are_those_of_the_table_of_accuracy():
     np.testing.assert_allclose([float(one) for one in said.groups()], found, atol=0.005)
 
 
+def test_what_classes_share_is_said_as_their_table_has_it():
+    with (DOC / "evidence" / "accuracy_classes.csv").open(newline="", encoding="utf-8") as file:
+        rows = {row["predictions"]: row for row in csv.DictReader(file)}
+    names = ["calibration error", "prior 0.25", "each class alone", "smooth ECE", "15 bins"]
+    errors = {
+        cell: np.array([float(row[name].split()[0]) for name in names])
+        for cell, row in rows.items()
+    }
+    assert all(error[0] < min(error[3:]) for error in errors.values())
+    page = " ".join(TEXTS["validation/index.rst"].split())
+    said = re.search(
+        r"of ten classes therefore read (\S+) of .* and those of 100 classes (\S+)\. T", page
+    )
+    by_ten = ["calibrated, 10", "calibrated, 10 of a network"]
+    for cell, text in zip((*by_ten, "calibrated, 100"), said.group(1, 1, 2), strict=True):
+        np.testing.assert_allclose(errors[cell][0] / errors[cell][2], float(text), atol=0.01)
+    read = float(re.search(r"Calibrated predictions then read (\S+),", page)[1])
+    for cell in by_ten:
+        np.testing.assert_allclose(errors[cell][1] / errors[cell][2], read, atol=0.005)
+    said = re.search(
+        r"grows by (\d+) % with the power 0.93, (\d+) % .*, and (\d+) % with one", page
+    )
+    cells = "overconfident, power 0.93", "odds times or by 1.1", "one class, odds times 1.35"
+    grows = [100 * (errors[cell][1] / errors[cell][0] - 1) for cell in cells]
+    np.testing.assert_allclose([float(text) for text in said.groups()], grows, atol=0.5)
+
+
 @pytest.mark.parametrize(("d", "loss"), [(2, 7.8), (3, 12.6), (4, 16.2)])
 def test_the_best_test_of_several_directions_loses_what_the_joint_test_says(d, loss):
     """By Neyman and Pearson it rejects where Σ cosh(μ x_k) is large."""

@@ -192,9 +192,11 @@ def share_of(count, total):
 def main():
     parser = command_line(__doc__)
     parser.add_argument("--seeds", type=int, default=200)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
     parser.add_argument("--low", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1000, 10_000])
     parser.add_argument("--kinds", nargs="+", default=KINDS, choices=KINDS)
+    parser.add_argument("--cells", nargs="+", help="of these curves only")
     parser.add_argument("--accuracy", action="store_true")
     options = parser.parse_args()
     if options.tables:
@@ -205,10 +207,11 @@ def main():
     for n in options.sizes:
         for kind in options.kinds:
             cells = CELLS if kind == "plain" else LIKE_OTHERS
-            for cell in ["mixed with uniform"] if kind in NOTIONS else cells:
-                keys = [(cell, kind, str(n), str(seed)) for seed in range(options.seeds)]
-                seeds = [seed for seed, key in enumerate(keys) if key not in done]
-                found = rows_for(cell, kind, n, seeds, options.low, options.accuracy)
+            for cell in ["mixed with uniform"] if kind in NOTIONS else options.cells or cells:
+                seeds = range(options.first, options.first + options.seeds)
+                seeds = [one for one in seeds if (cell, kind, str(n), str(one)) not in done]
+                n_low = options.first + options.low
+                found = rows_for(cell, kind, n, seeds, n_low, options.accuracy)
                 append(options.out, found)
 
 
