@@ -1,9 +1,10 @@
-"""Labels and soft labels of any kind become columns of the predictions, once."""
+"""Labels, soft labels and named columns of any kind become arrays, once."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from functools import lru_cache
 from itertools import combinations
 from numbers import Real
 from typing import Any, NamedTuple
@@ -74,7 +75,8 @@ def read_outcomes(
     of_labels: bool = False,
     counted: bool | str = False,
     of_logits: bool | None = False,
-    **of_single: Any,
+    single: str = "1-D",
+    any_two: bool = False,
 ) -> Happened:
     """Read labels, shares or votes of the classes, sets of labels, or :class:`Outcomes`.
 
@@ -93,8 +95,8 @@ def read_outcomes(
         where there is no ``labels``.
     of_logits : bool or None, default=False
         Whether ``proba`` was computed from logits; None if it holds logits.
-    **of_single
-        Options of :func:`check_labels`.
+    single, any_two
+        As in :func:`check_labels`.
     """
     columns = class_names(y_proba)
     outcomes: np.ndarray | None = None
@@ -123,8 +125,16 @@ def read_outcomes(
     given = labels
     if pos_label is not None and proba.ndim == 1:
         given = _labels_of_positive(y_true, labels, pos_label, names[0])
-    options = {"columns": columns, "name": names[0], "proba_name": names[1]}
-    codes, classes = check_labels(y_true, proba, given, **options, **of_single)
+    codes, classes = check_labels(
+        y_true,
+        proba,
+        given,
+        columns=columns,
+        name=names[0],
+        proba_name=names[1],
+        single=single,
+        any_two=any_two,
+    )
     _warn_if_hard(proba, names[1], of_logits)
     if counted and labels is None and columns is None:
         _warn_if_counted_from_1(codes, proba, *names, counted)
@@ -545,8 +555,13 @@ def refuse_mark(
 def _are_codes(y: np.ndarray, n_classes: int) -> bool:
     if y.dtype.kind not in "iu" or len(y) == 0:
         return False
-    unsigned = y.view(y.dtype.str.replace("i", "u"))  # in which those below 0 are the largest
-    return bool(np.maximum.reduce(unsigned) < n_classes)
+    unsigned = y.view(_unsigned(y.dtype))  # in which those below 0 are the largest
+    return bool(unsigned[unsigned.argmax()] < n_classes)
+
+
+@lru_cache
+def _unsigned(dtype: np.dtype) -> np.dtype:
+    return np.dtype(dtype.str.replace("i", "u"))
 
 
 def plain_labels(y_true, name: str) -> np.ndarray:
@@ -691,6 +706,8 @@ def refuse_another_order(rows: dict[str, Any]) -> None:
 
 def column_names(y_proba):
     """Names of the columns of a data frame or an arrow table, or None."""
+    if type(y_proba) is np.ndarray:
+        return None
     names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
     return None if names is None else list(names)
 
@@ -703,6 +720,63 @@ def class_names(y_proba):
     numbers = range(len(names))
     # as pandas and polars name columns of arrays
     return None if names in (list(numbers), [f"column_{k}" for k in numbers]) else names
+
+
+def named_columns(features, n_samples, argument: str = "features"):
+    """Return name and values of each column of an argument."""
+    names = list(features) if isinstance(features, dict) else column_names(features)
+    if names is None:
+        array, name = np.asarray(features), None
+        if array.ndim == 1:
+            array = array[:, None]
+            name = getattr(features, "name", None)  # of a pandas Series
+        if array.ndim != 2:
+            reason = f"has {array.ndim} dimensions."
+            raise InputError(argument, reason, "Pass (n_samples, n_features).")
+        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
+        columns = list(zip(names, array.T, strict=True))
+    else:
+        _refuse_equal(names, argument)
+        columns = [(str(name), _column_values(features, name, argument)) for name in names]
+    if not columns:
+        raise InputError(argument, "has no columns.", "Pass at least one.")
+    for name, column in columns:
+        _refuse_nested(name, column, argument)
+        if column.shape != (n_samples,):
+            reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
+            raise InputError(argument, reason, "Pass one value a sample.")
+    return columns
+
+
+def _refuse_equal(names, argument):
+    """Raise where two columns have the same name."""
+    known = set()
+    for name in map(str, names):
+        if name in known:
+            raise InputError(argument, f"has two columns {name!r}.", "Name each once.")
+        known.add(name)
+
+
+def _column_values(features, name, argument):
+    """A column of a data frame, an arrow table or a dict."""
+    try:
+        return np.asarray(decoded(features[name]))
+    except TypeError as error:
+        reason = f"is a {type(features).__name__}, whose columns cannot be read."
+        raise InputError(argument, reason, "Pass a data frame, or collect() it.") from error
+
+
+def _refuse_nested(name, column, argument):
+    """Raise where an entry holds several values."""
+    kinds = (list, tuple, dict, set, np.ndarray)
+    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
+    if any(nested):
+        raise InputError(
+            argument,
+            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
+            "Pass a column for each of their parts.",
+            row=nested.index(True),
+        )
 
 
 class GivenColumns(NamedTuple):

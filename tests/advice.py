@@ -113,7 +113,7 @@ FOLLOWED = {
     "of P(positive) by --score.": "test_columns_without_names_of_labels_are_named_by_the_score",
     "fewer --bins, or leave --bins out": "test_too_many_bins_of_a_plot_name_the_option",
     # tests/cli/test_max_error.py
-    "report --by COLUMN compares": "tests/cli/test_conclusions.py::test_what_is_right_on_average",
+    "report --by {} compares": "tests/cli/test_conclusions.py::test_what_is_right_on_average",
     "--all-rows shows": "test_many_subgroups_are_a_table_the_worst_first_and_all_with_details",
     "the column of --predicted holds": "tests/cli/test_forms.py::test_predicted_names_that_are",
     "in the order of numbers": "tests/cli/test_forms.py::test_digits_as_texts_have_two_orders",
@@ -304,13 +304,12 @@ def _name(function):
 
 
 def _help(tree):
-    """Nodes of the help of options: keywords, values of dicts and arguments of their builders."""
+    """Nodes of the help of options: keywords, values of dicts and tables."""
     found = set()
     for node in ast.walk(tree):
-        named = getattr(getattr(node, "func", None), "id", "")
         targets = [target.id for target in getattr(node, "targets", ()) if hasattr(target, "id")]
         is_help = isinstance(node, ast.keyword) and node.arg in _HELP
-        if is_help or named == "_Command" or "_FILES" in targets:
+        if is_help or not {"_FILES", "_OPTIONS_TABLE", "_COMMANDS_TABLE"}.isdisjoint(targets):
             found |= set(ast.walk(node))
         elif isinstance(node, ast.Dict):
             for key, value in zip(node.keys, node.values, strict=True):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -39,16 +39,22 @@ def printable(text: str) -> str:
     return _CONTROLS.sub(lambda match: ascii(match[0])[1:-1], text)
 
 
-_ON_COMMAND_LINE = carried(ContextVar[Sequence[str] | None]("on_command_line", default=None))
+class _Command(NamedTuple):
+    only: Sequence[str] = ()
+    by: str = "COLUMN"
+
+
+_ON_COMMAND_LINE = carried(ContextVar[_Command | None]("on_command_line", default=None))
 
 
 @contextmanager
-def on_command_line(only: Sequence[str] = ()) -> Iterator[None]:
+def on_command_line(only: Sequence[str] = (), by: str = "COLUMN") -> Iterator[None]:
     """Let sentences that are made in the block name options and commands, not arguments.
 
-    The command reads ``only`` the rows with these values, such as "country=DE".
+    The command reads ``only`` the rows with these values, such as "country=DE". Subgroups that it
+    does not compare are named ``by`` a column; "" is for commands that compare them.
     """
-    token = _ON_COMMAND_LINE.set(only)
+    token = _ON_COMMAND_LINE.set(_Command(only, by))
     try:
         yield
     finally:
@@ -63,8 +69,16 @@ def worded(python: str, command: str) -> str:
 def only(values: Sequence[str]) -> str:
     """The options of a command for rows of these values, as far as this command reads them."""
     columns = [value.partition("=")[0] for value in values]
-    kept = [one for one in _ON_COMMAND_LINE.get() or () if one.partition("=")[0] not in columns]
+    command = _ON_COMMAND_LINE.get() or _Command()
+    kept = [one for one in command.only if one.partition("=")[0] not in columns]
     return " ".join(worded("", f"--only {shlex.quote(one)}") for one in [*kept, *values])
+
+
+def not_compared() -> str:
+    """That subgroups were not compared, and what compares them; "" of commands that did."""
+    by = (_ON_COMMAND_LINE.get() or _Command()).by
+    compare = worded("by= compares them", f"report --by {shlex.quote(by)} compares them")
+    return f"Subgroups were not compared; {compare}." if by else ""
 
 
 _SPOKEN_NAMES = {"Zero": "No error", "Identity": "No change"}

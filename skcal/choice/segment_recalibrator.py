@@ -14,13 +14,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from skcal._folds import absent_class, shuffled_folds
 from skcal._groups import Groups, read_groups
-from skcal._labels import plain_labels, refuse_another_order
+from skcal._labels import named_columns, plain_labels, refuse_another_order
 from skcal._scores import LOSSES, LossComparison
 from skcal._show import Document, Table
 from skcal._sklearn_compat import HasMethods, Interval, _fit_context, _num_samples, _safe_indexing
 from skcal._validation import InputError, check_weight, decoded, row_weights
 from skcal.choice.recalibrator import Recalibrator
-from skcal.hypothesis_tests.segment_features import Rule, make_segments, named_columns
+from skcal.hypothesis_tests.segment_features import Rule, make_segments
 from skcal.hypothesis_tests.segments import segment_test
 from skcal.recalibration.base import RecalibrationMap
 from skcal.recalibration.bayesian import FARTHEST_LOGIT

@@ -26,14 +26,11 @@ from skcal._show import (
     wrapped,
 )
 from skcal.cli.counted import read_or_count
-from skcal.cli.evaluate import (
-    demonstration,
-    evaluate,
-    shown_progress,
-)
+from skcal.cli.evaluate import demonstration, evaluate, shown_progress
 from skcal.cli.gates import (
     ALPHA,
     PASSED,
+    REFUSED,
     UNKNOWN,
     chosen_notions,
     gate_of_comparison,
@@ -49,10 +46,10 @@ from skcal.cli.planning import (
     check_targets,
     error_in_target,
     facts_of_map,
-    map_in_words,
     read_target,
     recalibrate,
     sample_size,
+    text_of_map,
 )
 from skcal.cli.predictions import (
     Predictions,
@@ -98,32 +95,20 @@ def main(arguments=None) -> int:
     """Run the command line; return the exit status."""
     with on_command_line():
         options = parse(arguments)
-    with on_command_line(getattr(options, "only", ())):
+    with on_command_line(options.only):
         return _main(options)
 
 
 def _main(options) -> int:
-    commands = {
-        "demo": _demonstrate,
-        "evaluate": _evaluate_file,
-        "report": _report,
-        "test": _test_calibration,
-        "plot": _plot,
-        "compare": _compare,
-        "monitor": _monitor,
-        "recalibrate": _recalibrate,
-        "abstain": _abstain,
-        "shift": _shift,
-        "sample-size": _sample_size,
-    }
+    options.print = _print_nothing if options.quiet else print_result
     try:
-        options.print = _print_nothing if options.quiet else print_result
-        return _run(commands[options.command], options)
+        return _run(_FUNCTIONS[options.command], options)
     except KeyboardInterrupt:
         print_message("interrupted")
         return 128 + 2  # as a shell says of SIGINT
     except BrokenPipeError:  # whoever reads, such as `head`, has read enough
-        _discard_output()
+        with suppress(AttributeError, OSError, ValueError):  # where Python flushes what is left
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 128 + 13  # as a shell says of SIGPIPE
     except (MemoryError, BrokenExecutor):
         fewer = " or --n-jobs 1" * takes(options.command, "n-jobs")
@@ -131,12 +116,11 @@ def _main(options) -> int:
     except Problems as error:
         for line in error.lines:
             print_message(line)
-        return 2
+        return REFUSED
     except (FileError, ValueError, ImportError, OSError, RuntimeError) as error:
-        text = with_option(error)
         if isinstance(error, OSError) and error.filename:
-            text = f"{error.filename}: {error.strerror}."
-        return _refuse(text)
+            return _refuse(f"{error.filename}: {error.strerror}.")
+        return _refuse(with_option(error))
 
 
 def _run(command, options) -> int:
@@ -145,19 +129,18 @@ def _run(command, options) -> int:
     If a command fails, only the error is printed.
     """
     with warnings.catch_warnings(record=True, action="always", category=UserWarning) as caught:
-        status = command(options) or 0
-    if not options.quiet:
-        texts = [str(warning.message) for warning in caught]
-        for start, said in _IN_OPTIONS.items():
-            texts = [said if text.startswith(start) else text for text in texts]
-        for text in dict.fromkeys(texts):
-            print_message(text)
+        status = command(options) or PASSED
+    texts = [str(warning.message) for warning in caught]
+    for start, said in _IN_OPTIONS.items():
+        texts = [said if text.startswith(start) else text for text in texts]
+    for text in dict.fromkeys(texts) if not options.quiet else ():
+        print_message(text)
     return status
 
 
 def _refuse(text) -> int:
     print_message(str(FileError(text)))
-    return 2
+    return REFUSED
 
 
 # What is printed
@@ -194,17 +177,27 @@ def _print_nothing(text=""):
     """Print for ``--quiet``: the process's standard output is that of all its threads."""
 
 
-def _discard_output():
-    """Give Python, which flushes the output when it ends, somewhere to write."""
-    with suppress(AttributeError, OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _answer(options, facts, text, gate=None) -> int:
+    """Print ``facts()`` as JSON, or ``text()``; the exit status is that of a gate, if there is one.
+
+    The sentence of the gate goes to the error stream.
+    """
+    if options.json:
+        known = facts()
+        options.print(as_json(known if gate is None else {**known, "gate": gate}))
+    else:
+        options.print(text())
+    return PASSED if gate is None else _decide(options, gate["status"], [gate["reading"]])
+
+
+def _decide(options, status: int, readings) -> int:
+    """The exit status of a gate, whose sentences go to the error stream."""
+    for reading in readings if not options.quiet else ():
+        print_message(reading)
+    return status
 
 
 # What several commands need
-
-
-def _print_facts(result, options) -> None:
-    options.print(as_json(as_data(result)) if options.json else result)
 
 
 def _shown_name(file) -> str:
@@ -212,43 +205,39 @@ def _shown_name(file) -> str:
     return "standard input" if file == STANDARD_INPUT else file
 
 
+def _short_name(file) -> str:
+    """The name of a file without its folders."""
+    return Path(_shown_name(file)).name
+
+
 def _with_only(options, name: str) -> str:
-    """The name of a file, with the rows that ``--only`` keeps of it."""
-    return ", ".join([_shown_name(name), *options.only])
+    """A name, with the rows that ``--only`` keeps of the file."""
+    return ", ".join([name, *options.only])
 
 
 def _predictions_of(options, **asked) -> Predictions:
     """The predictions of the first file, or everything that is wrong with it."""
-    read = partial(read_or_count if _counts(options) else read_predictions, **asked)
+    needs_rows = options.command in ("recalibrate", "abstain", "shift")
+    read = partial(read_predictions if needs_rows else read_or_count, **asked)
     predictions = read_or_list_problems(options, read)
     options.frames.clear()
     if predictions.of_answers:
         options.notion = [ANSWERS]
-    if options.command not in ("report", "compare"):
+    if options.command != "report":
         _warn_of(predictions, options)
     return predictions
 
 
-def _counts(options) -> bool:
-    """Whether a command asks what sums answer."""
-    return options.command in ("evaluate", "report", "test", "plot", "monitor")
-
-
 def _warn_of(predictions: Predictions, options) -> None:
     """Warn of what a report says as a caveat."""
-    for note in predictions.notes if options.command != "evaluate" else ():  # which prints them
-        warn(note, stacklevel=2)
-    if predictions.left_out is not None:
-        warn(str(predictions.left_out), stacklevel=2)
-    if _are_reversed(predictions, options):
-        warn(_REVERSED.format(_shown_name(options.file)), stacklevel=2)
-
-
-def _are_reversed(predictions: Predictions, options) -> bool:
-    """Whether the predictions are worse than those of shuffled labels."""
-    proba, labels, classes = predictions.proba, predictions.labels, predictions.classes
+    told = [] if options.command == "evaluate" else list(predictions.notes)  # which it prints
+    told += [str(predictions.left_out)] * (predictions.left_out is not None)
+    for text in told:
+        warn(text, stacklevel=2)
     kept = options.command == "recalibrate" and options.logits
-    return read_sample(labels, proba, labels=classes, from_logits=kept or None).is_reversed
+    given = predictions.labels, predictions.proba
+    if read_sample(*given, labels=predictions.classes, from_logits=kept or None).is_reversed:
+        warn(_REVERSED.format(_shown_name(options.file)), stacklevel=2)
 
 
 def _only_notion(options):
@@ -265,14 +254,6 @@ def _check_figure(path) -> None:
         import_pyplot()
 
 
-def _status_of(status, readings, options) -> int:
-    """The exit status of a gate, whose sentences go to the error stream."""
-    if not options.quiet:
-        for reading in readings:
-            print_message(reading)
-    return status
-
-
 # evaluate
 
 
@@ -283,16 +264,17 @@ def _demonstrate(options):
 
 
 def _evaluate_file(options):
-    predictions, asked = _predictions_of(options), options.max_error is not None
+    predictions = _predictions_of(options)
     # What the gate refuses is said before the search.
-    gate = gate_of_errors(predictions, options) if asked else None
-    report = evaluate(_with_only(options, options.file), predictions, options, gate)
+    gate = None if options.max_error is None else gate_of_errors(predictions, options)
+    name = _with_only(options, _shown_name(options.file))
+    report = evaluate(name, predictions, options, gate)
     if options.json:
         options.print(as_json([report if gate is None else {**report, "gate": gate}]))
     if gate is None:
-        return 0
+        return PASSED
     readings = [result["reading"] for result in gate["results"]] if options.json else []
-    return _status_of(gate["status"], readings, options)
+    return _decide(options, gate["status"], readings)
 
 
 # abstain
@@ -301,14 +283,12 @@ def _evaluate_file(options):
 def _abstain(options):
     """The threshold of the confidence that holds ``--max-risk``, in the units of the file."""
     predictions = _predictions_of(options)
-    proba, classes = predictions.proba, predictions.classes
-    notion = _only_notion(options)
+    proba, notion = predictions.proba, _only_notion(options)
     if options.correct is None:  # whether the most probable class is right
-        proba, notion = (
-            np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba,
-            "confidence",
-        )
-    [problem] = read_sample(predictions.labels, proba, notion, labels=classes).problems()
+        notion = "confidence"
+        proba = np.column_stack([1 - proba, proba]) if proba.ndim == 1 else proba
+    sample = read_sample(predictions.labels, proba, notion, labels=predictions.classes)
+    [problem] = sample.problems()
     result = coverage_at_risk(
         problem.outcomes[:, 0],
         np.round(problem.features[:, 0] * options.scale, 12),
@@ -316,9 +296,10 @@ def _abstain(options):
         sample_weight=predictions.weight,
         groups=predictions.groups,
     )
-    _print_facts(result, options)
-    if predictions.proba.ndim == 1 and options.correct is None and not options.json:
-        options.print(wrapped(_as_probability(result, predictions, options)))
+    texts = [str(result)]
+    if predictions.proba.ndim == 1 and options.correct is None:
+        texts.append(wrapped(_as_probability(result, predictions, options)))
+    _answer(options, lambda: as_data(result), lambda: "\n".join(texts))
     return UNKNOWN if result.risk is None else PASSED
 
 
@@ -341,13 +322,14 @@ def _as_probability(result, predictions, options) -> str:
 
 def _shift(options):
     predictions = _predictions_of(options)
-    _print_facts(error_in_target(predictions, _only_notion(options), options), options)
+    result = error_in_target(predictions, _only_notion(options), options)
+    return _answer(options, lambda: as_data(result), lambda: result)
 
 
 def _sample_size(options):
     size = sample_size(options)
-    facts = {"n_samples": size.n_samples, "n_events": size.n_events} | as_data(size)
-    options.print(as_json(facts) if options.json else size)
+    needed = {"n_samples": size.n_samples, "n_events": size.n_events}
+    return _answer(options, lambda: needed | as_data(size), lambda: size)
 
 
 # report, compare and plot
@@ -355,24 +337,19 @@ def _sample_size(options):
 
 def _report(options):
     check_output(options.html, (".html",))
-    predictions = _predictions_of(options)
-    name, more = _with_only(options, Path(_shown_name(options.file)).name), {}
+    predictions, more = _predictions_of(options), {}
     if options.second is not None:
         more["target"] = read_target(predictions, options)[0]
-    report = _report_on(predictions, options, name, **more)
+    name = _with_only(options, _short_name(options.file))
+    report = _report_on(predictions, options, name=name, **more)
     gate = None if options.max_error is None else gate_of_report(report, options.only)
-    if options.json:
-        facts = report.to_dict()
-        options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
-    else:
-        options.print(report.summary(options.detail))
-    return PASSED if gate is None else _status_of(gate["status"], [gate["reading"]], options)
+    return _answer(options, report.to_dict, lambda: report.summary(options.detail), gate)
 
 
 def _compare(options):
     check_output(options.html, (".html",))
     first, second = read_or_list_problems(options, _read_both)
-    names = Path(_shown_name(options.file)).name, Path(_shown_name(options.second)).name
+    names = _short_name(options.file), _short_name(options.second)
     if options.second_only:
         names = options.only[0], options.second_only[0]
     elif options.file == options.second and options.second_score is not None:
@@ -387,13 +364,8 @@ def _compare(options):
     if options.correct is not None:  # each answer is right or wrong by itself
         more = {**first.arguments, "resolution": options.resolution}
         more |= {"compare": second.proba, "second_y_true": second.labels}
-    report = _report_on(first, options, names[0], **more, compare_name=names[1])
-    if options.json:
-        facts = report.to_dict()
-        options.print(as_json(facts if gate is None else {**facts, "gate": gate}))
-    else:
-        options.print(report.summary(options.detail))
-    return 0 if gate is None else _status_of(gate["status"], [gate["reading"]], options)
+    report = _report_on(first, options, **more, name=names[0], compare_name=names[1])
+    return _answer(options, report.to_dict, lambda: report.summary(options.detail), gate)
 
 
 def _read_both(options) -> tuple[Predictions, Predictions]:
@@ -406,7 +378,7 @@ def _read_both(options) -> tuple[Predictions, Predictions]:
     return repeated(first, options), repeated(second, options)
 
 
-def _report_on(predictions, options, name, **more):
+def _report_on(predictions, options, **more):
     """A report, saved as a page if that is asked for; its first caveat is what was left out."""
     columns = {name: subgroups_of(predictions, name) for name in options.by}
     dialect = dialect_of(options)
@@ -422,7 +394,6 @@ def _report_on(predictions, options, name, **more):
             n_resamples=options.resamples,
             outer_cv=options.outer_cv,
             max_error=options.max_error,
-            name=name,
             description=options.description,
             random_state=options.seed,
             n_jobs=options.n_jobs,
@@ -452,7 +423,7 @@ def _plot(options):
         scale=options.axes,
         n_resamples=options.resamples,
         random_state=options.seed,
-        name=_with_only(options, Path(_shown_name(options.file)).name),
+        name=_with_only(options, _short_name(options.file)),
         plot=False,
     )
     display.save(options.out)
@@ -470,66 +441,54 @@ def _test_calibration(options):
     samples = [predictions.sample(notion) for notion in notions]
     default = samples[0].default_resamples  # as those of a report
     n_resamples = options.resamples or max(default, min(5 * needed, MOST_RESAMPLES))
-    results = [
-        calibration_test(
-            sample, n_resamples=n_resamples, random_state=options.seed, n_jobs=options.n_jobs
-        )
-        for sample in samples
-    ]
+    how = {"n_resamples": n_resamples, "random_state": options.seed, "n_jobs": options.n_jobs}
+    results = [calibration_test(sample, **how) for sample in samples]
     adjusted = adjust_pvalues([result.pvalue for result in results]).tolist()
     pairs = list(zip(results, adjusted, strict=True))
     at_most = max((p for one, p in pairs if one.pvalue <= one.smallest_pvalue), default=0.0)
-    if options.json:
-        options.print(as_json(_facts_of_tests(results, adjusted)))
-    else:
-        _print_tests(pairs, at_most, len(samples[0]), options)
+    head = f"{len(samples[0]):,} predictions in {_with_only(options, _shown_name(options.file))}"
+    shown = partial(_text_of_tests, printable(head), pairs, at_most)
+    _answer(options, partial(_facts_of_tests, pairs), shown)
     if min(adjusted) > level and n_resamples < needed and options.alpha is not None:
-        return _refuse_resamples(n_resamples, needed, n_tests, level)
+        return _refuse(_more_resamples(n_resamples, needed, n_tests, level))
     gate = gate_of_tests(adjusted, at_most, level)
     if options.alpha is not None:
-        return _status_of(gate["status"], [gate["reading"]], options)
+        return _decide(options, gate["status"], [gate["reading"]])
     if not options.json:
         options.print(f"{gate['reading']} With --alpha the exit status says so.")
-    return 0
+    return PASSED
 
 
-def _refuse_resamples(n_resamples, needed, n_tests, alpha) -> int:
-    text = (
-        f"{n_resamples} resamples are too few for {n_tests} tests to reject at --alpha {alpha:g}. "
-        f"Pass --resamples {needed} or more."
-    )
+def _more_resamples(n_resamples, needed, n_tests, alpha) -> str:
+    """Why tests cannot reject, and what lets them."""
     if needed > MOST_RESAMPLES:
-        text = (
+        return (
             f"--alpha {alpha:g} is below what {MOST_RESAMPLES:,} resamples, the most, can show of "
             f"{n_tests} tests. Pass a larger one."
         )
-    return _refuse(text)
+    return (
+        f"{n_resamples} resamples are too few for {n_tests} tests to reject at --alpha {alpha:g}. "
+        f"Pass --resamples {needed} or more."
+    )
 
 
-def _facts_of_tests(results, adjusted) -> list[dict]:
+def _facts_of_tests(pairs) -> list[dict]:
+    """The tests with their p-values, adjusted for all, as plain data."""
+    names = "statistic_pvalues", "direction", "spread", "n_impossible"
     return [
-        {
-            "notion": result.notion,
-            "test": result.method,
-            "pvalue": result.pvalue,
-            "pvalue_holm": p,
-            "statistic_pvalues": result.statistic_pvalues,
-            "direction": result.direction,
-            "spread": result.spread,
-            "n_impossible": result.n_impossible,
-        }
-        for result, p in zip(results, adjusted, strict=True)
+        {"notion": test.notion, "test": test.method, "pvalue": test.pvalue, "pvalue_holm": p}
+        | {name: getattr(test, name) for name in names}
+        for test, p in pairs
     ]
 
 
-def _print_tests(pairs, at_most, n, options):
-    name = _with_only(options, options.file)
-    options.print(printable(f"H0: calibrated. {n:,} predictions in {name}\n"))
-    for result, _ in pairs:
-        options.print(f"{result}\n")
+def _text_of_tests(head, pairs, at_most) -> str:
+    """The tests and, of several, a table of their p-values, adjusted for all."""
+    texts = [f"H0: calibrated. {head}\n", *(f"{result}\n" for result, _ in pairs)]
     if len(pairs) > 1:
         rows = [(result.notion, pvalue_number(p, at_most)) for result, p in pairs]
-        options.print(Table(("notion", "p, adjusted for all"), rows, "lr").text() + "\n")
+        texts.append(Table(("notion", "p, adjusted for all"), rows, "lr").text() + "\n")
+    return "\n".join(texts)
 
 
 # monitor and recalibrate
@@ -549,30 +508,28 @@ def _recalibrate(options):
     check_targets(options)
     fit = _predictions_of(options) if options.map is None else None
     recalibrator, n_applied, n_kept = recalibrate(fit, options)
-    if options.json:
-        options.print(as_json(facts_of_map(recalibrator, options, n_applied)))
-        return
-    summary = recalibrator._summary()
-    if options.correct is not None:  # a recalibrated confidence changes no answer
-        kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
-        summary = replace(summary, facts=kept)
-    options.print(f"{summary.as_text()}\n")
-    if applied := map_in_words(recalibrator):
-        options.print(wrapped(printable(applied)))
-    if options.save is not None:
-        options.print(printable(f"The map is in {options.save}."))
-    if fit is not None and options.second is not None and _same_file(options.file, options.second):
+    facts = partial(facts_of_map, recalibrator, options, n_applied)
+    status = _answer(options, facts, partial(text_of_map, recalibrator, options, n_applied, n_kept))
+    is_own = fit is not None and options.second is not None
+    if is_own and not options.json and _same_file(options.file, options.second):
         warn(
             f"{options.second}: the recalibration was fitted to these rows. Numbers of the result "
             "are too good; the cross-validated ones above are not. Judge it on other rows.",
             stacklevel=2,
         )
-    if options.out is not None:
-        form = " as probabilities" * (options.logits or options.log_probabilities)
-        text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}"
-        if n_kept:
-            rows = (
-                "row is kept as it is" if n_kept == 1 else f"{n_kept:,} rows are kept as they are"
-            )
-            text += f"; the other {rows}"
-        options.print(printable(f"{text}."))
+    return status
+
+
+_FUNCTIONS = {
+    "demo": _demonstrate,
+    "evaluate": _evaluate_file,
+    "report": _report,
+    "test": _test_calibration,
+    "plot": _plot,
+    "compare": _compare,
+    "monitor": _monitor,
+    "recalibrate": _recalibrate,
+    "abstain": _abstain,
+    "shift": _shift,
+    "sample-size": _sample_size,
+}

@@ -19,7 +19,7 @@ from sklearn.model_selection import cross_val_predict
 from sklearn.naive_bayes import GaussianNB
 
 from skcal import CalibrationErrorSearchCV
-from skcal._show import as_data, one_line, printable, share, stated, wrapped
+from skcal._show import as_data, on_command_line, one_line, printable, share, stated, wrapped
 from skcal.cli.gates import (
     WORST_FIRST,
     chosen_notions,
@@ -53,7 +53,6 @@ def evaluate(name, predictions, options, gate=None) -> dict:
     Searches run with ``--details``, for an error that they estimate, and for vectors. What a gate
     says, as of :func:`skcal.cli.gates.gate_of_errors`, stands below the title of the answer.
     """
-    brief = gate is not None and not options.details
     kinds = [] if gate else list(dict.fromkeys(options.error or []))
     report: dict = {"name": name, "answers": [], "searches": []}
     shown = printable(" ".join(name.split()))
@@ -66,46 +65,25 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             warn(text, stacklevel=2)
     notions = chosen_notions(options, predictions.proba)
     report["read_as"] = predictions.sample(notions[0]).read_as
-    told = printable(wrapped(report["read_as"]))
     for notion in notions:
         if notion.scalar:
             about = {"max_error": options.max_error, "n_jobs": options.n_jobs}
             findings = Findings.of(predictions.sample(notion), name, **about)
-            answer = _about_subgroups(findings.answer, predictions.subgroups, options)
+            by = "" if options.by else predictions.subgroups or "COLUMN"
+            with on_command_line(options.only, by):
+                answer = findings.answer
             report["answers"].append(_answer_as_data(findings, answer))
-            sentences = wrapped(" ".join(answer.sentences))
-            verdict = answer.verdict()
-            if options.command == "evaluate":  # the demonstration has no such option
-                verdict = f"{verdict} {_NO_LIMIT}"
-            heading = findings.heading
-            if notion.of_positive_class and gate is None:
-                mean = findings.overview.mean_predictions[-1]
-                heading += f" All predictions average {share(mean)}."
-            elif gate is None and not notion.by_class:
-                heading += f" All confidences average {share(findings.overview.mean_confidence)}."
-            said = [verdict, wrapped(heading), sentences, ""]
-            if gate is not None:  # whose verdict stands above
-                said = [said[1], "", wrapped(str(answer)), ""]
-            if brief:  # rows of subgroups say more
-                said = [
-                    said[0],
-                    *(
-                        []
-                        if options.by
-                        else [f"{stated(whole_of(options.only))[:-1]}: {answer.title}."]
-                    ),
-                ]
-            texts += said
+            shown_answer = _answer_in_words if gate is None else _answer_beside_gate
+            texts += shown_answer(findings, answer, options)
         if options.details or kinds or not notion.scalar:
             search = _search(predictions, notion, options)
             errors = [search.error(kind) for kind in kinds]
             facts = {**search.to_dict(), "errors": [error.to_dict() for error in errors]}
             report["searches"].append(facts)
-            lines = [error.line(23) for error in errors]
             if not notion.scalar:
                 verdict, _, p = search.verdict()[0].sentence().partition(" (")
                 texts.append(f"{verdict.upper()} ({p}.")
-            texts.append("\n".join([search.summary(), *lines, ""]))
+            texts.append("\n".join([search.summary(), *(error.line(23) for error in errors), ""]))
     if gate is not None:
         most = sys.maxsize if options.all_rows else _ROWS
         texts += _lines_of_gate(gate["results"], options.details, most)
@@ -113,17 +91,32 @@ def evaluate(name, predictions, options, gate=None) -> dict:
             by = f"--by {shlex.quote(predictions.subgroups)}"
             texts.append(f"Subgroups were not compared; {by} decides for each of them.")
     if not options.json:
-        options.print("\n".join([*texts, told]))
+        options.print("\n".join([*texts, printable(wrapped(report["read_as"]))]))
     return report
 
 
-def _about_subgroups(answer, column: str | None, options):
-    """The answer, which names a column where subgroups were not compared; a gate compares them."""
-    named = "--by COLUMN" if column is None else f"--by {shlex.quote(column)}"
-    said = [text.replace("--by COLUMN", named) for text in answer.sentences]
-    if getattr(options, "by", ()):
-        said = [text.partition(" Subgroups were not compared")[0] for text in said]
-    return answer._replace(sentences=said)
+def _answer_in_words(findings, answer, options) -> list[str]:
+    """The verdict, what it is about with the mean prediction, and the sentences of an answer."""
+    notion, heading, view = findings.notion, findings.heading, findings.overview
+    if notion.of_positive_class:
+        heading += f" All predictions average {share(view.mean_predictions[-1])}."
+    elif not notion.by_class:
+        heading += f" All confidences average {share(view.mean_confidence)}."
+    verdict = answer.verdict()
+    if options.command == "evaluate":  # the demonstration has no such option
+        verdict = f"{verdict} {_NO_LIMIT}"
+    return [verdict, wrapped(heading), wrapped(" ".join(answer.sentences)), ""]
+
+
+def _answer_beside_gate(findings, answer, options) -> list[str]:
+    """The same where the verdict of a gate stands above, of which the rows say more."""
+    heading = wrapped(findings.heading)
+    if options.details:
+        return [heading, "", wrapped(str(answer)), ""]
+    return [
+        heading,
+        *[f"{stated(whole_of(options.only))[:-1]}: {answer.title}."] * (not options.by),
+    ]
 
 
 def _lines_of_gate(results, full, most) -> list[str]:

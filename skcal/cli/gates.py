@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -23,16 +23,12 @@ from skcal._show import (
     stated,
 )
 from skcal.cli.problems import FileError
-from skcal.hypothesis_tests import (
-    EquivalenceTestResult,
-    compare_calibration,
-    equivalence_tests,
-)
+from skcal.hypothesis_tests import compare_calibration, equivalence_tests
 from skcal.notions import Notion, resolve_notion
 from skcal.sample import Sample
 
 ALPHA = 0.05  # the level of gates and tests unless --alpha says another
-PASSED, FAILED, UNKNOWN = 0, 1, 3  # exit statuses; 2 is a wrong call or file
+PASSED, FAILED, REFUSED, UNKNOWN = 0, 1, 2, 3  # exit statuses; of REFUSED calls and files
 #: What --max-error can bound; the first is what it bounds unless --error says another.
 GATED_ERRORS = {
     "calibration": "calibration error",
@@ -69,18 +65,16 @@ def gate_of_errors(predictions, options) -> dict:
                 "notion conditions on a vector, whose error has no upper bound without "
                 "assumptions. Use --notion binary, confidence, top-label or classwise."
             )
-    parts = predictions.parts(options.by)
+    parts = predictions.parts(options.by).items()
     errors = list(dict.fromkeys(options.error or ["calibration"]))
-    names, samples = zip(
-        *((name, part.sample(notion)) for name, part in parts.items() for notion in notions),
-        strict=True,
-    )
-    asked = [(name, s, error) for name, s in zip(names, samples, strict=True) for error in errors]
+    samples = [(name, part.sample(notion)) for name, part in parts for notion in notions]
+    asked = [(name, sample, error) for name, sample in samples for error in errors]
     decision = {"limit": options.max_error, "confidence_level": 1 - ALPHA}
     tests = equivalence_tests([one[1:] for one in asked], **decision)
-    beside = options.groups, whole_of(options.only)
-    results = [_facts_of(*one, test, *beside) for one, test in zip(asked, tests, strict=True)]
-    verdict = min((result["verdict"] for result in results), key=WORST_FIRST.index)
+    groups = f"groups of column {options.groups!r}" if options.groups else "groups"
+    named = {"whole": whole_of(options.only), "name_of_groups": groups}
+    results = [_facts_of(*one, test, named) for one, test in zip(asked, tests, strict=True)]
+    verdict = _worst(result["verdict"] for result in results)
     return {"status": _STATUS[verdict], "verdict": verdict, "results": results}
 
 
@@ -93,9 +87,13 @@ def gate_of_report(report, only: Sequence[str]) -> dict:
         (name, "unknown" if test is None else test.verdict)
         for name, test in zip(names, tests, strict=False)
     ]
-    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    worst = _worst(verdict for _, verdict in verdicts)
     told = _first_line(verdicts, overall.max_error, overall.overview.n_groups is not None)
     return {"status": _STATUS[worst], "verdict": worst, "reading": told}
+
+
+def _worst(verdicts: Iterable[str]) -> str:
+    return min(verdicts, key=WORST_FIRST.index)
 
 
 def chosen_notions(options, proba) -> list[Notion]:
@@ -104,14 +102,7 @@ def chosen_notions(options, proba) -> list[Notion]:
     return list(dict.fromkeys(resolve_notion(notion, proba) for notion in notions))
 
 
-def _facts_of(
-    subgroup: str,
-    sample: Sample,
-    error: str,
-    test: EquivalenceTestResult,
-    groups: str | None,
-    whole: str,
-) -> dict:
+def _facts_of(subgroup: str, sample: Sample, error: str, test, named: dict[str, str]) -> dict:
     """The verdict on one error, its numbers and the sentences that tell them."""
     notion, limit = sample.notion, test.limit
     outcome, rate = _rarest_outcome(sample)
@@ -119,10 +110,8 @@ def _facts_of(
         "subgroup": subgroup or "all",
         **as_data(test),
         "n_groups_needed": test.n_groups_needed,
-        "whole": whole,
-        "name_of_groups": f"groups of column {groups!r}" if groups else "groups",
+        **named,
         "error": error,
-        "ratio": _ratio(sample),
         **_averages(sample),
         "rarest_outcome": outcome,
         "rate_of_rarest_outcome": rate,
@@ -135,23 +124,18 @@ def _facts_of(
     return {**facts, "reading": f"{subgroup}{': ' * bool(subgroup)}{_reading(name, facts)}"}
 
 
-def _ratio(sample) -> float | None:
-    """Observed over predicted events, O/E; None without a positive class or predicted events."""
-    if not sample.notion.of_positive_class:
-        return None
-    [problem] = sample.problems()
-    observed, predicted = problem.weight @ problem.outcomes, problem.weight @ problem.features
-    return float(observed[0] / predicted[0]) if predicted[0] > 0 else None
-
-
 def _averages(sample) -> dict[str, float | None]:
-    """The mean prediction and the observed frequency; None of several classes."""
-    if not sample.notion.single:
-        return {"predicted": None, "observed": None}
-    [problem] = sample.problems()
-    columns = problem.features[:, 0], problem.outcomes[:, 0]
-    predicted, observed = (float(np.average(x, weights=problem.weight)) for x in columns)
-    return {"predicted": predicted, "observed": observed}
+    """The mean prediction and the observed frequency, of events their ratio; else None."""
+    facts: dict[str, float | None] = dict.fromkeys(("ratio", "predicted", "observed"))
+    if sample.notion.single:
+        [problem] = sample.problems()
+        columns = {"predicted": problem.features, "observed": problem.outcomes}
+        predicted, observed = ((problem.weight @ x)[0] for x in columns.values())
+        if sample.notion.of_positive_class and predicted > 0:
+            facts["ratio"] = float(observed / predicted)
+        for name, x in columns.items():
+            facts[name] = float(np.average(x[:, 0], weights=problem.weight))
+    return facts
 
 
 def _rarest_outcome(sample) -> tuple[str, float]:
@@ -234,7 +218,7 @@ def status_of_gate(results) -> str:
 
 def _first_line(verdicts, limit: float, grouped: bool, several: bool = False) -> str:
     """Whether a gate is passed, and which of these names are on which side of the limit."""
-    worst = min((verdict for _, verdict in verdicts), key=WORST_FIRST.index)
+    worst = _worst(verdict for _, verdict in verdicts)
     several = several or len(verdicts) > 1
     together = f" (joint confidence {percent(1 - ALPHA)})" * several
     status = _STATUSES[worst].replace("samples", "groups" if grouped else "samples")

@@ -125,8 +125,14 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
         if path.exists() or options.file is None or options.reset or options.acknowledge:
             monitor, known = _read_state(path, options)
             _refuse_other_options(monitor, notion, options)
-            _note(monitor, options)
-            known.places = [] if options.reset else known.places
+            try:
+                if options.acknowledge:
+                    monitor.acknowledge(options.note)
+                if options.reset:
+                    monitor.reset(options.note)
+                    known.places = []
+            except ValueError as error:
+                raise FileError(f"{options.state}: {error}") from error
         changed = options.reset or options.acknowledge
         if options.file is not None:
             added, monitor = _update(monitor, known, read, notion, options)
@@ -143,25 +149,25 @@ def watch(read: Callable[..., Predictions], notion: str, options) -> int:
             planned = {} if plan is None else {"plan": asdict(plan)}
             options.print(as_json({**monitor.to_dict(), **_places(monitor, known), **planned}))
         else:
-            text = str(monitor).replace(" STATE ", f" {shlex.quote(options.state)} ")
-            first, *others = text.split("\n")
-            text = "\n".join([first, *_named(_places(monitor, known)), *others])
-            text = "\n".join([text, *_of_subgroups(options)])
+            text = "\n".join(_lines(monitor, known, options))
             options.print(text if plan is None else f"{text}\nPlan: {plan}")
     if options.plot is not None:
         MonitorDisplay.from_monitor(monitor).save(options.plot)
     return int(monitor.alarm_ is not None and monitor.acknowledged_ is None)
 
 
-def _of_subgroups(options) -> list[str]:
-    """A sentence on a column whose subgroups may be off to different sides."""
+def _lines(monitor: CalibrationMonitor, known: Known, options) -> list[str]:
+    """What a person reads: the monitor, the batches of its alarm, and likely subgroups."""
+    text = str(monitor).replace(" STATE ", f" {shlex.quote(options.state)} ")
+    first, *others = text.split("\n")
+    lines = [first, *_named(_places(monitor, known)), *others]
     name = getattr(options, "subgroups", None)
-    if name is None:
-        return []
-    return [
-        f"Column {name!r} may name subgroups, whose errors can cancel in all samples: "
-        f"--only {shlex.quote(f'{name}=…')} and a STATE of its own watch one of them."
-    ]
+    if name is not None:
+        lines.append(
+            f"Column {name!r} may name subgroups, whose errors can cancel in all samples: "
+            f"--only {shlex.quote(f'{name}=…')} and a STATE of its own watch one of them."
+        )
+    return lines
 
 
 def _places(monitor: CalibrationMonitor, known: Known) -> dict[str, Any]:
@@ -189,11 +195,9 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
         "alarm": ("1 after an alarm that was not acknowledged", int(monitor._is_open)),
         "log_e_value": ("natural logarithm of the e-value", monitor.log_e_value_),
         "e_detector": ("e-detector, in samples", monitor.detector_),
-        "threshold": (
-            "of the e-value, or of the e-detector with a run length",
-            monitor.to_dict()["threshold"],
-        ),
     }
+    meaning = "of the e-value, or of the e-detector with a run length"
+    values["threshold"] = meaning, monitor.to_dict()["threshold"]
     for name, period in monitor.periods_.items():
         if period.ratio is not None and not name.startswith("later_"):  # gauges are about now
             values[f"observed_expected_ratio_{name}"] = (f"O/E {_PERIODS[name]}", period.ratio)
@@ -202,21 +206,9 @@ def _as_metrics(monitor: CalibrationMonitor, plan) -> str:
     lines = []
     for name, (meaning, value) in values.items():
         name = f"skcal_monitor_{name}"
-        shown = f"{float(value):+}" if np.isinf(value) else repr(float(value))
-        shown = {"+inf": "+Inf", "-inf": "-Inf"}.get(shown, shown)
+        shown = f"{float(value):+}".title() if np.isinf(value) else repr(float(value))
         lines += [f"# HELP {name} {meaning}", f"# TYPE {name} gauge", f"{name} {shown}"]
     return "\n".join(lines)
-
-
-def _note(monitor: CalibrationMonitor, options) -> None:
-    """Acknowledge an alarm, or begin anew."""
-    try:
-        if options.acknowledge:
-            monitor.acknowledge(options.note)
-        if options.reset:
-            monitor.reset(options.note)
-    except ValueError as error:
-        raise FileError(f"{options.state}: {error}") from error
 
 
 @contextmanager
@@ -251,8 +243,7 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
     else:
         options.notion = [str(monitor.notion_)]
         predictions = read(known=monitor.classes_, each=each)
-        _require_classes(predictions, monitor.classes_, options)
-        predictions = predictions.ordered_as(monitor.classes_)
+        predictions = _ordered_as(predictions, monitor.classes_, options)
     options.subgroups = predictions.subgroups
     known.columns = _same_columns(predictions, known.columns, options)
     if predictions.left_out is not None and options.skip_unlabelled and not options.id:
@@ -269,10 +260,8 @@ def _update(monitor, known: Known, read, notion, options) -> tuple[bool, Calibra
         digest, marks = _digest(contents), _marks(predictions, contents, options)
     if not options.again:
         if digest in known.batches:
-            warn(
-                f"{options.file} was added before and is not added again (--again adds it).",
-                stacklevel=2,
-            )
+            text = f"{options.file} was added before and is not added again (--again adds it)."
+            warn(text, stacklevel=2)
             return False, monitor
         new = _new_rows(marks, known, predictions, options)
         if not new.any():
@@ -473,11 +462,15 @@ def _refuse_other_options(monitor: CalibrationMonitor, notion: str, options) -> 
             )
 
 
-def _require_classes(predictions: Predictions, classes: np.ndarray, options) -> None:
-    """Raise unless the classes are those of the state, for one column in the same order."""
+def _ordered_as(predictions: Predictions, classes: np.ndarray, options) -> Predictions:
+    """The columns in the order of the state; raises unless the classes are the same.
+
+    Those of one column must be in the same order.
+    """
     here, there = predictions.classes.tolist(), classes.tolist()
     if here != there and (set(here) != set(there) or predictions.proba.ndim == 1):
         raise FileError(
             f"{options.file}: has the classes {listed(here)}, {options.state} {listed(there)}. "
             "Pass batches of one model, and the same --pos-label."
         )
+    return predictions.ordered_as(classes)

@@ -16,14 +16,7 @@ import numpy as np
 from skcal._show import listed
 from skcal.cli.cells import Dialect, fields_in, is_likely_number, is_whole
 from skcal.cli.frames import Frame
-from skcal.cli.header import (
-    PROBED,
-    head_of,
-    note_of_header,
-    note_of_totals,
-    notes_of,
-    samples_of,
-)
+from skcal.cli.header import PROBED, head_of, note_of_header, note_of_totals, notes_of, samples_of
 from skcal.cli.problems import FileError, check_size, unreadable
 from skcal.cli.text import encoding_of
 

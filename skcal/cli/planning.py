@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from inspect import signature
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from skcal._show import as_data, listed, replacing
+from skcal._show import as_data, listed, printable, replacing, wrapped
 from skcal.choice import Recalibrator
 from skcal.cli.columns import text_column
 from skcal.cli.files import kind_of
@@ -149,7 +150,28 @@ def recalibrate(fit: Predictions | None, options) -> tuple[Recalibrator, int, in
     return recalibrator, len(proba), n_kept
 
 
-def map_in_words(recalibrator: Recalibrator) -> str:
+def text_of_map(recalibrator: Recalibrator, options, n_applied: int, n_kept: int) -> str:
+    """The choice of a map, what it does and where the results are."""
+    summary = recalibrator._summary()
+    if options.correct is not None:  # a recalibrated confidence changes no answer
+        kept = [fact for fact in summary.facts if fact[0] not in ("accuracy", "predicted classes")]
+        summary = replace(summary, facts=kept)
+    lines = [f"{summary.as_text()}\n"]
+    if applied := _map_in_words(recalibrator):
+        lines.append(wrapped(printable(applied)))
+    if options.save is not None:
+        lines.append(printable(f"The map is in {options.save}."))
+    if options.out is not None:
+        form = " as probabilities" * (options.logits or options.log_probabilities)
+        text = f"{n_applied:,} recalibrated predictions are in {options.out}{form}"
+        if n_kept:
+            rows = f"{n_kept:,} rows are kept as they are" if n_kept > 1 else "row is kept as it is"
+            text += f"; the other {rows}"
+        lines.append(printable(f"{text}."))
+    return "\n".join(lines)
+
+
+def _map_in_words(recalibrator: Recalibrator) -> str:
     """What a map of intercept or slope alone does, as it is applied; "" of others."""
     best, n = recalibrator.best_estimator_, recalibrator.n_rows_
     names = [str(name) for name in recalibrator.classes_.tolist()]

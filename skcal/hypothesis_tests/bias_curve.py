@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from sklearn.utils import check_random_state
 
-from skcal._labels import refuse_another_order
+from skcal._labels import named_columns, refuse_another_order
 from skcal._show import Table, html_list, import_pandas
 from skcal._sklearn_compat import Interval, validate_params
 from skcal._validation import CONFIDENCE_LEVEL, InputError
 from skcal.hypothesis_tests.monte_carlo import level_of
 from skcal.hypothesis_tests.result import RESAMPLING, CalibrationTestResult, require_reachable
-from skcal.hypothesis_tests.segment_features import Segments, named_columns
+from skcal.hypothesis_tests.segment_features import Segments
 from skcal.hypothesis_tests.segments import SegmentBias, step_down
 from skcal.metrics.base import one_problem
 from skcal.sample import Sample, read_sample, require_given

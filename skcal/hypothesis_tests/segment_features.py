@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy import sparse
 
-from skcal._labels import column_names, is_missing
-from skcal._validation import InputError, decoded
+from skcal._labels import is_missing, named_columns
+from skcal._validation import InputError
 
 _DENSE = 256  # of more single segments the members are sparse
 _KEYS = 2**26  # sums of so large integers are exact up to 10⁸ samples
@@ -219,63 +219,6 @@ def _as_one_name(names: list[str]) -> str:
     if len(names) < 3:
         return ", also ".join(names)
     return f"{names[0]}, also {names[1]} and {len(names) - 2} more"
-
-
-def named_columns(features, n_samples):
-    """Return name and values of each column."""
-    names = list(features) if isinstance(features, dict) else column_names(features)
-    if names is None:
-        array, name = np.asarray(features), None
-        if array.ndim == 1:
-            array = array[:, None]
-            name = getattr(features, "name", None)  # of a pandas Series
-        if array.ndim != 2:
-            reason = f"has {array.ndim} dimensions."
-            raise InputError("features", reason, "Pass (n_samples, n_features).")
-        names = [f"feature {k}" for k in range(array.shape[1])] if name is None else [str(name)]
-        columns = list(zip(names, array.T, strict=True))
-    else:
-        _refuse_equal(names)
-        columns = [(str(name), _column_values(features, name)) for name in names]
-    if not columns:
-        raise InputError("features", "has no columns.", "Pass at least one.")
-    for name, column in columns:
-        _refuse_nested(name, column)
-        if column.shape != (n_samples,):
-            reason = f"column {name!r} has shape {column.shape}, y_proba {n_samples} rows."
-            raise InputError("features", reason, "Pass one value a sample.")
-    return columns
-
-
-def _refuse_equal(names):
-    """Raise where two columns have the same name."""
-    known = set()
-    for name in map(str, names):
-        if name in known:
-            raise InputError("features", f"has two columns {name!r}.", "Name each once.")
-        known.add(name)
-
-
-def _column_values(features, name):
-    """A column of a data frame, an arrow table or a dict."""
-    try:
-        return np.asarray(decoded(features[name]))
-    except TypeError as error:
-        reason = f"is a {type(features).__name__}, whose columns cannot be read."
-        raise InputError("features", reason, "Pass a data frame, or collect() it.") from error
-
-
-def _refuse_nested(name, column):
-    """Raise where an entry holds several values."""
-    kinds = (list, tuple, dict, set, np.ndarray)
-    nested = [isinstance(value, kinds) for value in column] if column.dtype.kind == "O" else []
-    if any(nested):
-        raise InputError(
-            "features",
-            f"column {name!r} holds {type(column[nested.index(True)]).__name__}s.",
-            "Pass a column for each of their parts.",
-            row=nested.index(True),
-        )
 
 
 def _of_column(name, column, n_bins):

@@ -151,7 +151,7 @@ def read_labelled(
         place = "X[k][:, 1]" if isinstance(X, list | tuple) and np.ndim(X[0]) == 2 else "X[:, k]"
         remedy = f"Fit a map for each label, to {place} and y[:, k]."
         raise error.with_remedy(remedy) from None
-    columns = read_columns(estimator, X, y)
+    columns = read_columns(estimator, X)
     refuse_another_order({"X": X, "y": y, "sample_weight": sample_weight, "groups": groups})
     proba = columns[:, 0] if columns.shape[1] == 1 else columns
     single: dict = {"single": "single column", "any_two": True}

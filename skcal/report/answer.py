@@ -11,6 +11,7 @@ from skcal._show import (
     about,
     beside_limit,
     listed,
+    not_compared,
     percent,
     plain_number,
     pvalue_text,
@@ -105,9 +106,7 @@ def _beside_limit(found) -> list[str]:
 
 
 def _not_needed(limit: str, parts: str | None) -> str:
-    if parts is None:
-        compare = worded("by= compares them", "report --by COLUMN compares them")
-        parts = f"Subgroups were not compared; {compare}."
+    parts = not_compared() if parts is None else parts
     text = (
         f"The error of all samples together is below {limit}: recalibration of all is not needed."
     )
@@ -309,16 +308,17 @@ def _what_to_do(found) -> str:
     gain = found.gain
     if gain is None or not gain.helps:
         return f"Recalibrate on a held-out set, {AGAIN}"
-    before, high = plain_number(found.error.estimate), plain_number(gain.high)
-    after = f"{about(gain.error, gain.high)} (at most {high}"
-    unsure = (
-        f" The error after it may also be above {before}, up to {high}: the samples are too few to "
-        "be sure of a reduction."
-    )
+    before, after = plain_number(found.error.estimate), about(gain.error, gain.high)
+    high, level = plain_number(gain.high), f"{percent(found.error.confidence_level)} confidence"
+    limit = f" (at most {high} with {level})."
+    if gain.high >= found.error.estimate:
+        limit = (
+            ". The samples are too few to be sure of a reduction: the error after it may be up to "
+            f"{high} ({level})."
+        )
     return (
-        f"{gain.method} is expected to reduce the error from {before} to {after} with "
-        f"{percent(found.error.confidence_level)} confidence)."
-        f"{unsure * (gain.high >= found.error.estimate)} Fit it on a held-out set, {AGAIN}"
+        f"{gain.method} is expected to reduce the error from {before} to {after}{limit} Fit it "
+        f"on a held-out set, {AGAIN}"
     )
 
 

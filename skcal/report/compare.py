@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from skcal._groups import FEWEST_GROUPS
-from skcal._labels import column_names, columns_of_labels, plain_labels
+from skcal._labels import column_names, columns_of_labels, named_columns, plain_labels
 from skcal._show import listed
 from skcal.exceptions import InputError
 from skcal.hypothesis_tests import (
@@ -28,7 +27,6 @@ from skcal.hypothesis_tests.error_interval import (
     score_differences,
 )
 from skcal.hypothesis_tests.joint import JointTestResult
-from skcal.hypothesis_tests.segment_features import named_columns
 from skcal.notions import Notion, resolve_notion
 from skcal.report.findings import Asked, Attempts, plain_label
 from skcal.report.measure import Measures, Settings, measure
@@ -68,15 +66,14 @@ def of_pairs(sample: Sample, by, segments) -> tuple[dict[str, Any], dict[str, An
     columns = {"label": np.tile(sample.classes.astype(str), n)}
     if by is not None:
         named = {name or "subgroup": column for name, column in columns_of(by).items()}
-        with errors_of_features("by"):
-            given = dict(named_columns(named, n))
+        given = dict(named_columns(named, n, "by"))
         if "label" in given:
             reason = "has a column 'label', as are called the subgroups of each label."
             raise InputError("by", reason, "Give it another name.")
         columns |= {name: column[rows] for name, column in given.items()}
     if segments is not None:
-        with errors_of_features("segments"):
-            segments = {name: column[rows] for name, column in named_columns(segments, n)}
+        given = dict(named_columns(segments, n, "segments"))
+        segments = {name: column[rows] for name, column in given.items()}
     return columns, segments
 
 
@@ -97,17 +94,6 @@ def precisions_of_labels(sample: Sample, compare) -> Sample:
     groups = sample.groups.codes if sample.source.grouped else None
     about = sample.weight_of_samples, labels, groups
     return _of_events(sample, shares, problem.features[:, 0], *about)
-
-
-@contextmanager
-def errors_of_features(argument: str):
-    """Let errors about features name the argument of a report that holds them."""
-    try:
-        yield
-    except InputError as error:
-        if error.argument == "features":
-            error.argument = argument
-        raise
 
 
 # Subgroups

@@ -42,7 +42,6 @@ from skcal.report.compare import (
     as_pairs,
     compare_models,
     decide_together,
-    errors_of_features,
     measure_subgroups,
     of_pairs,
     precisions_of_labels,
@@ -564,12 +563,16 @@ Sample or CalibrationTable
     if compare is not None:
         own = None if second_y_true is None else (second_y_true, rows.given_classes)
         models.append(read_second(y_true, y_proba, compare, strategy, options, own))
-    abouts = [Asked.of(model) for model in models]
     if in_pairs:
         by, segments = of_pairs(rows, by, segments)
-        abouts = [Asked(as_pairs(model), model.counted) for model in models]
-    rows = abouts[0].sample
-    abouts = [Asked.of(part.sample.counted, part.whole if in_pairs else None) for part in abouts]
+        pairs = [as_pairs(model) for model in models]
+        abouts = [
+            Asked(*(part.counted for part in both)) for both in zip(pairs, models, strict=True)
+        ]
+        rows = pairs[0]
+    else:
+        abouts = [Asked.of(model.counted) for model in models]
+        rows = models[0]
     about, sample = abouts[0], abouts[0].sample
     columns = split(by, rows, about)
     parts = [part for column in columns.values() for part in column]
@@ -675,8 +678,12 @@ def _in_target(sample, target, settings) -> ShiftedCalibrationError:
 
 def _segments(sample, features, settings) -> SegmentTestResult:
     options = {"confidence_level": settings.confidence_level, **settings.resampling}
-    with errors_of_features("segments"):
+    try:
         return segment_test(sample, features=features, relative=True, **options)
+    except InputError as error:
+        if error.argument == "features":
+            error.argument = "segments"
+        raise
 
 
 def _options_as_data(settings: Settings, sample: Sample) -> dict:

@@ -128,17 +128,24 @@ def _how_many_subgroups(report) -> str:
     if all(part.overview.has_few_groups for part in others):
         each = f"{len(others):,} of {len(report.subgroups):,}"
         return f"{text if wrong else f'{of}:'} {each} have too few groups for a test."
+    segments = [one.name for one in segments_that_differ(report) if one.is_worse]
+    found = [part.name for part in others if part.name in segments]
+    as_segments = (
+        f" As {'a segment' if len(found) == 1 else 'segments'}, {listed(found, N_NAMED)} "
+        f"{'is' if len(found) == 1 else 'are'} significantly wrong by more than elsewhere."
+    )
+    more = as_segments * bool(found) + _off_alone(others, found)
     if not wrong:
         text = f"{of}: no evidence of miscalibration in any of {len(others):,}"
-        return f"{text}, but {limit}.{_off_alone(others)}"
+        return f"{text}, but {limit}.{more}"
     which = "the other" if len(others) == 1 else f"the other {len(others):,}"
-    text += f" There is no evidence of miscalibration in {which}, but {limit}."
-    return text + _off_alone(others)
+    return f"{text} There is no evidence of miscalibration in {which}, but {limit}.{more}"
 
 
-def _off_alone(parts) -> str:
-    """Name the subgroups without a star whose O/E interval leaves out 1."""
+def _off_alone(parts, found: list[str]) -> str:
+    """Name the other subgroups without a star, beside ``found``, whose O/E interval excludes 1."""
     known = [part for part in parts if part.ratio and not part.overview.has_few_groups]
+    known = [part for part in known if part.name not in found]
     off = [part.name for part in known if not part.ratio.low <= 1 <= part.ratio.high]
     if not off:
         return ""
@@ -231,16 +238,28 @@ def with_worst(answer: Answer, overall, parts, differ: bool) -> Answer:
     if overall.is_significant and not differ and worst.error.low <= best:
         return answer
     own = answer_of(worst)
-    titles = (one.title[0].lower() + one.title[1:].replace(": ", ", ") for one in (own, answer))
-    title = f"{worst.name}: {next(titles)}; {_ALL_SAMPLES}{_not_none(next(titles))}"
-    grade = "bad" if "bad" in (answer.grade, own.grade) else "moderate"
-    first, *others = answer.sentences
-    return Answer(title, grade, [f"All samples: {first[0].lower()}{first[1:]}", *others])
+    title = f"{worst.name}: {_within(own.title)}; {_of_all(answer)}"
+    return _beside(answer, title, own.grade == "bad")
 
 
-def _not_none(title: str) -> str:
+def _within(title: str) -> str:
+    """A title within another one."""
+    return title[0].lower() + title[1:].replace(": ", ", ")
+
+
+def _of_all(answer: Answer) -> str:
     """The title about all samples beside that of a part that is wrong."""
-    return "error not significant" if title.lower() == NO_EVIDENCE.lower() else title
+    none = answer.title.lower() == NO_EVIDENCE.lower()
+    return _ALL_SAMPLES + ("error not significant" if none else _within(answer.title))
+
+
+def _beside(answer: Answer, title: str, large: bool) -> Answer:
+    """The answer about all samples below the title of a part, whose error may be large."""
+    grade = "bad" if large or answer.grade == "bad" else "moderate"
+    first, *others = answer.sentences
+    if not first.startswith("All samples: "):
+        first = f"All samples: {first[0].lower()}{first[1:]}"
+    return Answer(title, grade, [first, *others])
 
 
 def segments_that_differ(report) -> list:
@@ -258,22 +277,17 @@ def with_worst_segment(answer: Answer, report) -> Answer:
     different, overall = segments_that_differ(report), report.overall
     if not different:
         return answer
-    worst, title = different[0], answer.title
-    if _ALL_SAMPLES in title and worst.name in [part.name for part in report.subgroups]:
+    worst, has_part = different[0], _ALL_SAMPLES in answer.title
+    if has_part and worst.name in [part.name for part in report.subgroups]:
         return answer  # whose title has a subgroup of the same column
-    if _ALL_SAMPLES not in title:
-        title = _ALL_SAMPLES + _not_none(title[0].lower() + title[1:].replace(": ", ", "))
-    large = worst.surely > SERIOUS * overall.tolerance or answer.grade == "bad"
     happened = "happened" if overall.notion.of_positive_class else "right"
     beside = f"{share(worst.predicted)} predicted"
     if not worst.is_worse:
         beside = f"{share(worst.expected)} elsewhere"
     rates = f"{share(worst.observed)} {happened}, {beside}"
-    title = f"{worst.name}: {_side_of_segment(worst, overall)}, {rates}; {title}"
-    first, *others = answer.sentences
-    if not first.startswith("All samples: "):
-        first = f"All samples: {first[0].lower()}{first[1:]}"
-    return Answer(title, "bad" if large else "moderate", [first, *others])
+    title = f"{worst.name}: {_side_of_segment(worst, overall)}, {rates}"
+    rest = answer.title if has_part else _of_all(answer)
+    return _beside(answer, f"{title}; {rest}", worst.surely > SERIOUS * overall.tolerance)
 
 
 def _side_of_segment(segment, overall) -> str:
@@ -299,24 +313,18 @@ def answer_of_segments(report) -> str:
     if others:
         what += f", and {others:,} {'is' if others == 1 else 'are'} wrong by less, or right"
     which = "worst" if worst.is_worse else "most different"
-    means, event = "predictions", "the event happened in"
+    means, event, of_such = "predictions", *["the event happened in"] * 2
     if not report.overall.notion.of_positive_class:
         means, event = "confidences", "the share of right answers is"
+        of_such = "the share of right is"
+    predicted, expected = share(worst.predicted), share(worst.expected)
+    such = f" Among all samples with such predictions, {of_such} {expected}."
     return (
         f"{what} (significant after adjustment for all). The {which} is {worst.name}, with "
-        f"{worst.n_samples:,} samples ({p}): {means} average {share(worst.predicted)}, {event} "
+        f"{worst.n_samples:,} samples ({p}): {means} average {predicted}, {event} "
         f"{share(worst.observed)} ({share(worst.low)} to {share(worst.high)}, {level} interval for "
-        f"all segments together).{_such_predictions(worst, report.overall.notion)}"
+        f"all segments together).{such * (expected != predicted)}"
     )
-
-
-def _such_predictions(segment, notion) -> str:
-    """How often all samples with such predictions had the event, if not as often as predicted."""
-    expected, predicted = share(segment.expected), share(segment.predicted)
-    if expected == predicted:
-        return ""
-    happened = "the event happened in" if notion.of_positive_class else "the share of right is"
-    return f" Among all samples with such predictions, {happened} {expected}."
 
 
 def subgroups_differ(report) -> bool:
@@ -331,14 +339,12 @@ def advice_by_part(report) -> str:
     parts += ["segments" if parts else "Segments"] * segments
     if not parts:
         return ""
-    what = " and ".join(parts)
+    what, fit = " and ".join(parts), worded("Fit a SegmentRecalibrator to the features", "")
     text = f"{what} differ, so one recalibration of all samples does not fix each of them. "
-    if segments:
-        fit = worded("Fit a SegmentRecalibrator to the features", "")
-        if fit:
-            return f"{text}{fit} on a held-out set, {AGAIN}"
-        if not subgroups_differ(report):  # of which one column may be the reason of all
-            return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
+    if segments and fit:
+        return f"{text}{fit} on a held-out set, {AGAIN}"
+    if segments and not subgroups_differ(report):  # of which one column may be the reason of all
+        return f"{text}{_of_worst_segment(segments_that_differ(report)[0].name)}"
     first, *more = report.differing.columns
     if not more:
         explained = listed(report.differing.explained, N_NAMED)
@@ -473,21 +479,6 @@ def _other_is_better_by_scores(report, better: int) -> list[str]:
     return [f"But {names[other]} has the lower {scores}{why}."]
 
 
-def _significant_tests(report) -> list[str]:
-    """The significant paired tests that show the first model, and the second, to be better."""
-    tests = report.comparison.tests
-    found: list[list[str]] = [[], []]
-    for test, p in zip(tests, _holm(tests), strict=True):
-        if p <= 1 - report.settings["confidence_level"]:
-            found[int(test.estimate > 0)].append(f"{test.notion} {test.measure}, {pvalue_text(p)}")
-    return [" and ".join(shown) for shown in found]
-
-
-def _holm(tests) -> list[float]:
-    """The p-values of tests, adjusted for all of them by Holm's method."""
-    return adjust_pvalues([test.pvalue for test in tests]).tolist() if tests else []
-
-
 def paired_verdict(report) -> str:
     """Which model is better calibrated, by the paired tests together."""
     names, tests = [model.name for model in models_of(report)], report.comparison.tests
@@ -496,14 +487,19 @@ def paired_verdict(report) -> str:
     how = "a paired test"
     if len(tests) > 1:
         how = f"paired tests, adjusted by Holm's method over {len(tests)}"
-    evidence = _significant_tests(report)
+    pvalues = adjust_pvalues([test.pvalue for test in tests]).tolist()
+    found: list[list[str]] = [[], []]  # that show the first model, and the second, to be better
+    for test, p in zip(tests, pvalues, strict=True):
+        if p <= 1 - report.settings["confidence_level"]:
+            found[int(test.estimate > 0)].append(f"{test.notion} {test.measure}, {pvalue_text(p)}")
+    evidence = [" and ".join(shown) for shown in found]
     if all(evidence):
         by_model = "; ".join(f"{name} by {by}" for name, by in zip(names, evidence, strict=True))
         return f"Which model is better calibrated depends on the measure: {by_model} ({how})."
     if not any(evidence):
         return (
             "There is no evidence that either model is better calibrated: the smallest p-value is "
-            f"{min(_holm(tests)):.2g} ({how})."
+            f"{min(pvalues):.2g} ({how})."
         )
     better = int(bool(evidence[1]))
     return f"{names[better]} is better calibrated: {evidence[better]} ({how})."
@@ -737,7 +733,10 @@ def sparse_bins(ece, sample: Sample) -> str | None:
     remedy = "Use fewer bins, or bins of equally many samples."
     if not sample.holds_rows:
         remedy = "Count a CalibrationTable(edges=…) of fewer bins."
-    sparse = f"{ece.n_nearly_empty} of {ece.n_bins} bins {hold} fewer than 10 samples{empty}"
+    sparse = (
+        f"{ece.n_nearly_empty} of the {ece.n_bins} bins of the binned ECE {hold} fewer than 10 "
+    )
+    sparse += f"samples{empty}"
     return f"{sparse}: their gaps are mostly noise. {remedy}"
 
 

@@ -199,3 +199,22 @@ def test_segments_that_are_less_wrong_are_marked_and_long_names_stand_in_full():
         assert row[0].endswith("†") == less
     assert text.count("†") > 1
     assert "† marks segments that are wrong by less than elsewhere, or right." in text
+
+
+def test_a_subgroup_that_segments_alone_show_is_named_beside_the_others():
+    rng = np.random.default_rng(0)
+    x, site = rng.normal(-1, 1, 1200), rng.integers(0, 8, 1200).astype(str)
+    y = (rng.random(1200) < expit(x + 0.8 * (site == "0"))).astype(int)
+    report = calibration_report(
+        y, expit(x), by={"site": site}, segments={"site": site}, n_resamples=199
+    )
+    said = " As a segment, site = 0 is significantly wrong by more than elsewhere."
+    assert [one.name for one in words.segments_that_differ(report)] == ["site = 0"]
+    assert said not in report.verdict  # its own test shows it
+    parts = [replace(part, error=replace(part.error, pvalue=0.2)) for part in report.subgroups]
+    alone = replace(report, subgroups=parts)
+    assert said in alone.verdict
+    assert "excludes 1 in site = 0" not in alone.verdict
+    without = replace(alone, segments=None)
+    assert said not in without.verdict
+    assert "excludes 1 in site = 0" in without.verdict
