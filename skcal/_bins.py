@@ -38,14 +38,14 @@ class Intervals:
 
     @cached_property
     def _of_dtype(self) -> dict[str, tuple[np.ndarray, bool]]:
-        """By the name of a dtype what :func:`_edges_in` returns; skops stores keys of text."""
+        """By the letter of a dtype what :func:`_edges_in` returns; skops stores keys of text."""
         return {}
 
     def assign(self, X: np.ndarray) -> np.ndarray:
         """Return the bin of each row of X (n, 1)."""
-        known = self._of_dtype.get(X.dtype.str)
+        known = self._of_dtype.get(X.dtype.char)
         if known is None:
-            known = self._of_dtype[X.dtype.str] = _edges_in(self.edges, X.dtype)
+            known = self._of_dtype[X.dtype.char] = _edges_in(self.edges, X.dtype)
         return _place_in_bins(*known, X[:, 0])
 
 
@@ -95,7 +95,7 @@ def _place_in_bins(edges: np.ndarray, equal: bool, x: np.ndarray) -> np.ndarray:
         n_bins = len(edges) - 1
         place = (x * n_bins).astype(np.intp)
         np.minimum(place, n_bins, out=place)
-        place -= x <= edges.take(place)
+        place -= x <= edges.take(place, mode="clip")
         return place
     return np.searchsorted(edges[1:-1], x, side="left")
 

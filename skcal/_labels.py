@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from contextlib import suppress
+from functools import lru_cache
 from itertools import combinations
 from numbers import Real
 from typing import Any, NamedTuple
@@ -74,7 +75,8 @@ def read_outcomes(
     of_labels: bool = False,
     counted: bool | str = False,
     of_logits: bool | None = False,
-    **of_single: Any,
+    single: str = "1-D",
+    any_two: bool = False,
 ) -> Happened:
     """Read labels, shares or votes of the classes, sets of labels, or :class:`Outcomes`.
 
@@ -93,8 +95,8 @@ def read_outcomes(
         where there is no ``labels``.
     of_logits : bool or None, default=False
         Whether ``proba`` was computed from logits; None if it holds logits.
-    **of_single
-        Options of :func:`check_labels`.
+    single, any_two
+        As in :func:`check_labels`.
     """
     columns = class_names(y_proba)
     outcomes: np.ndarray | None = None
@@ -123,8 +125,16 @@ def read_outcomes(
     given = labels
     if pos_label is not None and proba.ndim == 1:
         given = _labels_of_positive(y_true, labels, pos_label, names[0])
-    options = {"columns": columns, "name": names[0], "proba_name": names[1]}
-    codes, classes = check_labels(y_true, proba, given, **options, **of_single)
+    codes, classes = check_labels(
+        y_true,
+        proba,
+        given,
+        columns=columns,
+        name=names[0],
+        proba_name=names[1],
+        single=single,
+        any_two=any_two,
+    )
     _warn_if_hard(proba, names[1], of_logits)
     if counted and labels is None and columns is None:
         _warn_if_counted_from_1(codes, proba, *names, counted)
@@ -545,8 +555,13 @@ def refuse_mark(
 def _are_codes(y: np.ndarray, n_classes: int) -> bool:
     if y.dtype.kind not in "iu" or len(y) == 0:
         return False
-    unsigned = y.view(y.dtype.str.replace("i", "u"))  # in which those below 0 are the largest
-    return bool(np.maximum.reduce(unsigned) < n_classes)
+    unsigned = y.view(_unsigned(y.dtype))  # in which those below 0 are the largest
+    return bool(unsigned[unsigned.argmax()] < n_classes)
+
+
+@lru_cache
+def _unsigned(dtype: np.dtype) -> np.dtype:
+    return np.dtype(dtype.str.replace("i", "u"))
 
 
 def plain_labels(y_true, name: str) -> np.ndarray:
@@ -691,6 +706,8 @@ def refuse_another_order(rows: dict[str, Any]) -> None:
 
 def column_names(y_proba):
     """Names of the columns of a data frame or an arrow table, or None."""
+    if type(y_proba) is np.ndarray:
+        return None
     names = getattr(y_proba, "column_names", getattr(y_proba, "columns", None))
     return None if names is None else list(names)
 

@@ -69,9 +69,9 @@ def rowwise_quadratic(z: Matrix, form: Factor) -> np.ndarray:
     """zᵀMz of each row, by a triangular product: half the work of one with M."""
     if not (isinstance(z, np.ndarray) and isinstance(form, np.ndarray)):
         return rowwise_dot(times(z, form), z)
-    triangle = np.tril(form + form.T)
-    triangle[np.diag_indices_from(triangle)] /= 2
-    return np.einsum("ji,ji->i", dtrmm(1.0, triangle.T, z.T), z.T)
+    both = form + form.T  # of which only a triangle is read
+    both[np.diag_indices_from(both)] /= 2
+    return np.einsum("ji,ji->i", dtrmm(1.0, both.T, z.T), z.T)
 
 
 def one_hot(codes: np.ndarray, width: int, dtype: DTypeLike = np.float64) -> np.ndarray:

@@ -16,6 +16,7 @@ RESOLUTION: dict[str, list] = {
     "resolution": [StrOptions({"auto"}), Interval(Real, 0, 1, closed="right"), None]
 }
 _LIKELY_STEPS = 0.1, 0.05, 0.01  # from the coarsest
+_LOOKED_AT = 64  # predictions that are looked at before all are sorted
 _MOST_NAMED_STEPS = 1001  # in 1, of a step that is named
 _LEAST_VALUES = 3  # different predictions between 0 and 1, without which no step is found
 _STEP_ROUNDING = 1e-5  # of a prediction in steps, as that of 32 bits
@@ -40,13 +41,11 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
             "Leave --resolution out, or pass --notion classwise.",
         )
         raise InputError("resolution", reason, remedy)
-    x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
-    x = x.astype(np.float64)
     if resolution == "auto":
-        if np.count_nonzero((x > 0) & (x < 1)) < _LEAST_VALUES:
-            return None
-        return next((step for step in _LIKELY_STEPS if _multiples(x, step).all()), None)
-    step = float(resolution)
+        first = problems[0].features[:_LOOKED_AT, 0].astype(np.float64)
+        steps = [step for step in _LIKELY_STEPS if _multiples(first, step).all()]
+        return _first_step(steps, problems) if steps else None
+    x, step = _distinct_predictions(problems), float(resolution)
     others = ~_multiples(x, step)
     if others.any():
         value, what = f"{x[others][0]:.6g}", f"is {step:g}, and"
@@ -61,11 +60,22 @@ def step_of(problems: list[Problem], resolution: float | str | None) -> float | 
 
 def likely_steps(problems: list[Problem]) -> int | None:
     """The least k of which all single probabilities are multiples of 1 / k, if there is one."""
-    x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
-    x = x.astype(np.float64)
+    step = _first_step([1 / k for k in range(2, _MOST_NAMED_STEPS)], problems)
+    return None if step is None else round(1 / step)
+
+
+def _first_step(steps: list[float], problems: list[Problem]) -> float | None:
+    """The first of some steps of which all predictions are multiples, if there is one."""
+    x = _distinct_predictions(problems)
     if np.count_nonzero((x > 0) & (x < 1)) < _LEAST_VALUES:
         return None
-    return next((k for k in range(2, _MOST_NAMED_STEPS) if _multiples(x, 1 / k).all()), None)
+    return next((step for step in steps if _multiples(x, step).all()), None)
+
+
+def _distinct_predictions(problems: list[Problem]) -> np.ndarray:
+    """The distinct predictions of all problems."""
+    x = np.unique(np.concatenate([problem.features[:, 0] for problem in problems]))
+    return x.astype(np.float64)
 
 
 def _multiples(x, step) -> np.ndarray:
@@ -93,5 +103,7 @@ def within_half_a_step(problem: Problem, step: float | None) -> Problem:
 
 def n_moved(given: Problem, moved: Problem) -> int:
     """How many outcomes contradict predictions that were moved."""
+    if moved is given:
+        return 0
     against: Any = (given.features != moved.features) & (given.features != given.outcomes)
     return given.number(against[:, 0])

@@ -115,11 +115,8 @@ def _takes_any(parameters: Mapping[str, Parameter]) -> bool:
     return any(param.kind is Parameter.VAR_KEYWORD for param in parameters.values())
 
 
-def named_arguments(name: str, parameters: Mapping[str, Parameter], args, kwargs) -> dict[str, Any]:
-    """The arguments of a call by their names; a TypeError says what a misspelt one may mean.
-
-    What else does not fit the parameters is left to the call itself.
-    """
+def refuse_misspelt(name: str, parameters: Mapping[str, Parameter], kwargs) -> None:
+    """Raise a TypeError for a name that is no parameter, and say what it may mean."""
     for argument in kwargs:
         if argument in parameters or _takes_any(parameters):
             continue
@@ -127,9 +124,6 @@ def named_arguments(name: str, parameters: Mapping[str, Parameter], args, kwargs
         close = get_close_matches(argument, known, n=1, cutoff=0.7)
         remedy = f"Did you mean {close[0]!r}?" if close else f"Use {', '.join(known)}."
         raise TypeError(f"{name}() got an unexpected keyword argument {argument!r}. {remedy}")
-    positional = zip(parameters.values(), args, strict=False)
-    kind = Parameter.POSITIONAL_OR_KEYWORD
-    return {param.name: value for param, value in positional if param.kind is kind} | kwargs
 
 
 def validate_params(
@@ -168,6 +162,10 @@ def validate_params(
             for key, some in parameter_constraints.items()
             if some != "no_validation"
         }
+        places = [
+            (key, constraints.get(key) if param.kind is Parameter.POSITIONAL_OR_KEYWORD else None)
+            for key, param in parameters.items()
+        ]
 
         function._skl_parameter_constraints = parameter_constraints  # as there
         function._used_with = conditions
@@ -177,10 +175,13 @@ def validate_params(
             config = _get_threadlocal_config()  # config_context copies it twice
             before = config["skip_parameter_validation"]
             if not before:
-                refuse_unused(function, kwargs)
-                for key, value in named_arguments(name, parameters, args, kwargs).items():
-                    if key in constraints:
-                        check_parameter(name, key, value, constraints[key])
+                if kwargs:
+                    refuse_unused(function, kwargs)
+                    refuse_misspelt(name, parameters, kwargs)
+                for (key, some), value in zip(places, args, strict=False):
+                    check_parameter(name, key, value, some)
+                for key, value in kwargs.items():
+                    check_parameter(name, key, value, constraints.get(key))
             config["skip_parameter_validation"] = prefer_skip_nested_validation or before
             try:
                 return function(*args, **kwargs)

@@ -66,7 +66,8 @@ def decoded(values: Any) -> Any:
 
 def of_series(values: Any) -> Any:
     """The array of a pandas series of numpy's numbers, which other checks take long to find."""
-    if type(values).__module__.partition(".")[0] != "pandas":
+    kind = type(values)
+    if kind is np.ndarray or kind.__module__.partition(".")[0] != "pandas":
         return values
     dtype = getattr(values, "dtype", None)
     is_of_numpy = isinstance(dtype, np.dtype) and dtype.kind in "biuf"
@@ -190,7 +191,8 @@ def check_proba(
     y_proba = of_series(y_proba)
     if estimator is None and _is_array(y_proba, 1):
         one = _BITS_OF_ONE[y_proba.dtype.char]
-        if np.maximum.reduce(y_proba.view(one.dtype)) <= one:
+        bits = y_proba.view(one.dtype)
+        if bits[bits.argmax()] <= one:  # which takes half the time of a maximum
             return y_proba
     proba = _check_floats(y_proba, name, estimator, reset)
     if proba.ndim == 2:
@@ -231,8 +233,10 @@ def check_predictions(
         raise InputError("from_logits", f"is {from_logits!r}.", "Pass True or False.")
     if not from_logits:
         option = "" if from_logits is None else " or from_logits=True"
-        named = {"name": name, "estimator": estimator, "reset": reset, "option": option}
-        return check_proba(predictions, sums=sums, **named), None
+        proba = check_proba(
+            predictions, name=name, estimator=estimator, reset=reset, option=option, sums=sums
+        )
+        return proba, None
     logits = check_logits(predictions, name, estimator, reset).astype(np.float64, copy=False)
     if logits.ndim == 1 or not sums:
         return expit(logits), logits
@@ -574,7 +578,9 @@ def check_weight(sample_weight, n_samples: int) -> np.ndarray:
     sums stay numbers.
     """
     if sample_weight is None:
-        return np.ones(n_samples)
+        weight = np.empty(n_samples)
+        weight.fill(1.0)  # as numpy.ones, which takes longer
+        return weight
     sample_weight = weight = of_series(sample_weight)
     if not (is_plain(weight, 1) and weight.dtype == np.float64):
         weight = _read_weight(sample_weight, n_samples)

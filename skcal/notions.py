@@ -241,7 +241,9 @@ class Problem(NamedTuple):
         """Outcomes of the shape of the features: 0/1, or other numbers in place of labels."""
         total = self.features + self.residuals
         whole = np.rint(total)
-        return np.where(np.abs(whole - total) <= _OUTCOME_ROUNDING, whole, total)
+        apart = total - whole
+        near = np.abs(apart, out=apart) <= _OUTCOME_ROUNDING
+        return whole if near.all() else np.where(near, whole, total)
 
     def take(self, places: Any, rows: slice | np.ndarray, weight: np.ndarray) -> Problem:
         """Return the problem about some of its rows, samples ``rows`` of those with ``weight``.
@@ -355,7 +357,10 @@ def _scalar_problem(
     logits: Any,
     rows: slice | np.ndarray = _ALL_ROWS,
 ) -> Problem:
-    residuals = None if hit is None else (hit.astype(predicted.dtype) - predicted)[:, None]
+    residuals = None
+    if hit is not None:
+        residuals = hit.astype(predicted.dtype)[:, None]
+        residuals -= predicted[:, None]
     logits = None if logits is None else logits[:, None]
     return _problem(predicted[:, None], residuals, weight, logits, rows)
 

@@ -224,8 +224,8 @@ def pair_risk_path(
         square = square_of_products(weighted) if constant is None else constant
         scatter = _scatter([residuals, phi], weight, [(0, 1), (1, 1)])
         cross, inner = scatter[0, 1].T @ scatter[0, 1], scatter[1, 1]
-    risks = []
-    for form in map(as_factor, forms):
+
+    def risk(form: Factor) -> float:
         if few:
             h = times(phi, form) @ phi.T
             own = norms - np.diagonal(h)
@@ -234,8 +234,10 @@ def pair_risk_path(
             own = norms - rowwise_quadratic(phi, form)
             product = times(form, inner)  # tr(Q S Q S), Q = diag(I, -M)
             total = square - 2 * inner_product(cross, form) + inner_product(product, product.T)
-        risks.append((total - (weight * own) @ (weight * own)) / pairs)
-    return np.array(risks)
+        return (total - (weight * own) @ (weight * own)) / pairs
+
+    # No form is held while the next one is made.
+    return np.array(list(map(risk, map(as_factor, forms))))
 
 
 def plug_in_risks(

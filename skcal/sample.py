@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, fields
-from numbers import Real
 from threading import Lock, RLock
 from typing import Any, ClassVar, NamedTuple
 
@@ -45,6 +44,7 @@ from skcal._validation import (
 )
 from skcal.notions import NOTIONS, Notion, Problem, make_problems, resolve_notion
 
+_ARRAYS = "proba", "codes", "weight", "classes", "logits", "outcomes", "votes"
 _SAME_WEIGHT = 1e-9  # by which weights may differ relatively that count as equal
 _LARGE = 100_000  # samples
 _REVERSED_FROM = 4.0  # standard errors, by which labels fit worse than shuffled ones
@@ -239,10 +239,11 @@ class Sample:
     def __setstate__(self, parts: dict[str, Any]) -> None:
         held = vars(self)
         held.update(parts)
-        for name, value in parts.items():
-            if isinstance(value, np.ndarray) and value.flags.writeable:
-                held[name] = value.view()
-                held[name].setflags(write=False)
+        for name in _ARRAYS:
+            value = held[name]
+            if value is not None and value.flags.writeable:
+                held[name] = kept = value.view()
+                kept.setflags(write=False)
         held["_memory"] = _Memory()
 
     @classmethod
@@ -657,7 +658,7 @@ def read_sample(
     -------
     sample : Sample
     """
-    together = None if groups is NO_MATTER else groups
+    together, may_lack_weight = None if groups is NO_MATTER else groups, True
     if isinstance(y_true, Summed):
         if not from_sums:
             raise refused_sums(names[0])
@@ -674,14 +675,17 @@ def read_sample(
         raise InputError(names[1], "is missing.", "Pass predictions, or a skcal.Sample alone.")
     else:
         question = notion, sample_weight, labels, pos_label, together, resolution
-        options: dict[str, Any] = {"source": (columns, notes), "reduces": from_sums}
-        sample = _read(y_true, y_proba, question, from_logits, names, **options)
+        source = columns, notes
+        sample = _read(
+            y_true, y_proba, question, from_logits, names, source=source, reduces=from_sums
+        )
+        may_lack_weight = sample_weight is not None
     if sample.source.grouped and not sample.source.warned:
         warn_of_few_groups(sample.groups, sample.weight, few_groups)
         sample = sample._remembering(source=sample.source._replace(warned=True))
-    if not keep_weightless:
+    if may_lack_weight and not keep_weightless:
         sample = sample.counted
-    has_others = keep_weightless and sample.holds_rows
+    has_others = may_lack_weight and keep_weightless and sample.holds_rows
     n_counted = np.count_nonzero(sample.weight) if has_others else len(sample)
     if n_counted < at_least:
         raise ValueError(
@@ -701,9 +705,15 @@ def read_fit(
     stay, so that rows are those of ``X``. Weights of a fit are as they were passed.
     """
     question = notion, sample_weight, labels, estimator.pos_label, groups, "auto"
-    options = {"estimator": estimator, "reset": reset}
     sample = _read(
-        y, X, question, estimator.from_logits, ("y", "X"), options, is_effective=not reset
+        y,
+        X,
+        question,
+        estimator.from_logits,
+        ("y", "X"),
+        estimator,
+        reset,
+        is_effective=not reset,
     )
     if sample.source.grouped:
         warn_of_few_groups(sample.groups, sample.weight, FEW_OF_TESTS)
@@ -732,7 +742,8 @@ def _read(
     question,
     from_logits,
     names=("y_true", "y_proba"),
-    of_estimator: dict[str, Any] | None = None,
+    estimator: Any = None,
+    reset: bool = True,
     source: tuple[Sequence[str], Sequence[str]] = ((), ()),
     is_effective: bool = False,
     reduces: bool = False,
@@ -744,19 +755,20 @@ def _read(
     """
     notion, sample_weight, labels, pos_label, groups, resolution = question
     given = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight, "groups": groups}
-    refuse_lazy(given)
+    are_plain = PLAIN.issuperset(map(type, given.values()))
+    if not are_plain:
+        refuse_lazy(given)
     if not is_of_labels(notion):
         refuse_several_labels(y_true, y_proba, names)
-    options = of_estimator or {}
     proba: Any
     logits: Any
     largest = reduces and _largest_of(y_true, y_proba, notion, from_logits, names[1])
     if largest:
         proba, logits = largest, largest.odds
     else:
-        proba, logits = read_proba(y_proba, notion, from_logits, names[1], **options)
-    rows = {names[1]: y_proba, names[0]: y_true, "sample_weight": sample_weight}
-    refuse_another_order({**rows, "groups": groups})
+        proba, logits = read_proba(y_proba, notion, from_logits, names[1], estimator, reset)
+    if not are_plain:
+        refuse_another_order(given)
     if not (isinstance(resolution, str) and resolution == "auto"):
         validate_parameter_constraints(RESOLUTION, {"resolution": resolution}, "Sample")
     asked = notion if isinstance(notion, str) else "lens"
@@ -764,10 +776,16 @@ def _read(
     of_labels = notion.of_labels and proba.ndim == 2
     if pos_label is not None and proba.ndim == 2 and not of_labels:
         _require_positive_class(pos_label, proba.shape[1], notion)
-    options = {"pos_label": pos_label, "of_labels": of_labels, "counted": True}
-    options["of_logits"] = logits is not None
     codes, classes, outcomes, votes = read_outcomes(
-        y_true, y_proba, proba, labels, names, **options
+        y_true,
+        y_proba,
+        proba,
+        labels,
+        names,
+        pos_label=pos_label,
+        of_labels=of_labels,
+        counted=True,
+        of_logits=logits is not None,
     )
     positive_first = is_positive_first(proba, classes, pos_label)
     if largest:
@@ -784,6 +802,8 @@ def _read(
     together = read_groups(groups, weight, few=None)
     grouped = not (together.independent or isinstance(groups, Groups))
     columns, notes = source
+    if not (columns or are_plain):
+        columns = _names_of(y_proba)
     sample = (_Reduced if largest else Sample)._of(
         proba=proba,
         codes=codes,
@@ -796,9 +816,9 @@ def _read(
         outcomes=outcomes,
         votes=votes,
         resolution=resolution,
-        source=Source(asked, pos_label, grouped, tuple(columns or _names_of(y_proba)), notes),
+        source=Source(asked, pos_label, grouped, tuple(columns), notes),
     )
-    if isinstance(resolution, Real):  # a wrong step is an error at once
+    if not (resolution is None or isinstance(resolution, str)):  # a wrong step is an error at once
         step_of(sample.counted.problems(), float(resolution))
     return sample
 

@@ -343,7 +343,7 @@ def _report(options):
     name = _with_only(options, _short_name(options.file))
     report = _report_on(predictions, options, name=name, **more)
     gate = None if options.max_error is None else gate_of_report(report, options.only)
-    return _answer(options, report.to_dict, partial(report.summary, options.detail), gate)
+    return _answer(options, report.to_dict, lambda: report.summary(options.detail), gate)
 
 
 def _compare(options):
@@ -365,7 +365,7 @@ def _compare(options):
         more = {**first.arguments, "resolution": options.resolution}
         more |= {"compare": second.proba, "second_y_true": second.labels}
     report = _report_on(first, options, **more, name=names[0], compare_name=names[1])
-    return _answer(options, report.to_dict, partial(report.summary, options.detail), gate)
+    return _answer(options, report.to_dict, lambda: report.summary(options.detail), gate)
 
 
 def _read_both(options) -> tuple[Predictions, Predictions]:

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 from skcal._matrices import square_of_products, times_rows
 from skcal._sklearn_compat import Interval, StrOptions, _fit_context
-from skcal._validation import check_unit_interval
+from skcal._validation import check_unit_interval, row_blocks
 from skcal.functions.base import BilinearFunction, BlockFits
 from skcal.kernels import (
     KERNEL_NAMES,
@@ -31,6 +31,7 @@ from skcal.recalibration.features import COORDINATES
 
 _ACCURACY_OF_H = 1e-7  # of h beside its maximum, a tenth of what tol="auto" promises
 _FINEST_TOL, _COARSEST = 1e-15, 1e-8  # tolerances between which it chooses
+_PENALTY_BYTES = 2**20  # of penalised products of eigenvalues
 _FIRST_RANK = 150  # of fits that share a basis; twice as many while the chosen ones need it
 
 
@@ -270,10 +271,10 @@ class KroneckerKernelRidge(_KernelRidge):
 
     def _solve(self):
         # [GB] Eq. (29) on the factor: M = (UᵀÃᵀÃU) ⊘ (ssᵀ + n²λ), nothing divides by a small s.
-        penalised = np.outer(self.eigenvalues_, self.eigenvalues_)
-        penalised += self._total**2 * self.alpha
+        s, penalty = self.eigenvalues_, self._total**2 * self.alpha
         self.form_ = self._moments.T @ self._moments
-        self.form_ /= penalised
+        for rows in row_blocks(len(s), 8 * len(s), most=_PENALTY_BYTES):
+            self.form_[rows] /= np.outer(s[rows], s) + penalty
 
     def _risk_form(self):
         return self.form_

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.stats import chi2, f, norm
+from scipy.special import ndtr
+from scipy.stats import chi2, f
 
 from skcal._bins import bin_sums
 from skcal._sklearn_compat import Interval, StrOptions, validate_params
@@ -27,6 +28,7 @@ from skcal.metrics.logistic import LogisticLine
 from skcal.sample import Sample, read_sample, refuse_groups
 
 _SCORE_ROUNDING = 1e-14
+_EXCESS_BYTES = 2**19  # of float64, of which several stay in the processor's cache
 
 
 def spiegelhalter_test(
@@ -113,10 +115,14 @@ def spiegelhalter_test(
 def _excess_brier(problem):
     """Spiegelhalter's z; of vectors with the Brier score Σ_k (o_k - x_k)²."""
     n, m = problem.features.shape
-    blocks = row_blocks(n, 64 * m, most=2**21)
-    sums = np.array([_moments_of_excess(problem, rows) for rows in blocks]).T
+    weight, sums_of_weights = None, (n, n)
+    if (problem.weight != 1).any():
+        weight = problem.weight
+        sums_of_weights = weight.sum(), weight @ weight
+    blocks = row_blocks(n, 64 * m, most=_EXCESS_BYTES)
+    sums = np.array([_moments_of_excess(problem, weight, rows) for rows in blocks]).T
     total, cross, squares, variance, _ = sums.sum(axis=1).tolist()
-    weight, square_weights = problem.weight.sum(), problem.weight @ problem.weight
+    weight, square_weights = sums_of_weights
     deviation, mean = np.sqrt(variance), total / weight
     if deviation <= _SCORE_ROUNDING * weight:
         raise ValueError(
@@ -132,36 +138,46 @@ def _excess_brier(problem):
     spread = max(seen, deviation)
     return CalibrationTestResult(
         statistic=z,
-        pvalue=positive(2 * norm.sf(abs(z))),
+        pvalue=positive(2 * ndtr(-abs(z))),
         estimate=float(mean),
         method="Spiegelhalter's z, asymptotic level",
         standard_error=float(spread / weight),
     )
 
 
-def _moments_of_excess(problem, rows):
-    """Weighted sums of the terms, of their squares, and of their moments 2 and 4 under H0."""
-    X, delta, weight = (
+def _moments_of_excess(problem, weight, rows):
+    """Weighted sums of the terms, of their squares, and of their moments 2 and 4 under H0.
+
+    Without weights the first two are the same.
+    """
+    X, delta = (
         array[rows].astype(np.float64, copy=False)
-        for array in (problem.features, problem.residuals, problem.weight)
+        for array in (problem.features, problem.residuals)
     )
     if X.shape[1] == 1:  # the moments of a hit's and a miss's term in closed form
-        slope, uncertain = 1 - 2 * X[:, 0], X[:, 0] * (1 - X[:, 0])
+        x = X[:, 0]
+        slope, uncertain = 1 - 2 * x, 1 - x
+        uncertain *= x
         terms, squares = delta[:, 0] * slope, slope * slope
         variances = uncertain * squares
-        fourth_moments = variances * squares * (1 - 3 * uncertain)
+        fourth_moments = uncertain
+        fourth_moments *= -3
+        fourth_moments += 1
+        fourth_moments *= squares
+        fourth_moments *= variances
     else:
         terms = np.sum(delta * (1 - 2 * X), axis=1)
         squares = (2 * (np.sum(X**2, axis=1, keepdims=True) - X)) ** 2
         variances, fourth_moments = np.sum(X * squares, axis=1), np.sum(X * squares**2, axis=1)
-    weighted, square_weight = weight * terms, weight * weight
-    return (
-        weighted.sum(),
-        weight @ weighted,
-        weighted @ weighted,
-        square_weight @ variances,
-        square_weight**2 @ fourth_moments,  # a power of 4 is slow
-    )
+    if weight is None:
+        total = cross = terms.sum()
+    else:
+        terms *= weight[rows]
+        total, cross = terms.sum(), weight[rows] @ terms
+        squares = weight[rows] ** 2
+        variances *= squares
+        fourth_moments *= squares**2  # a power of 4 is slow
+    return total, cross, terms @ terms, variances.sum(), fourth_moments.sum()
 
 
 @validate_params(

@@ -299,19 +299,20 @@ def expected_error(problems: list[BinMoments], norm, debias, distance, average, 
     """Combine Σ_b n_b/n ‖gap‖^q of all problems; NaN for one without samples."""
     powers = []
     for p in problems:
-        variances = p.variances(debias) if debias and p.total > 0 else 0.0
+        variances = p.variances(debias) if debias and p.total > 0 else None
         powers.append(_error_power(p.weight, p.gaps, norm, distance, variances))
     return combine_problems(powers, problems, norm, average, root)
 
 
-def _error_power(weight, gaps, norm, distance, variances: Any = 0.0):
+def _error_power(weight, gaps, norm, distance, variances: Any = None):
     """Σ_b n_b/n ‖gap‖^q of one problem; for q = ∞ the largest ‖gap‖; NaN without samples."""
     total, distances = weight.sum(), gap_distances(gaps, distance)
     if not total > 0:
         return np.nan
     if isinf(norm):
         return distances.max()
-    return weight @ (distances**norm - variances) / total
+    powers = distances if norm == 1 else distances**norm
+    return weight.dot(powers if variances is None else powers - variances) / total
 
 
 @prepared_by(counts=_count_largest_error)

@@ -150,6 +150,7 @@ class BinRule:
 # Sums of so many numbers lose some 1e-13 of themselves at worst; those of blocks are compensated.
 BLOCK_ROWS = 2**14
 _BIN_BYTES = 2**27
+_ABOVE_0 = np.nextafter(0, 1)
 
 
 @dataclass(slots=True, eq=False)
@@ -200,8 +201,8 @@ class BinMoments:
 
     @property
     def filled(self) -> np.ndarray:
-        """Weight of each bin as a column, 1 for an empty one."""
-        return np.where(self.weight > 0, self.weight, 1)[:, None]
+        """Weight of each bin as a column; of an empty one the smallest number above 0."""
+        return np.maximum(self.weight, _ABOVE_0)[:, None]
 
     @property
     def gaps(self) -> np.ndarray:
@@ -267,11 +268,14 @@ class BinnedRows:
     def __init__(self, problem: Problem, partition, centres: Any = None):
         self.partition, self.centres, self.counted = partition, centres, problem.counted
         if self.counted is None:
-            self.problem, self.bins = problem, partition.assign(problem.features)
-            return
-        X = self.counted.means[:, None]
-        self.problem = problem._replace(features=X, residuals=problem.outcomes - X)
-        self.bins = bins_of_counted(self.counted, partition)
+            self.bins = partition.assign(problem.features)
+        else:
+            X = self.counted.means[:, None]
+            problem = problem._replace(features=X, residuals=problem.outcomes - X)
+            self.bins = bins_of_counted(self.counted, partition)
+        self.problem, self._residuals = problem, problem.residuals
+        if self._residuals is not None:  # once for all weights
+            self._residuals = self._residuals.astype(np.float64, copy=False)
 
     def moments(self, names, share: float, weight: np.ndarray) -> BinMoments:
         """Return the sums of these names if the rows have these weights."""
@@ -282,10 +286,6 @@ class BinnedRows:
         """Return the sums over the bins by name, (n_bins,) or (n_bins, m), for these weights."""
         size = self.partition.n_bins
         return {name: bin_sums(self.bins, _TERMS[name](self, weight), size) for name in names}
-
-    @cached_property
-    def _residuals(self) -> np.ndarray:
-        return self.problem.residuals.astype(np.float64, copy=False)  # once for all weights
 
     @cached_property
     def _outcomes(self) -> np.ndarray:
@@ -421,8 +421,9 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
     few = len(sample.proba) <= BLOCK_ROWS and sample.notion.shares_samples
     in_blocks = sample.groups.independent and not few  # blocks of samples cut groups
     in_blocks = in_blocks and sample.holds_rows
-    if rule.known and sample.notion.scalar and in_blocks:
-        table = BinTable(rule.known, sample.notion, names)
+    known = rule.known if in_blocks and sample.notion.scalar else None
+    if known:
+        table = BinTable(known, sample.notion, names)
         table.add(sample)  # bins known beforehand, so that blocks of samples will do
         return table.moments()
     return [rule.moments(problem, names) for problem in sample.problems()]
@@ -430,9 +431,10 @@ def bin_moments(sample: Sample, rule: BinRule, names=MOMENTS) -> list[BinMoments
 
 def _moments(problem: Problem, rule: BinRule, names) -> BinMoments:
     """Bin a problem and sum over its bins, about their means or middles."""
-    partition = rule.partition(problem) if len(problem.weight) else equal_intervals(1)
-    rows, weight = BinnedRows(problem, partition), problem.weight
-    if rule.known and problem.features.shape[1] == 1:
+    known, weight = rule.known if problem.features.shape[1] == 1 else None, problem.weight
+    partition = known or rule.partition(problem) if len(weight) else equal_intervals(1)
+    rows = BinnedRows(problem, partition)
+    if known:
         rows.centres = partition.middles
     elif "shift" in names:
         mass, sums = (

@@ -82,11 +82,10 @@ def cells_of(gaps: GapSums) -> Cells:
     p, total = gaps.x[gaps.starts], implied.sum()
     side = np.sign(p - 0.5).astype(np.intp)
     most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
-    by_itself = (most * mass / n >= 1 - _ROUNDING) | (len(p) <= most)
     most_by_variance = max(1, min(most, int(total / _LEAST)))
-    chance = mass * p * (1 - p)
-    density = most_by_variance * chance / max(chance.sum(), 1e-300)
-    density = np.minimum(most * mass / n, 2 * density)
+    density, chance = most * mass / n, mass * p * (1 - p)
+    by_itself = (density >= 1 - _ROUNDING) | (len(p) <= most)
+    np.minimum(density, 2 * most_by_variance * chance / max(chance.sum(), 1e-300), out=density)
     density[by_itself] = 0
     middle = np.cumsum(density) - (density + density.sum()) / 2
     steps = 3 * steps_from_middle(middle, density.sum()) + side

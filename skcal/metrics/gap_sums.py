@@ -62,7 +62,10 @@ def steps_from_middle(places: np.ndarray, n_steps: float) -> np.ndarray:
     Places and minus places have numbers of opposite sign.
     """
     phase = (np.rint(n_steps) / 2) % 1
-    return np.sign(places) * np.ceil(np.abs(places) - phase - _GAP_ROUNDING)
+    steps = np.abs(places)
+    steps -= phase
+    steps -= _GAP_ROUNDING
+    return np.copysign(np.ceil(steps, out=steps), places, out=steps)
 
 
 def in_canonical_order(problem: Problem) -> Problem:
@@ -324,8 +327,13 @@ def _of_equal_mass(mass: np.ndarray, most: int) -> np.ndarray:
     """The cell of each point of a mass, of at most so many cells of equal mass."""
     if len(mass) <= most:
         return np.arange(len(mass))
-    middle = np.cumsum(mass) - mass / 2 - 0.5
-    return np.cumsum(np.diff(steps_from_middle(most * middle, most), prepend=-np.inf) > 0) - 1
+    middle = np.cumsum(mass)
+    middle -= mass / 2
+    middle -= 0.5
+    middle *= most
+    steps, cell = steps_from_middle(middle, most), np.zeros(len(mass), dtype=np.intp)
+    np.cumsum(steps[1:] > steps[:-1], out=cell[1:])
+    return cell
 
 
 #: Changes of sign whose T_k are compared.

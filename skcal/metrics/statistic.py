@@ -311,7 +311,8 @@ def _draw_means(problem: Problem, seeds) -> np.ndarray:
     means = np.empty((len(draws), len(x)))
     for rng, mean in zip(draws, means, strict=True):  # single samples need no binomial law
         np.less(rng.random(len(x)), x, out=mean)
-        mean[several] = rng.binomial(n[several], x[several]) / n[several]
+        if len(several):
+            mean[several] = rng.binomial(n[several], x[several]) / n[several]
     return means
 
 

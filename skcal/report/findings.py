@@ -488,14 +488,16 @@ def likeness_of_neighbours(proba: np.ndarray, happened: np.ndarray) -> float:
     """
     n, products = len(proba), np.zeros(max(len(proba) - 1, 0))
     changes = np.count_nonzero((happened[1:] != happened[:-1]).any(axis=1))
-    if changes < len(np.unique(happened, axis=0)):
+    rows = happened[:, 0] if happened.shape[1] == 1 else happened  # which is sorted much faster
+    if changes < len(np.unique(rows, axis=0)):
         return 0.0
     for p, y in zip(proba.T, happened.T, strict=True):
         edges = np.unique(np.quantile(p, np.linspace(0, 1, 2 + int(n**_BIN_POWER))[1:-1]))
         bins = np.searchsorted(edges, p)
-        mean = (np.bincount(bins, y) / np.maximum(np.bincount(bins), 1))[bins]
-        variance = np.maximum(mean * (1 - mean), 1e-300)
-        residual = np.where((mean > 0) & (mean < 1), (y - mean) / np.sqrt(variance), 0.0)
+        mean = np.bincount(bins, y) / np.maximum(np.bincount(bins), 1)
+        deviation = np.sqrt(np.maximum(mean * (1 - mean), 1e-300))
+        deviation[~((mean > 0) & (mean < 1))] = np.inf
+        residual = (y - mean[bins]) / deviation[bins]
         products += residual[1:] * residual[:-1]
     squares = float(products @ products)
     return float(products.sum() / np.sqrt(squares)) if squares > 0 else 0.0
