@@ -83,9 +83,8 @@ def cells_of(gaps: GapSums) -> Cells:
     side = np.sign(p - 0.5).astype(np.intp)
     most = min(_MOST_CELLS if n < _MANY else _MOST_OF_MANY, max(4, int(n) // _FEWEST))
     most_by_variance = max(1, min(most, int(total / _LEAST)))
-    density = most * mass / n
+    density, chance = most * mass / n, mass * p * (1 - p)
     by_itself = (density >= 1 - _ROUNDING) | (len(p) <= most)
-    chance = mass * p * (1 - p)
     np.minimum(density, 2 * most_by_variance * chance / max(chance.sum(), 1e-300), out=density)
     density[by_itself] = 0
     middle = np.cumsum(density) - (density + density.sum()) / 2

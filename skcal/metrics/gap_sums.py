@@ -331,9 +331,9 @@ def _of_equal_mass(mass: np.ndarray, most: int) -> np.ndarray:
     middle -= mass / 2
     middle -= 0.5
     middle *= most
-    steps, cells = steps_from_middle(middle, most), np.zeros(len(mass), dtype=np.intp)
-    np.cumsum(steps[1:] > steps[:-1], out=cells[1:])
-    return cells
+    steps, cell = steps_from_middle(middle, most), np.zeros(len(mass), dtype=np.intp)
+    np.cumsum(steps[1:] > steps[:-1], out=cell[1:])
+    return cell
 
 
 #: Changes of sign whose T_k are compared.
