@@ -10,7 +10,7 @@ and 300 for CME:
 test                                     M1      M2, π = 0.05 M2, π = 0.1 M2, π = 0.25  T = 1.2
 ======================================== ======= ============ =========== ============ =======
 calibration_test                         5.8 %   97 %         100 %       100 %         57 %
-calibration_test, confidence             4.3 %   33 %         69 %        100 %         39 %
+calibration_test, confidence             4.9 %   31 %         67 %        100 %         37 %
 Monte Carlo, SKCE (exact level)          5.0 %   48 %         97 %        100 %         12 %
 Monte Carlo, ECE, 10 bins a class        5.3 %   50 %         93 %        100 %         62 %
 Monte Carlo, ECE, median-variance        5.5 %   30 %         79 %        100 %         27 %

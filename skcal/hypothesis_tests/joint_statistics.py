@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import expit, logit, logsumexp
+from scipy.special import expit, logit
 from sklearn.metrics import pairwise_distances_argmin
 
 from skcal._validation import row_blocks
@@ -22,8 +22,7 @@ _TINY = float(np.finfo(np.float64).tiny)
 _BLOCK = 2**21  # outcomes that are drawn at a time
 _ENDS = 1e-6  # from 0 and 1, within which logits do not change
 _MOST_SHIFT, _MOST_STEPS = 20.0, 40  # of an intercept, and of Newton's method
-_PERIODS, _N_PHASES, _N_CUTS = (1.5, 2, 2.5, 3, 3.5), 6, 19  # of the errors of "shape"
-_MOVED = 3.0  # standard deviations by which each of them moves the sum of residuals along it
+_WAVES, _WIDTH = 7, 0.1  # half waves over all predictions; of the kernel of single probabilities
 _DIGITS, _DEPENDENT = 9, 1e-6
 _SPREADS = "too extreme", "not extreme enough"
 #: How much each statistic of single probabilities counts, and of vectors.
@@ -31,12 +30,13 @@ WEIGHTS = {
     "bias": 2.25,
     "slope": 3.0,
     "curvature": 2.5,
-    "shape": 2.0,
-    "scan": 0.75,
+    "waves": 1.0,
+    "kernel": 1.25,
+    "scan": 0.5,
 }
 WEIGHTS_OF_VECTORS = {"bias": 1.0, "slope": 1.5, "kernel": 1.0}
 #: Fine errors, which few samples cannot show: half of the weight at so much information.
-_FINE, _HALF = ("curvature", "shape", "scan"), 60.0
+_FINE, _HALF = ("curvature", "waves", "scan"), 60.0
 
 
 class JointStatistics:
@@ -104,9 +104,11 @@ class JointStatistics:
         variances = np.bincount(self.cells, self.squares * x * (1 - x))
         information = (self.weight @ (x * (1 - x))) ** 2 / max(variances.sum(), _TINY)
         self.weights[np.isin(self.names, _FINE)] *= information / (information + _HALF)
+        time = (variances.cumsum() - variances / 2) / max(variances.sum(), _TINY)
+        waves = [np.cos(np.pi * k * time) for k in range(_WAVES + 1)]
         self.curvature = _orthonormal([np.ones_like(z), z, z**2], variances)[2]
-        shapes = _shapes(centres[:, 0], variances)
-        self.shapes = shapes / _roots(shapes**2 @ variances)[:, None]
+        self.waves = _orthonormal(waves, variances)[2:]
+        self.kernel = Kernel.of("laplacian", _WIDTH, centres).matrix(centres, centres)
 
     @property
     def shape(self) -> tuple[int]:
@@ -150,7 +152,8 @@ class JointStatistics:
         columns = [
             *self.logistic.statistics(self.sums[:, 0] + gaps),
             np.abs(gaps @ self.curvature),
-            _mean_log_ratios(gaps @ self.shapes.T),
+            ((gaps @ self.waves.T) ** 2).sum(axis=1),
+            np.einsum("kc,kc->k", gaps, gaps @ self.kernel),
         ]
         columns = [column.round(_DIGITS) for column in columns]  # equal outcomes tie
         return np.stack([*columns, self.scan.of_sums(in_scan)], axis=1)
@@ -267,25 +270,6 @@ def _orthonormal(columns: list[np.ndarray], variances: np.ndarray) -> np.ndarray
         left = np.sqrt(variances @ rest**2)
         directions.append(rest / left if left > _DEPENDENT * size else np.zeros_like(rest))
     return np.array(directions)
-
-
-def _shapes(x: np.ndarray, variances: np.ndarray) -> np.ndarray:
-    """Errors of cells of predictions x: sines over their range, and the same one above a cut.
-
-    The cuts divide the variance of all residuals.
-    """
-    place = (x - x[0]) / max(x[-1] - x[0], _TINY)
-    below = (variances.cumsum() - variances / 2) / max(variances.sum(), _TINY)
-    phases, cuts = np.arange(_N_PHASES) / _N_PHASES, np.arange(1, _N_CUTS + 1) / (_N_CUTS + 1)
-    sines = [np.sin(np.pi * (2 * k * place + phase)) for k in _PERIODS for phase in phases]
-    return np.array([*sines, *(below > cuts[:, None])])
-
-
-def _mean_log_ratios(sums: np.ndarray) -> np.ndarray:
-    """Log of the mean likelihood ratio of errors on both sides, of standardised sums (k, m)."""
-    away = _MOVED * np.abs(sums)
-    ratios = away + np.log1p(np.exp(-2 * away)) - np.log(2) - _MOVED**2 / 2
-    return logsumexp(ratios, axis=1) - np.log(sums.shape[1])
 
 
 def _impossible(problem: Problem) -> np.ndarray:

@@ -165,7 +165,7 @@ def test_fine_errors_count_half_at_60_events_of_information(rng, weighted):
     p = np.full(len(weight), 0.5)
     [problem] = make_problems(p, (rng.uniform(size=len(p)) < p).astype(int), "binary", weight)
     shares = dict(zip(WEIGHTS, JointStatistics(problem).weights / [*WEIGHTS.values()], strict=True))
-    halved = {"curvature", "shape", "scan"}
+    halved = {"curvature", "waves", "scan"}
     assert shares == pytest.approx({name: 0.5 if name in halved else 1.0 for name in WEIGHTS})
 
 
@@ -204,40 +204,34 @@ def test_sums_of_cells_are_those_of_each_sample(rng):
             assert_allclose(gaps, np.bincount(joint.cells, delta), atol=1e-9)
 
 
-def test_curvature_is_a_score_and_shape_a_mean_likelihood_ratio(rng):
-    p = np.repeat(np.linspace(0.2, 0.9, 60) ** 2, 10)
+def test_curvature_and_waves_are_scores_of_regressions_on_distinct_predictions(rng):
+    p = np.repeat(np.linspace(0.05, 0.9, 20), 30)
     y = (rng.uniform(size=600) < p**1.2).astype(int)
-    weight = np.repeat(rng.uniform(0.5, 2, 60), 10)
+    weight = np.repeat(rng.uniform(0.5, 2, 20), 30)
     [problem] = make_problems(p, y, "binary", weight)
     joint = JointStatistics(problem)
     values = dict(zip(joint.names, joint(observed_codes(joint.problem))[0], strict=True))
-    w, z = joint.weight, logit(p)
+    w = joint.weight
     variance = w**2 * p * (1 - p)
+    z, time = logit(p), (variance.reshape(20, 30).sum(axis=1).cumsum() / variance.sum()).repeat(30)
+    time -= variance.reshape(20, 30).sum(axis=1).repeat(30) / variance.sum() / 2
 
-    root = np.sqrt(variance)
+    def score(column, others):
+        """The score of a column beside others, by weighted least squares."""
+        root = np.sqrt(variance)
+        fit = np.linalg.lstsq(root[:, None] * others, root * column, rcond=None)[0]
+        rest = column - others @ fit
+        return (w * (y - p)) @ rest / np.sqrt(variance @ rest**2)
+
     powers = np.column_stack([np.ones(600), z])
-    fit = np.linalg.lstsq(root[:, None] * powers, root * z**2, rcond=None)[0]
-    rest = z**2 - powers @ fit
-    score = (w * (y - p)) @ rest / np.sqrt(variance @ rest**2)
-    assert values["curvature"] == pytest.approx(abs(score), rel=1e-6)
-
-    # Errors of 1.5 to 3.5 periods over the range, and above each of 19 cuts of the variance.
-    place = (p - p.min()) / np.ptp(p)
-    of_values = variance.reshape(60, 10).sum(axis=1)
-    below = ((of_values.cumsum() - of_values / 2) / of_values.sum()).repeat(10)
-    errors = [
-        np.sin(2 * np.pi * periods * place + np.pi * phase / 6)
-        for periods in (1.5, 2, 2.5, 3, 3.5)
-        for phase in range(6)
-    ]
-    errors += [(below > cut / 20).astype(float) for cut in range(1, 20)]
-    ratios = []
-    for error in errors:
-        size = 3 / np.sqrt(variance @ error**2)  # moves its sum by three standard deviations
-        for side in (-1, 1):
-            effect = side * size * error
-            ratios.append(np.exp((w * (y - p)) @ effect - variance @ effect**2 / 2))
-    assert values["shape"] == pytest.approx(np.log(np.mean(ratios)), rel=1e-6)
+    assert values["curvature"] == pytest.approx(abs(score(z**2, powers)), rel=1e-6)
+    cosines = np.column_stack([np.cos(np.pi * k * time) for k in range(8)])
+    scores = [score(cosines[:, k], cosines[:, :k]) for k in range(2, 8)]
+    assert values["waves"] == pytest.approx(np.square(scores).sum(), rel=1e-6)
+    gaps = np.bincount(joint.cells, w * (y - p))
+    centres = np.unique(p)
+    kernel = np.exp(-np.abs(centres - centres[:, None]) / 0.1)
+    assert values["kernel"] == pytest.approx(gaps @ kernel @ gaps, rel=1e-6)
 
 
 @pytest.mark.parametrize("n_values", [1, 2, 3, 4])
@@ -248,7 +242,7 @@ def test_directions_that_few_predictions_cannot_have_count_nothing(rng, n_values
     [values] = joint(observed_codes(joint.problem))
     assert np.isfinite(values).all()
     named = dict(zip(joint.names, values, strict=True))
-    assert (named["curvature"] == 0) == (n_values < 3)
+    assert (named["curvature"] == 0) == (named["waves"] == 0) == (n_values < 3)
 
 
 def test_single_probabilities_have_the_statistics_of_the_table(rng):
