@@ -382,8 +382,8 @@ FILLED = {
         OF_CLASSES,
     ),
     "Pass sums.": (
-        lambda: of_frame(lambda table: table.assign(wp="much")),
-        lambda: of_frame(lambda table: table.assign(wp=table["wp"].astype(str))),
+        lambda: of_frame(lambda table: table.assign(w="much")),
+        lambda: of_frame(lambda table: table.assign(w=table["w"].astype(str))),
         BINARY,
     ),
     "Use 'binary', 'confidence', 'top-label', 'classwise' or 'multi-label'.": (

@@ -172,14 +172,14 @@ OTHERS = {
         "cli.cells._FEW_BOUNDS",  # tests/cli/test_exports.py
         "cli.cells._FEW_WORDS",  # tests/cli/test_codes.py
         "cli.clusters._MOST_CELLS",  # tests/cli/test_clusters.py
-        "cli.columns._FEW",
         "cli.columns._FEW_BELOW",  # tests/cli/test_forms.py
-        "cli.columns._FEW_SHOWN",
         "cli.columns._MOST_CHOICES",
-        "cli.columns._MOST_LOOKED_AT",
-        "cli.columns._MOST_SHOWN",
         "cli.find._MOST_CHOICES",
         "cli.find._MOST_LISTED",
+        "cli.happened._FEW_SHOWN",
+        "cli.happened._MOST_CHOICES",
+        "cli.happened._MOST_LOOKED_AT",
+        "cli.happened._MOST_SHOWN",
         "cli.header._MOST_LINES",
         "cli.labels._FEW",  # tests/cli/test_forms.py
         "cli.labels._FEW_OTHERS",  # tests/cli/test_exports.py
