@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from skcal import Sample
-from skcal._rounding import step_of, within_half_a_step
+from skcal._rounding import _LOOKED_AT, step_of, within_half_a_step
 from skcal.hypothesis_tests import calibration_test
 from skcal.notions import make_problems
 
@@ -80,6 +80,15 @@ def test_a_step_is_found_where_enough_predictions_are_its_multiples(p, step):
     problems = make_problems(p, np.ones(len(p), int), "binary")
     assert step_of(problems, "auto") == step
     assert step_of(problems, None) is None
+
+
+@pytest.mark.parametrize("place", [0, _LOOKED_AT - 1, _LOOKED_AT, 199])
+def test_one_prediction_between_the_steps_excludes_them_wherever_it_stands(place):
+    p = np.random.default_rng(0).integers(1, 20, 200) / 20
+    y = (np.random.default_rng(1).uniform(size=200) < p).astype(int)
+    assert calibration_test(y, p, **OPTIONS).resolution == 0.05
+    p[place] = 0.125
+    assert calibration_test(y, p, **OPTIONS).resolution is None
 
 
 def test_a_step_that_is_none_is_refused():
