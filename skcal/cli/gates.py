@@ -332,7 +332,7 @@ def gate_of_tests(adjusted, at_most, alpha) -> dict:
 
 
 def gate_of_comparison(first, second, notion, options) -> dict:
-    """Whether the calibration error of the second model is significantly larger."""
+    """Whether the squared calibration error of the second model is significantly larger."""
     alpha = options.alpha or ALPHA
     test = compare_calibration(
         first.labels,

@@ -239,7 +239,8 @@ c-width positive WIDTH: width of the interval of the C-statistic, from end to en
 net-benefit-width positive WIDTH: width of the interval of the standardised net benefit, from end
   to end (default: 0.2)
 # how it is computed
-fail-if-worse flag: exit with 1 if the calibration error of B is significantly larger, else with 0
+fail-if-worse flag: exit with 1 if the squared calibration error of B is significantly larger, else
+  with 0
 cv folds =5: folds that choose (default: 5)
 outer-cv folds: a whole search in each of this many outer folds (default: none, which costs less)
 search flag: also tune the canonical and the class-wise error, and those of subgroups
