@@ -162,7 +162,8 @@ def test_one_percent_of_outliers_does_no_harm(method):
 
 
 @pytest.mark.parametrize(
-    ("size", "value", "kind"), [("_MOST_CELLS", 100, "column"), ("_MOST_ENTRIES", 1000, "classes")]
+    ("size", "value", "kind"),
+    [("_MOST_LOGIT_CELLS", 100, "column"), ("_MOST_ENTRIES", 1000, "classes")],
 )
 def test_lines_of_cells_and_of_part_of_the_rows_do_as_well(size, value, kind, monkeypatch):
     X, y = scores(kind, 600, 50)
