@@ -383,7 +383,7 @@ RARE_CLASS = [0] * 200 + [1] * 195 + [2] * 5
         ([1, 1] * 200, [0.6, 0.7] * 200, "Class 0 never occurs among the labels"),
         ([1] * 395 + [0] * 5, [0.6, 0.7] * 200, "Only 5 of 400 samples have the rarer outcome"),
         (RARE_CLASS, [[0.6, 0.35, 0.05]] * 400, "Class 2 occurs fewer than 10 times"),
-        ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of the 15 bins of the binned ECE holds fewer than 10"),
+        ([0, 1] * 200, [0.05] + [0.6, 0.7] * 199 + [0.7], "1 of the 15 bins of the binned ECE"),
     ],
 )
 def test_cautions_are_given_where_they_are_due(labels, proba, message):
