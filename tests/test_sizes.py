@@ -173,11 +173,8 @@ OTHERS = {
         "cli.cells._FEW_WORDS",  # tests/cli/test_codes.py
         "cli.clusters._MOST_CELLS",  # tests/cli/test_clusters.py
         "cli.columns._FEW_BELOW",  # tests/cli/test_forms.py
-        "cli.columns._MOST_CHOICES",
-        "cli.find._MOST_CHOICES",
         "cli.find._MOST_LISTED",
         "cli.happened._FEW_SHOWN",
-        "cli.happened._MOST_CHOICES",
         "cli.happened._MOST_LOOKED_AT",
         "cli.happened._MOST_SHOWN",
         "cli.header._MOST_LINES",

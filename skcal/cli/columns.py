@@ -13,9 +13,10 @@ import numpy as np
 from skcal._show import listed
 from skcal.cli.cells import LEAVE_OUT, Dialect, is_missing
 from skcal.cli.clusters import are_copies, refused_or_told
-from skcal.cli.find import Found, Seeker
+from skcal.cli.find import MOST_CHOICES, Found, Seeker
 from skcal.cli.frames import Frame, SomeRows, Texts, all_names
 from skcal.cli.happened import (
+    ROUNDED,
     absent_column,
     check_header,
     ordered_names,
@@ -34,8 +35,6 @@ from skcal.cli.parts import read_table
 from skcal.cli.problems import PERCENT, FileError
 from skcal.cli.table import FileTable, decoded, require_cells
 
-_MOST_CHOICES = 6
-_ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
 _FEW_BELOW = 0.1  # of the rows, where the class that is predicted has less than ½
 _SURE = 20  # samples from which on confidences are told from probabilities of an event
 
@@ -226,7 +225,7 @@ def _refuse_several_models(frame: Frame, aside) -> None:
                 f"{frame.path}: column {name!r} names {len(known)} {what}: {listed(known)}."
                 f"{beside} The command report shows each by --by {name!r}, and --only '{name}="
                 f"{shown[-1]}' keeps the rows of one. If {reading}, pass --ignore {name!r}.",
-                choices=[{"only": [f"{name}={value}"]} for value in shown[:_MOST_CHOICES]],
+                choices=[{"only": [f"{name}={value}"]} for value in shown[:MOST_CHOICES]],
             )
 
 
@@ -392,7 +391,7 @@ def _is_of_predicted(frame: Frame, numbers: np.ndarray, other: str, options) -> 
     """Whether scores may be probabilities of the one of two classes that a column names."""
     texts, words = frame.labels(other).array(), frame.few_labels(other)
     parts = [numbers[(texts == text) & ~np.isnan(numbers)] for text in words]
-    if all(map(len, parts)) and sum(part.min() for part in parts) >= 1 - _ROUNDED:
+    if all(map(len, parts)) and sum(part.min() for part in parts) >= 1 - ROUNDED:
         return True  # with any threshold t, since one class has at least t, the other 1 - t
     below = [int((part < 0.5).sum()) for part in parts]
     above = [int((part > 0.5).sum()) for part in parts]

@@ -21,7 +21,7 @@ from skcal.cli.table import FileTable
 from skcal.metrics.base import ROUNDING
 
 _FIRST = 1000  # rows by which columns are judged
-_MOST_CHOICES = 6
+MOST_CHOICES = 6  # commands that a message offers
 _MOST_LISTED = 50  # entries of a list whose order a command shows
 _BARE = ("", "")  # words before and behind a class in names that are classes
 _ABSENT = 3  # columns from which on an entry may be absent: an option that a question lacks
@@ -548,11 +548,11 @@ class Seeker:
         elif len(likely) == 1:
             more = {"score": likely[0]}
         elif likely:
-            more = {"choices": [{"score": name} for name in likely[:_MOST_CHOICES]]}
+            more = {"choices": [{"score": name} for name in likely[:MOST_CHOICES]]}
         elif odds := self._of_log_odds():
             remedy += f" If {listed(odds)} {'holds' if len(odds) == 1 else 'hold'} log-odds, pass "
             remedy += f"--score {odds[0]!r} --logits."
-            choices = [{"score": name, "logits": True} for name in odds[:_MOST_CHOICES]]
+            choices = [{"score": name, "logits": True} for name in odds[:MOST_CHOICES]]
             more = {"choices": choices}
         return FileError(
             f"{self.path}: columns {all_names(names)}: none has the name of a label{such}."

@@ -13,15 +13,15 @@ import numpy as np
 from skcal._show import listed
 from skcal.cli.cells import Dialect, is_missing, is_whole, quoted
 from skcal.cli.clusters import hints
-from skcal.cli.find import Seeker
+from skcal.cli.find import MOST_CHOICES, Seeker
 from skcal.cli.frames import FEW, Frame, all_names
 from skcal.cli.names import is_known, looks_like, says_what_happened
 from skcal.cli.problems import FileError
 
 _SEPARATORS = {",": "commas", ";": "semicolons", "\t": "tabulators", "|": "bars", " ": "blanks"}
 _CODE = re.compile(r"-?9{1,4}|-[1-9]")  # for missing labels
-_MOST_CHOICES, _MOST_SHOWN, _FEW_SHOWN, _MOST_LOOKED_AT = 6, 12, 4, 500  # columns, and texts of one
-_ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
+_MOST_SHOWN, _FEW_SHOWN, _MOST_LOOKED_AT = 12, 4, 500  # columns, and texts of one
+ROUNDED = 0.01  # by which two rounded probabilities may sum to less than 1
 _SURE = 20  # samples from which on scores say the labels
 #: Ranks: named as labels; of labels that name columns; named as an outcome, or of the words that
 #: were predicted; of 0 and 1 or yes and no; of two labels; of more; predicted.
@@ -126,7 +126,7 @@ def _remedy_of_label(frame: Frame, given: Namespace, dialect) -> tuple[str, dict
         remedy += f" What happened may be in {listed(shown, _MOST_SHOWN)}."
     if len(likely) == len(whys) == 1:
         return remedy, {"label": likely[0]}
-    if len(likely) > _MOST_CHOICES:
+    if len(likely) > MOST_CHOICES:
         return remedy, {}
     return remedy, {"choices": [{"label": name} for name in likely]}
 
@@ -194,10 +194,10 @@ def _columns_of(found, texts, numbers: dict[str, np.ndarray]) -> tuple[list[str]
         if 1 < len(part) == len(texts):
             rows = np.column_stack([numbers[part[text]] for text in texts])[marks]
             rows = np.where(np.isnan(rows), 0.0, rows)
-            if np.mean(np.abs(rows.sum(axis=1) - 1) < _ROUNDED) > 0.5:
+            if np.mean(np.abs(rows.sum(axis=1) - 1) < ROUNDED) > 0.5:
                 columns = columns or [part[text] for text in texts]
                 same = np.array(texts)[rows.argmax(axis=1)] == found[marks]
-                is_said |= len(same) >= _SURE and same.mean() > 1 - _ROUNDED
+                is_said |= len(same) >= _SURE and same.mean() > 1 - ROUNDED
     for values in numbers.values() if len(texts) == 2 else ():
         with np.errstate(invalid="ignore"):
             marks = np.isin(found, texts) & (values >= 0) & (values <= 1)

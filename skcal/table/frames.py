@@ -24,7 +24,7 @@ _EDGES = "Pass edges= as they were when the bins were counted."
 _PROBABILITIES = "Count probabilities: divide percentages by 100, and leave out rows without one."
 _OUTCOMES = "Count outcomes 0 and 1, and leave out rows without one."
 #: What to do about columns that an engine counted of other rows than those of a table.
-_REMEDIES = {"cell": _PROBABILITIES, "wp": _PROBABILITIES, "bin": _EDGES, "outcome": _OUTCOMES}
+_COLUMN_ADVICE = {"cell": _PROBABILITIES, "wp": _PROBABILITIES, "bin": _EDGES, "outcome": _OUTCOMES}
 #: What each column of a frame is, and the columns that may be left out.
 KEYS = ("problem", "group", "cell", "bin", "outcome")
 
@@ -123,9 +123,9 @@ def _numbers(frame, name) -> np.ndarray:
     try:
         values = values.astype(np.float64)
     except (TypeError, ValueError):
-        remedy = _REMEDIES.get(name, "Pass sums.")
+        remedy = _COLUMN_ADVICE.get(name, "Pass sums.")
         raise InputError(name, "holds no numbers.", remedy) from None
-    remedy = _REMEDIES.get(name, _ANEW)
+    remedy = _COLUMN_ADVICE.get(name, _ANEW)
     _refuse(name, ~np.isfinite(values), values, "is not a finite number.", remedy)
     return values
 
@@ -134,7 +134,7 @@ def _whole(frame, name, most) -> np.ndarray:
     values = _numbers(frame, name)
     wrong = (values < 0) | (values >= most) | (values != np.rint(values))
     reason = f"is not a whole number from 0 to {most - 1:,}."
-    _refuse(name, wrong, values, reason, _REMEDIES.get(name, _ANEW))
+    _refuse(name, wrong, values, reason, _COLUMN_ADVICE.get(name, _ANEW))
     return values.astype(np.intp)
 
 
