@@ -630,7 +630,7 @@ class _Likelihood:
 def covariance_of_shared(values: np.ndarray, chance: np.ndarray, codes: np.ndarray) -> Any:
     """Covariance of Σ_i values_i 1(u_g < chance_i), u_g the uniform number of the group of i.
 
-    Of values (n_samples, m) a matrix, of (n_samples,) a number.
+    Values (n_samples, m) give a matrix (m, m), values (n_samples,) a number.
     """
     _, step, above, mean = _steps_of_shared(values, chance, codes)
     return (step * above.T) @ above - mean.T @ mean

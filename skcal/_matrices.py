@@ -69,7 +69,7 @@ def rowwise_quadratic(z: Matrix, form: Factor) -> np.ndarray:
     """zᵀMz of each row, by a triangular product: half the work of one with M."""
     if not (isinstance(z, np.ndarray) and isinstance(form, np.ndarray)):
         return rowwise_dot(times(z, form), z)
-    both = form + form.T  # of which only a triangle is read
+    both = form + form.T  # dtrmm reads only a triangle
     both[np.diag_indices_from(both)] /= 2
     return np.einsum("ji,ji->i", dtrmm(1.0, both.T, z.T), z.T)
 

@@ -65,7 +65,7 @@ def likely_steps(problems: list[Problem]) -> int | None:
 
 
 def _first_step(steps: list[float], problems: list[Problem]) -> float | None:
-    """The first of some steps of which all predictions are multiples, if there is one."""
+    """Return the first step that divides all predictions, None if none does."""
     x = _distinct_predictions(problems)
     if np.count_nonzero((x > 0) & (x < 1)) < _LEAST_VALUES:
         return None

@@ -33,7 +33,7 @@ def verdict_test(y_true, y_proba, **options):
 def findings_of(y_true, y_proba=None, max_error=None, test=None, **options):
     """The numbers behind the answer alone, without the rest of a report."""
     sample = read_sample(y_true, y_proba, **options)
-    asked = findings.Asked.of(sample)
+    asked = findings.ReportSamples.of(sample)
     return findings.find(findings.Attempts("a model"), asked, 0.95, max_error, test)
 
 

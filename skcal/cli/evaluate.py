@@ -109,7 +109,7 @@ def _answer_in_words(findings, answer, options) -> list[str]:
 
 
 def _answer_beside_gate(findings, answer, options) -> list[str]:
-    """The same where the verdict of a gate stands above, of which the rows say more."""
+    """Return the answer without its sentences, since the rows of the gate say more."""
     heading = wrapped(findings.heading)
     if options.details:
         return [heading, "", wrapped(str(answer)), ""]

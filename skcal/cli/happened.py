@@ -79,7 +79,7 @@ def check_header(frame: Frame, options: dict[str, str], given: Namespace, dialec
 
 
 def absent_column(frame: Frame, name: str, option: str, given, dialect) -> FileError:
-    """What is wrong where a column is missing that an option names."""
+    """Return the error for a missing column that an option names."""
     header, place = frame.header, f"{frame.path}: {frame.place}"
     remedy, offer = f"Name a column by {option}.", dict[str, Any]()
     numbers = [name for name in header if Dialect(decimal=dialect.decimal).is_number(name)]
@@ -109,7 +109,7 @@ def absent_column(frame: Frame, name: str, option: str, given, dialect) -> FileE
 
 
 def _remedy_of_label(frame: Frame, given: Namespace, dialect) -> tuple[str, dict[str, Any]]:
-    """What to do where no column is named as that of labels, and what a command may name."""
+    """Return the remedy for a missing column of labels, and what an offered command names."""
     aside = {*given.ignore, given.score, given.predicted, *frame.aside}
     rest = [name for name in frame.header if name not in aside]
     remedy, start = "Name the column of labels by --label.", None
@@ -208,7 +208,7 @@ def _columns_of(found, texts, numbers: dict[str, np.ndarray]) -> tuple[list[str]
 
 
 def _one_hot(frame: Frame, dialect: Dialect) -> str | None:
-    """The prefix of columns of which one is 1 in each row, beside others of the same endings."""
+    """Return the prefix of one-hot columns beside others of the same endings, if there are any."""
     names = [name for name in frame.header if frame.kind(name) == "number"]
     if not 4 <= len(names) <= 200:
         return None

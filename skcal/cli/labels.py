@@ -116,7 +116,7 @@ def refuse_wrong_scale(table: FileTable, labels, options) -> None:
     else:
         rates, mean = counts / counts.sum(), rest.mean()
         fits = (np.abs(np.log(rates / max(mean, 1e-300))) < np.log(_NEAR)).any()
-        is_named = looks_like("percent", "".join(table.names))  # of which both readings are shown
+        is_named = looks_like("percent", "".join(table.names))  # both readings are shown
         are_others = not is_named and fits and rates.min() > _OFTEN * mean / options.scale
     if not are_others:
         return

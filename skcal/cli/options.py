@@ -133,7 +133,7 @@ _VALUE_TYPES: dict[str, Callable] = {
     "repetitions": at_least(20),
     "samples": at_least(1, 10**9),
 }
-#: What the table does not say.
+#: Settings of argparse that the table of options leaves out.
 _MORE: dict[str, dict[str, Any]] = {
     "error": {"choices": tuple(dict.fromkeys((*GATED_ERRORS, *ErrorEstimate.kinds)))},
     "max-size": {"dest": "max_bytes"},

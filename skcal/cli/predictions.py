@@ -348,7 +348,7 @@ def read_more(
             read = read.take(~left_out.out)
         require_labels(read)
         table, classes, labels = _on_scale(read.table, options), read.classes, read.outcomes
-        assert not isinstance(labels, FileTable)  # of which all rows are held
+        assert not isinstance(labels, FileTable)  # all rows are held
         with errors_in_words_of(table, options):
             proba = _check_numbers(table.predictions, options, options.logits, keep_logits=False)
             if first.of_answers:

@@ -28,7 +28,7 @@ from skcal.hypothesis_tests.error_interval import (
 )
 from skcal.hypothesis_tests.joint import JointTestResult
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Asked, Attempts, plain_label
+from skcal.report.findings import Attempts, ReportSamples, plain_label
 from skcal.report.measure import Measures, Settings, measure
 from skcal.sample import Sample, read_sample
 
@@ -114,25 +114,25 @@ class Subgroup:
     name : str
     rows : ndarray of int
         Their numbers among the samples of positive weight.
-    of : Asked
+    of : ReportSamples
         All samples.
     """
 
     name: str
     rows: np.ndarray
-    of: Asked
+    of: ReportSamples
 
     @cached_property
-    def about(self) -> Asked:
+    def about(self) -> ReportSamples:
         """Only its samples; the pairs of one label are samples of one event."""
         (pairs, samples), whole = self.of, None
         if samples.notion.of_labels:
             numbers, labels = np.divmod(self.rows, samples.proba.shape[1])
             whole = None if np.ptp(labels) == 0 else sample_of(samples, np.unique(numbers))
-        return Asked.of(sample_of(pairs, self.rows), whole)
+        return ReportSamples.of(sample_of(pairs, self.rows), whole)
 
 
-def split(by, rows: Sample, about: Asked) -> dict[str, list[Subgroup]]:
+def split(by, rows: Sample, about: ReportSamples) -> dict[str, list[Subgroup]]:
     """The subgroups of each column, whose values stand beside ``rows``; a single one has no name.
 
     ``about`` holds the samples of positive weight.
@@ -342,7 +342,7 @@ def _require_same_shape(compare, y_proba) -> None:
 def compare_models(
     name: str,
     measures: Measures,
-    abouts: Sequence[Asked],
+    abouts: Sequence[ReportSamples],
     settings: Settings,
 ) -> ModelComparison:
     """Measure the second model as the first, whose ``measures`` are given, and test differences."""

@@ -172,7 +172,7 @@ class Findings:
             reason = f"is {str(sample.notion)!r}, of which there is no calibration error."
             raise InputError("notion", reason, "Make a Sample of 'binary' or 'confidence'.")
         attempts = Attempts(name, holds_rows=sample.holds_rows)
-        return find(attempts, Asked.of(sample), confidence_level, max_error, n_jobs=n_jobs)
+        return find(attempts, ReportSamples.of(sample), confidence_level, max_error, n_jobs=n_jobs)
 
     @property
     def answer(self) -> Answer:
@@ -248,7 +248,7 @@ class Attempts:
         return None
 
 
-class Asked(NamedTuple):
+class ReportSamples(NamedTuple):
     """The samples that a report is about.
 
     Attributes
@@ -263,14 +263,14 @@ class Asked(NamedTuple):
     whole: Sample
 
     @classmethod
-    def of(cls, sample: Sample, whole: Sample | None = None) -> Asked:
+    def of(cls, sample: Sample, whole: Sample | None = None) -> ReportSamples:
         """Return both; without a ``whole`` they are the same."""
         return cls(sample, sample if whole is None else whole)
 
 
 def find(
     attempt: Attempts,
-    asked: Asked,
+    asked: ReportSamples,
     confidence_level: float,
     max_error: float | None = None,
     test: JointTestResult | None = None,

@@ -33,7 +33,7 @@ from skcal.metrics.validation import (
     validation_of,
 )
 from skcal.notions import Notion, resolve_notion
-from skcal.report.findings import Asked, Attempts, Findings, find
+from skcal.report.findings import Attempts, Findings, ReportSamples, find
 from skcal.report.words import VALIDATION, cautions, rounding, sparse_bins, without_rows
 from skcal.sample import Sample
 
@@ -179,7 +179,7 @@ def at_threshold(curve: DecisionCurve) -> list[float]:
 @one_blas_thread()  # many products are small
 def measure(
     name: str,
-    about: Asked,
+    about: ReportSamples,
     settings: Settings,
     test: JointTestResult | None = None,
     *,

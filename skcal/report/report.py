@@ -48,7 +48,7 @@ from skcal.report.compare import (
     read_second,
     split,
 )
-from skcal.report.findings import Asked
+from skcal.report.findings import ReportSamples
 from skcal.report.measure import Measures, Settings, measure
 from skcal.report.rows import CENTRES, records_table
 from skcal.report.views import as_fragment, as_latex, as_page, as_text, reliability
@@ -567,11 +567,12 @@ Sample or CalibrationTable
         by, segments = of_pairs(rows, by, segments)
         pairs = [as_pairs(model) for model in models]
         abouts = [
-            Asked(*(part.counted for part in both)) for both in zip(pairs, models, strict=True)
+            ReportSamples(*(part.counted for part in both))
+            for both in zip(pairs, models, strict=True)
         ]
         rows = pairs[0]
     else:
-        abouts = [Asked.of(model.counted) for model in models]
+        abouts = [ReportSamples.of(model.counted) for model in models]
         rows = models[0]
     about, sample = abouts[0], abouts[0].sample
     columns = split(by, rows, about)

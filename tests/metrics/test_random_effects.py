@@ -18,7 +18,7 @@ from skcal.report.centres import (
     restricted_likelihood_variance,
 )
 from skcal.report.compare import split
-from skcal.report.findings import Asked, Overview
+from skcal.report.findings import Overview, ReportSamples
 from skcal.report.rows import _shown_ratio, subgroups_table
 from skcal.sample import read_sample
 
@@ -181,7 +181,7 @@ def test_a_report_of_five_centres_predicts_a_new_one():
     found, *others = report.heterogeneity
     assert [other.measure for other in others] == ["calibration slope", "C-statistic"]
     sample = read_sample(y, p)
-    four = split({"ward": centre % 4}, sample, Asked.of(sample))
+    four = split({"ward": centre % 4}, sample, ReportSamples.of(sample))
     assert heterogeneity(four, report.subgroups, 0.95) == []
     observed = np.bincount(centre, y)
     variance = observed * (1 - observed / 100)

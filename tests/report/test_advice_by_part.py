@@ -15,7 +15,7 @@ from skcal.recalibration import PlattScaling
 from skcal.report import calibration_report
 from skcal.report.centres import differing_columns
 from skcal.report.compare import split
-from skcal.report.findings import Asked
+from skcal.report.findings import ReportSamples
 from skcal.report.words import advice_by_part
 from skcal.sample import read_sample
 
@@ -231,7 +231,7 @@ def test_columns_differ_by_chance_as_rarely_as_the_level_says(copies):
         options = {"groups": groups, "at_least": 2, "keep_weightless": True}
         sample = read_sample(y[rows], p[rows], **options)
         by = {name: column[rows] for name, column in cases.items()}
-        columns = split(by, sample, Asked.of(sample.counted))
+        columns = split(by, sample, ReportSamples.of(sample.counted))
         found += bool(differing_columns(columns, sample.counted, 0.95).columns)
     assert found <= 22
 

@@ -38,7 +38,7 @@ from skcal.report import calibration_report, findings
 from skcal.report import views as page
 from skcal.report.answer import answer_of, average_sentence, what_is_wrong
 from skcal.report.compare import read_subgroups
-from skcal.report.findings import Asked
+from skcal.report.findings import ReportSamples
 from skcal.report.measure import Settings, measure
 from skcal.report.rows import (
     comparison_table,
@@ -381,10 +381,10 @@ def test_a_diagram_shows_the_verdict_and_no_range_that_it_does_not_show():
     y, p = binary()
     sample = read_sample(y, p)
     settings = Settings(False, 15, "uniform", None, 0.95, 99, [Zero()], 2, None, None, None, 0)
-    found = measure("model", Asked.of(sample), settings)
+    found = measure("model", ReportSamples.of(sample), settings)
     assert found.diagram.number.pvalue == found.test.pvalue != found.scan.pvalue
     assert found.diagram.ranges == list(found.scan.ranges) != []
-    other = measure("model", Asked.of(sample), settings, replace(found.test, pvalue=0.5))
+    other = measure("model", ReportSamples.of(sample), settings, replace(found.test, pvalue=0.5))
     assert other.scan.ranges != []
     assert (other.diagram.number.pvalue, other.diagram.ranges) == (0.5, [])
 
